@@ -104,8 +104,11 @@ fn row(session: &SessionSummary, now_ms: u64) -> [String; HEADER.len()] {
     ]
 }
 
-/// Returns the state, or the exit status of a session that has ended.
+/// Returns the state, or the exit status of a session that has ended; `damaged` if neither is known.
 fn state(session: &SessionSummary) -> String {
+    if session.damage.is_some() {
+        return "damaged".to_owned();
+    }
     match session.exit {
         Some(SessionExit {
             code: Some(code), ..

@@ -2,9 +2,11 @@
 
 use std::fmt;
 use std::io;
+use std::time::UNIX_EPOCH;
 
 use serde::{Deserialize, Serialize};
 use tokio::task::spawn_blocking;
+use tracing::warn;
 use utoipa::ToSchema;
 
 use crate::shim::{SessionDir, SessionInfo, SessionPhase};
@@ -15,6 +17,8 @@ pub(crate) struct SessionRecord {
     pub(crate) session: SessionDir,
     pub(crate) info: SessionInfo,
     pub(crate) shim: ShimStatus,
+    /// Why the metadata is unreadable, in which case `info` has only defaults.
+    pub(crate) damage: Option<String>,
 }
 
 /// Whether a session's shim runs.
@@ -54,7 +58,7 @@ impl fmt::Display for SessionSummaryState {
 
 impl SessionRecord {
     /// Determines whether the shim runs, by connecting to its socket unless the metadata is final.
-    pub(super) async fn probe(session: SessionDir, info: SessionInfo) -> Self {
+    async fn probe(session: SessionDir, info: SessionInfo) -> Self {
         let shim = match info.phase {
             SessionPhase::Closed => ShimStatus::Gone,
             phase => match session.connect().await {
@@ -70,7 +74,33 @@ impl SessionRecord {
             session,
             info,
             shim,
+            damage: None,
         }
+    }
+
+    /// Reads the metadata in a session's folder; `None` without any. Damaged or unreadable metadata
+    /// concerns only its own session, which can still be ended and removed. Blocks on disk reads.
+    ///
+    /// # Errors
+    ///
+    /// Fails if the system lacks descriptors or memory.
+    pub(super) fn read(session: &SessionDir) -> io::Result<Option<(SessionInfo, Option<String>)>> {
+        match session.info() {
+            Err(error) if !is_exhaustion(&error) => {
+                warn!(session.id = %session.id(), %error, "the metadata of a session is damaged");
+                Ok(Some((damaged_info(session), Some(error.to_string()))))
+            }
+            info => Ok(info?.map(|info| (info, None))),
+        }
+    }
+
+    /// Determines whether the shim of a session runs, given what [`read`](Self::read) returned.
+    pub(super) async fn of(
+        session: SessionDir,
+        (info, damage): (SessionInfo, Option<String>),
+    ) -> Self {
+        let record = Self::probe(session, info).await;
+        Self { damage, ..record }
     }
 
     /// Reads the metadata again: the shim may have written its final state before it ended.
@@ -81,6 +111,7 @@ impl SessionRecord {
             session,
             info: latest.ok().and_then(Result::ok).flatten().unwrap_or(info),
             shim: ShimStatus::Gone,
+            damage: None,
         }
     }
 
@@ -92,6 +123,24 @@ impl SessionRecord {
             ShimStatus::Gone => SessionSummaryState::Lost,
         }
     }
+}
+
+/// Returns whether processes, descriptors or memory are exhausted: fork(2), socketpair(2), open(2).
+pub(super) fn is_exhaustion(error: &io::Error) -> bool {
+    use rustix::io::Errno;
+    let exhaustion = [Errno::AGAIN, Errno::NOMEM, Errno::MFILE, Errno::NFILE];
+    let error = error.raw_os_error();
+    exhaustion
+        .iter()
+        .any(|errno| error == Some(errno.raw_os_error()))
+}
+
+/// Returns what the folder itself tells of a session.
+fn damaged_info(session: &SessionDir) -> SessionInfo {
+    let created = std::fs::metadata(session.path()).and_then(|it| it.modified());
+    let since = created.map(|at| at.duration_since(UNIX_EPOCH).unwrap_or_default());
+    let started_ms = since.map_or(0, |since| since.as_millis() as u64);
+    SessionInfo::of_damaged(session.id(), session.journal().is_dir(), started_ms)
 }
 
 /// Returns whether a failed connection to a shim means that nothing listens on its socket.

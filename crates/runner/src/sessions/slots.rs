@@ -72,6 +72,9 @@ impl SessionSlots {
         state: &StateDir,
     ) -> Result<Option<SlotReservation>, StateDirError> {
         let mut table = self.table.lock();
+        if table.sessions.get(&id) != Some(&SlotState::Reserved) {
+            state.session(id).remove_if_abandoned();
+        }
         let is_fresh = |at: Instant| at.elapsed() < LISTING_LIFE;
         let is_current = table.listed.is_some_and(is_fresh) && !table.sessions.contains_key(&id);
         if !is_current || table.in_use() >= self.limit {
@@ -184,7 +187,9 @@ mod tests {
         /// Creates a session's folder as another process does.
         fn create_elsewhere(&self) -> SessionId {
             let id = SessionId::random();
-            std::fs::create_dir(self.state.session(id).path()).unwrap();
+            let folder = self.state.session(id).path().to_owned();
+            std::fs::create_dir(&folder).unwrap();
+            std::fs::write(folder.join("info.json"), "{}").unwrap();
             id
         }
     }
@@ -214,7 +219,7 @@ mod tests {
         let _slot = fixture.reserve(SessionId::random()).unwrap().unwrap();
         assert!(fixture.reserve(SessionId::random()).unwrap().is_none());
         // Removing a session frees its slot and its id.
-        std::fs::remove_dir(fixture.state.session(other).path()).unwrap();
+        std::fs::remove_dir_all(fixture.state.session(other).path()).unwrap();
         assert!(fixture.reserve(other).unwrap().is_some());
     }
 

@@ -6,9 +6,8 @@ use std::io;
 use bowline_transport::SessionId;
 use parking_lot::Mutex;
 use tokio::task::spawn_blocking;
-use tracing::warn;
 
-use super::record::{SessionRecord, ShimStatus};
+use super::record::{SessionRecord, ShimStatus, is_exhaustion};
 use super::slots::{SessionSlots, SlotReservation};
 use crate::shim::{
     SessionDir, SessionInfo, SessionSpec, ShimError, ShimProgram, ShimStarted, SpawnFault,
@@ -94,9 +93,9 @@ impl SessionStore {
     pub(crate) async fn record(&self, id: SessionId) -> io::Result<Option<SessionRecord>> {
         let session = self.state.session(id);
         let folder = session.clone();
-        let info = spawn_blocking(move || folder.info()).await;
-        match info.map_err(io::Error::other)?? {
-            Some(info) => Ok(Some(SessionRecord::probe(session, info).await)),
+        let read = spawn_blocking(move || SessionRecord::read(&folder)).await;
+        match read.map_err(io::Error::other)?? {
+            Some(read) => Ok(Some(SessionRecord::of(session, read).await)),
             None => Ok(None),
         }
     }
@@ -140,8 +139,8 @@ impl SessionStore {
         let found = spawn_blocking(move || read_all(&state));
         let found = found.await.unwrap_or_else(|_| Ok(Vec::new()))?;
         let mut records = Vec::with_capacity(found.len());
-        for (session, info) in found {
-            records.push(SessionRecord::probe(session, info).await);
+        for (session, read) in found {
+            records.push(SessionRecord::of(session, read).await);
         }
         records.sort_by_key(|record| (record.info.started_ms, record.info.id));
         Ok(records)
@@ -210,27 +209,19 @@ impl SessionStore {
     }
 }
 
-/// Returns whether processes, descriptors or memory are exhausted: fork(2), socketpair(2).
-fn is_exhaustion(error: &io::Error) -> bool {
-    use rustix::io::Errno;
-    let exhaustion = [Errno::AGAIN, Errno::NOMEM, Errno::MFILE, Errno::NFILE];
-    let error = error.raw_os_error();
-    exhaustion
-        .iter()
-        .any(|errno| error == Some(errno.raw_os_error()))
-}
+/// What [`SessionRecord::read`] returned of a session.
+type ReadSession = (SessionDir, (SessionInfo, Option<String>));
 
-/// Reads the info of all sessions. Folders without one are being created or removed, or left over
-/// from a start that was killed.
-fn read_all(state: &StateDir) -> Result<Vec<(SessionDir, SessionInfo)>, StateDirError> {
+/// Reads the metadata of all sessions. Folders without any are being created or removed, or are left
+/// over from a start that was killed; these are removed.
+fn read_all(state: &StateDir) -> Result<Vec<ReadSession>, StateDirError> {
     let mut found = Vec::new();
     for id in state.sessions()? {
         let session = state.session(id);
-        match session.info() {
-            Ok(Some(info)) => found.push((session, info)),
-            Ok(None) => {}
-            Err(error) if error.kind() == io::ErrorKind::InvalidData => {
-                warn!(session.id = %id, %error, "skipped a session with invalid metadata");
+        match SessionRecord::read(&session) {
+            Ok(Some(read)) => found.push((session, read)),
+            Ok(None) => {
+                session.remove_if_abandoned();
             }
             Err(source) => {
                 let path = session.path().to_owned();

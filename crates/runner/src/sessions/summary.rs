@@ -45,6 +45,10 @@ pub struct SessionSummary {
     pub ended_ms: Option<u64>,
     /// How the session ended.
     pub exit: Option<SessionExit>,
+    /// Why the session's metadata is unreadable, if it is. The other fields are defaults then, except
+    /// `id` and `state`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub damage: Option<String>,
 }
 
 /// The exit status of a session's child. Both `code` and `signal` are absent if it is unknown.
@@ -78,6 +82,7 @@ impl SessionSummary {
             started_ms: info.started_ms,
             ended_ms: info.ended_ms,
             exit: info.exit.as_ref().map(SessionExit::from),
+            damage: record.damage.clone(),
         }
     }
 }

@@ -72,6 +72,28 @@ pub(super) struct ChildStart {
 }
 
 impl SessionInfo {
+    /// Returns what is known of a session whose record is damaged.
+    pub(crate) fn of_damaged(id: SessionId, has_journal: bool, started_ms: u64) -> Self {
+        Self {
+            id,
+            name: None,
+            kind: SessionKind::Terminal,
+            stdio: StdioKind::Pty,
+            program: String::new(),
+            cwd: None,
+            labels: BTreeMap::new(),
+            epoch: Epoch(0),
+            shim_pid: 0,
+            pid: None,
+            containment: Containment::Group,
+            has_journal,
+            started_ms,
+            phase: SessionPhase::Running,
+            exit: None,
+            ended_ms: None,
+        }
+    }
+
     pub(super) fn new(spec: &SessionSpec, start: ChildStart) -> Self {
         Self {
             id: spec.id,

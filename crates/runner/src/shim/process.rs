@@ -17,9 +17,8 @@ use tracing::warn;
 use super::handshake::{SpawnFault, StartReply, StartRequest, receive, send};
 use super::info::ChildStart;
 use super::spawn::HANDSHAKE_TIMEOUT;
-use super::state_dir::is_ours;
+use super::state_dir::{SessionLock, is_ours};
 use super::{SessionDir, SessionInfo, SessionPhase, SessionSpec};
-use crate::blocking::spawn_or_run;
 use crate::session::{Child, SessionHandle, SessionJournal, SessionStatus, wall_ms};
 use crate::session_machine::{MachineConfiguration, OverflowPolicy, StreamConfiguration};
 use crate::unix_connection::UnixConnection;
@@ -92,12 +91,6 @@ async fn run_session(starter: std::os::unix::net::UnixStream) -> io::Result<()> 
                 return shim.folder.remove();
             }
             drop(starter);
-            // The file is synced in the background, so that the disk does not delay the start.
-            let folder = shim.folder.clone();
-            spawn_or_run(move || {
-                // Without the sync, the file survives all but a power failure.
-                let _ = folder.sync_info();
-            });
             shim.run().await
         }
         Err(failed) => send(&mut starter, &failed).await,
@@ -111,6 +104,7 @@ struct Shim {
     listener: UnixListener,
     host: SessionHandle,
     signals: [Signal; 3],
+    _lock: SessionLock,
 }
 
 impl Shim {
@@ -123,6 +117,7 @@ impl Shim {
                 folder.path()
             ),
         };
+        let lock = folder.lock().map_err(failed)?;
         redirect_stderr(&folder).map_err(failed)?;
         let listener = listen(&folder).map_err(failed)?;
         let signals = shutdown_signals().map_err(failed)?;
@@ -145,7 +140,7 @@ impl Shim {
             started_ms,
         };
         let info = SessionInfo::new(spec, start);
-        folder.write_info_unsynced(&info).map_err(failed)?;
+        folder.write_info(&info).map_err(failed)?;
         // Keeps no directory busy that is to be unmounted.
         let _ = rustix::process::chdir("/");
         let configuration = machine_configuration(spec, epoch, &session);
@@ -157,6 +152,7 @@ impl Shim {
             listener,
             host,
             signals,
+            _lock: lock,
         })
     }
 

@@ -13,6 +13,7 @@ use tokio::process::{Child, Command};
 use tokio::time::timeout;
 
 use super::handshake::{SpawnFault, StartReply, StartRequest, receive, send};
+use super::state_dir::SessionLock;
 use super::{SessionDir, SessionSpec, StateDir, StateDirError};
 use crate::wire::Epoch;
 
@@ -101,10 +102,11 @@ pub async fn spawn_shim(
     spec: SessionSpec,
 ) -> Result<ShimStarted, ShimError> {
     let id = spec.id;
-    let folder = state.create(id)?;
+    let (folder, lock) = state.create(id)?;
     let mut starting = Starting {
         folder: Some(folder.clone()),
         child: None,
+        _lock: lock,
     };
     let request = StartRequest {
         spec,
@@ -128,6 +130,7 @@ pub async fn spawn_shim(
 struct Starting {
     folder: Option<SessionDir>,
     child: Option<Child>,
+    _lock: SessionLock,
 }
 
 impl Starting {

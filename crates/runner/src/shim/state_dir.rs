@@ -30,6 +30,12 @@ pub struct SessionDir {
     path: PathBuf,
 }
 
+/// Marks a session's directory as in use, until it is dropped.
+#[derive(Debug)]
+pub(super) struct SessionLock {
+    _directory: File,
+}
+
 /// Why a state directory cannot be used.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
@@ -126,15 +132,25 @@ impl StateDir {
         Ok(names.filter_map(|name| name.parse().ok()).collect())
     }
 
-    /// Creates the directory of a new session.
-    pub(super) fn create(&self, id: SessionId) -> Result<SessionDir, StateDirError> {
+    /// Creates the directory of a new session, and locks it. Replaces one that is left over from a
+    /// start that was killed.
+    pub(super) fn create(&self, id: SessionId) -> Result<(SessionDir, SessionLock), StateDirError> {
         let session = self.session(id);
-        match DirBuilder::new().mode(0o700).create(&session.path) {
-            Ok(()) => Ok(session),
-            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
-                Err(StateDirError::Exists { id })
+        session.remove_if_abandoned();
+        loop {
+            match DirBuilder::new().mode(0o700).create(&session.path) {
+                Ok(()) => {}
+                Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
+                    return Err(StateDirError::Exists { id });
+                }
+                Err(source) => return Err(io_error(&session.path, source)),
             }
-            Err(source) => Err(io_error(&session.path, source)),
+            match session.lock() {
+                Ok(lock) => return Ok((session, lock)),
+                // Another process took it for abandoned before it was locked.
+                Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+                Err(source) => return Err(io_error(&session.path, source)),
+            }
         }
     }
 
@@ -183,10 +199,13 @@ impl SessionDir {
     ///
     /// # Errors
     ///
-    /// The error of the system, or [`io::ErrorKind::InvalidData`].
+    /// The error of the system, or [`io::ErrorKind::InvalidData`] if the record is damaged.
     pub fn info(&self) -> io::Result<Option<SessionInfo>> {
         match fs::read(self.info_path()) {
-            Ok(bytes) => Ok(Some(serde_json::from_slice(&bytes)?)),
+            // A truncated record is damaged too: serde_json calls it an unexpected end of file.
+            Ok(bytes) => serde_json::from_slice(&bytes)
+                .map(Some)
+                .map_err(|error| io::Error::new(io::ErrorKind::InvalidData, error)),
             Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
             Err(error) => Err(error),
         }
@@ -218,27 +237,42 @@ impl SessionDir {
         }
     }
 
-    /// Replaces the record atomically (rename(2)), and syncs it.
+    /// Marks the directory as in use, by the process that starts the session or by its shim. The
+    /// lock ends with the process.
+    ///
+    /// # Errors
+    ///
+    /// [`io::ErrorKind::NotFound`] if the directory was removed, or the error of the system.
+    pub(super) fn lock(&self) -> io::Result<SessionLock> {
+        let directory = File::open(&self.path)?;
+        directory.lock_shared()?;
+        // It may have been removed, and created again, before the lock was taken.
+        if fs::metadata(&self.path)?.ino() != directory.metadata()?.ino() {
+            return Err(io::ErrorKind::NotFound.into());
+        }
+        Ok(SessionLock {
+            _directory: directory,
+        })
+    }
+
+    /// Returns whether a process locks the directory.
+    pub(crate) fn is_locked(&self) -> bool {
+        File::open(&self.path).is_ok_and(|directory| directory.try_lock().is_err())
+    }
+
+    /// Removes the directory if it is left over from a start that was killed: it has no record, and
+    /// no process locks it. Returns whether it was removed.
+    pub(crate) fn remove_if_abandoned(&self) -> bool {
+        let Ok(directory) = File::open(&self.path) else {
+            return false;
+        };
+        let is_abandoned = directory.try_lock().is_ok() && !self.info_path().exists();
+        is_abandoned && self.remove().is_ok()
+    }
+
+    /// Replaces the record atomically: it is synced before it gets its name (rename(2)), and the name
+    /// is synced too.
     pub(super) fn write_info(&self, info: &SessionInfo) -> io::Result<()> {
-        self.replace_info(info, File::sync_data)
-    }
-
-    /// Replaces the record atomically. It survives a power failure only after
-    /// [`sync_info`](Self::sync_info).
-    pub(super) fn write_info_unsynced(&self, info: &SessionInfo) -> io::Result<()> {
-        self.replace_info(info, |_| Ok(()))
-    }
-
-    /// Syncs the record to disk.
-    pub(super) fn sync_info(&self) -> io::Result<()> {
-        File::open(self.info_path())?.sync_data()
-    }
-
-    fn replace_info(
-        &self,
-        info: &SessionInfo,
-        sync: impl FnOnce(&File) -> io::Result<()>,
-    ) -> io::Result<()> {
         let text = serde_json::to_vec_pretty(info)?;
         let fresh = self.path.join("info.json.new");
         let mut options = OpenOptions::new();
@@ -249,8 +283,9 @@ impl SessionDir {
             .mode(0o600)
             .open(&fresh)?;
         file.write_all(&text)?;
-        sync(&file)?;
-        fs::rename(fresh, self.info_path())
+        file.sync_data()?;
+        fs::rename(fresh, self.info_path())?;
+        File::open(&self.path)?.sync_data()
     }
 
     fn info_path(&self) -> PathBuf {
@@ -300,7 +335,7 @@ mod tests {
     fn directories_are_private() {
         let scratch = scratch();
         let state = StateDir::at(scratch.path().join("a/b")).unwrap();
-        let session = state.create(SessionId::random()).unwrap();
+        let (session, _lock) = state.create(SessionId::random()).unwrap();
         for path in [state.path(), &state.sessions_path(), session.path()] {
             let mode = fs::metadata(path).unwrap().mode();
             assert_eq!(mode & 0o777, 0o700, "{path:?}");
@@ -311,6 +346,35 @@ mod tests {
         session.remove().unwrap();
         session.remove().unwrap();
         assert_eq!(state.sessions().unwrap(), []);
+    }
+
+    #[test]
+    fn directory_of_a_killed_start_is_created_again() {
+        let scratch = scratch();
+        let state = StateDir::at(scratch.path().join("a")).unwrap();
+        let (session, lock) = state.create(SessionId::random()).unwrap();
+        let shim = session.lock().unwrap();
+        fs::write(session.log_path(), "starting").unwrap();
+        drop(lock);
+        assert!(!session.remove_if_abandoned(), "its shim is starting");
+        assert!(state.create(session.id()).is_err());
+        drop(shim);
+        let (again, _lock) = state.create(session.id()).unwrap();
+        assert!(!again.log_path().exists());
+    }
+
+    #[test]
+    fn truncated_record_is_invalid_data() {
+        let scratch = scratch();
+        let state = StateDir::at(scratch.path().join("a")).unwrap();
+        let (session, lock) = state.create(SessionId::random()).unwrap();
+        drop(lock);
+        for text in ["", "{", "{\"id\": 1}", "\0\0"] {
+            fs::write(session.info_path(), text).unwrap();
+            let error = session.info().unwrap_err();
+            assert_eq!(error.kind(), io::ErrorKind::InvalidData, "{text:?}");
+            assert!(!session.remove_if_abandoned(), "it has a record");
+        }
     }
 
     #[test]
