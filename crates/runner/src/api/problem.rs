@@ -66,6 +66,14 @@ impl Problem {
         Self::new(StatusCode::NOT_FOUND, "SESSION_KILLED", detail, next)
     }
 
+    /// The session's shim accepts connections and does not serve them.
+    pub(crate) fn session_not_responding() -> Self {
+        let detail = "the session's process did not respond in time";
+        let next = "retry, or end it with `bowline kill --force ID` (DELETE with `force=true`)";
+        let status = StatusCode::GATEWAY_TIMEOUT;
+        Self::new(status, "TIMEOUT", detail, next)
+    }
+
     pub(crate) fn bad_request(detail: impl ToString) -> Self {
         let next = "see /openapi.json for the parameters of this path";
         Self::new(StatusCode::BAD_REQUEST, "BAD_REQUEST", detail, next)
@@ -124,7 +132,7 @@ impl From<ShimLinkError> for Problem {
                 let next = format!("the session reported `{code}`; check it with GET");
                 (StatusCode::CONFLICT, "SESSION_REFUSED", next)
             }
-            ShimLinkError::TimedOut => return Self::timed_out(error),
+            ShimLinkError::TimedOut => return Self::session_not_responding(),
             _ => {
                 let next = "check the session with GET; it may have just ended".to_owned();
                 (StatusCode::BAD_GATEWAY, "SESSION_LOST", next)

@@ -115,6 +115,22 @@ impl SessionRecord {
         }
     }
 
+    /// Returns the process id of a shim that runs: that of the process that listens on its socket.
+    /// If the socket is busy, that in the metadata, which is valid as long as the shim locks its
+    /// folder.
+    pub(super) async fn shim_pid(&self) -> io::Result<u32> {
+        let listener = match self.session.connect().await {
+            Ok(stream) => stream.peer_cred()?.pid(),
+            Err(error) if has_no_listener(&error) || is_foreign(&error) => return Err(error),
+            Err(_) => None,
+        };
+        let listener = listener.and_then(|pid| u32::try_from(pid).ok());
+        let recorded = Some(self.info.shim_pid).filter(|pid| *pid > 0 && self.session.is_locked());
+        listener
+            .or(recorded)
+            .ok_or_else(|| io::Error::other("its process id is not known"))
+    }
+
     pub(crate) fn state(&self) -> SessionSummaryState {
         match self.shim {
             ShimStatus::Running => SessionSummaryState::Running,

@@ -6,7 +6,8 @@ use std::time::Duration;
 
 use bowline_transport::wire::{Attach, AttachMode, ExitNotice, KillReport, Lease, Message};
 use bowline_transport::{SessionId, TerminationPolicy};
-use tokio::time::{sleep, timeout};
+use rustix::process::{Pid, Signal};
+use tokio::time::{Instant, sleep, timeout};
 use tracing::warn;
 use uuid::Uuid;
 
@@ -20,6 +21,9 @@ const DRAIN_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// How often to check whether a shim has ended.
 const POLL_INTERVAL: Duration = Duration::from_millis(20);
+
+/// How long the guard of a killed shim may take to kill the child.
+const GUARD_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// How a session ended.
 #[derive(Debug, Default)]
@@ -42,13 +46,17 @@ pub(crate) enum TerminateError {
     /// The connection to the shim failed.
     #[error(transparent)]
     Link(#[from] ShimLinkError),
+    /// The shim does not respond, and cannot be killed.
+    #[error("the session's process does not respond and cannot be killed: {0}")]
+    Kill(#[source] io::Error),
     /// The session's folder cannot be removed.
     #[error("the session's folder cannot be removed: {0}")]
     Remove(#[source] io::Error),
 }
 
 impl SessionStore {
-    /// Terminates a session and waits until its shim has ended. Keeps the session's folder.
+    /// Terminates a session and waits until its shim has ended. Keeps the session's folder. If the
+    /// policy is [`TerminationPolicy::AT_ONCE`], a shim that does not respond is killed.
     pub(crate) async fn terminate(
         &self,
         id: SessionId,
@@ -63,6 +71,7 @@ impl SessionStore {
         if record.shim == ShimStatus::Gone {
             return Ok(ended(record));
         }
+        let is_forced = policy == TerminationPolicy::AT_ONCE;
         match terminate(&record.session, policy).await {
             Ok(termination) => {
                 wait_for_shim(&record.session).await;
@@ -73,9 +82,59 @@ impl SessionStore {
                 Ok(Some(record)) if record.shim == ShimStatus::Gone => Ok(ended(record)),
                 _ => Err(ShimLinkError::Disconnected(error).into()),
             },
+            Err(ShimLinkError::TimedOut) if is_forced => kill_shim(&record).await,
             Err(error) => Err(error.into()),
         }
     }
+}
+
+/// Kills a shim that does not respond, since it is stopped or hangs. Its guard then kills the
+/// processes of its child.
+async fn kill_shim(record: &SessionRecord) -> Result<Termination, TerminateError> {
+    let started = Instant::now();
+    let pid = record.shim_pid().await.map_err(TerminateError::Kill)?;
+    let child = record.info.pid.filter(|pid| is_running(*pid));
+    warn!(session.id = %record.info.id, pid, "killing a session's process that does not respond");
+    kill_process(pid).map_err(TerminateError::Kill)?;
+    wait_for_shim(&record.session).await;
+    let ended = async {
+        while child.is_some_and(is_running) {
+            sleep(POLL_INTERVAL).await;
+        }
+    };
+    let has_ended = timeout(GUARD_TIMEOUT, ended).await.is_ok();
+    let (mut killed, mut survivors) = (vec![pid], Vec::new());
+    if has_ended {
+        killed.extend(child);
+    } else {
+        survivors.extend(child);
+    }
+    let report = KillReport {
+        killed,
+        survivors,
+        level: record.info.containment,
+        took: started.elapsed(),
+    };
+    Ok(Termination {
+        report: Some(report),
+        exit: None,
+    })
+}
+
+fn kill_process(pid: u32) -> io::Result<()> {
+    let pid = i32::try_from(pid).ok().and_then(Pid::from_raw);
+    let pid = pid.ok_or(io::ErrorKind::NotFound)?;
+    Ok(rustix::process::kill_process(pid, Signal::KILL)?)
+}
+
+/// Returns whether a process exists, and is no zombie as far as the system tells (proc_pid_stat(5)).
+fn is_running(pid: u32) -> bool {
+    if let Ok(stat) = std::fs::read_to_string(format!("/proc/{pid}/stat")) {
+        let state = stat.rsplit_once(')').map(|(_, rest)| rest.trim_start());
+        return state.is_some_and(|state| !state.starts_with(['Z', 'X']));
+    }
+    let pid = i32::try_from(pid).ok().and_then(Pid::from_raw);
+    pid.is_some_and(|pid| rustix::process::test_kill_process(pid).is_ok())
 }
 
 async fn terminate(
