@@ -8,6 +8,7 @@ mod connection;
 mod listeners;
 mod runner;
 mod runtime;
+mod state_lock;
 mod tls;
 
 pub use configuration::{ServeConfiguration, ServeError};

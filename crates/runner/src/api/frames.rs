@@ -8,6 +8,7 @@ mod guard;
 mod splitter;
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use axum::extract::ws::{CloseFrame, Message, WebSocket};
@@ -49,6 +50,7 @@ pub(super) async fn serve(
         sink,
         app: &app,
         session,
+        requests_lease: guard.requests_lease(),
     };
     let (close, text) = tokio::select! {
         violation = forward_to_shim(stream, write, guard, &app) => match violation {
@@ -59,7 +61,7 @@ pub(super) async fn serve(
             if let Some(frames) = final_frames::session_killed(&app, session).await {
                 let _ = client.send(frames).await;
             }
-            (GOING_AWAY, "the session's process has ended".to_owned())
+            (GOING_AWAY, final_frames::DISCONNECTED.to_owned())
         }
         () = app.shutdown.cancelled() => {
             let _ = client.send(final_frames::go_away()).await;
@@ -91,9 +93,11 @@ async fn forward_to_shim(
                     Ok(false) => {}
                     Err(violation) => return Some(violation),
                 }
-                if shim.write_all(&bytes).await.is_err() {
+                match timeout(DEAD_AFTER, shim.write_all(&bytes)).await {
+                    Ok(Ok(())) => {}
                     // The other direction ends too, and determines why.
-                    std::future::pending::<()>().await;
+                    Ok(Err(_)) => std::future::pending().await,
+                    Err(_) => return None,
                 }
             }
             Message::Ping(_) => {
@@ -114,6 +118,7 @@ struct ClientSink<'a> {
     sink: SplitSink<WebSocket, Message>,
     app: &'a AppState,
     session: SessionId,
+    requests_lease: Arc<AtomicBool>,
 }
 
 impl ClientSink<'_> {
@@ -127,7 +132,8 @@ impl ClientSink<'_> {
                 Ok(_) => {}
             }
             while let Some(whole) = splitter.next() {
-                if whole.has_attached {
+                // A reader does not take the place of a web terminal.
+                if whole.has_attached && self.requests_lease.load(Ordering::Relaxed) {
                     self.app.detach_timers.cancel(self.session);
                 }
                 if self.send(whole.frames).await.is_err() {

@@ -45,6 +45,25 @@ pub enum ServeError {
         "listen on {0} without TLS, since other machines can reach it; give a certificate and its key"
     )]
     ClearText(SocketAddr),
+    /// Another daemon serves the sessions of the state folder.
+    #[error(
+        "serve the sessions in {path}: another runner ({holder}) serves them; use that one, stop it, or choose another --state-dir"
+    )]
+    Locked {
+        /// The state folder.
+        path: PathBuf,
+        /// The process that serves it.
+        holder: String,
+    },
+    /// The state folder cannot be locked.
+    #[error("lock {path}: {source}; check the directory")]
+    Lock {
+        /// The state folder.
+        path: PathBuf,
+        /// The cause.
+        #[source]
+        source: io::Error,
+    },
     /// Binding the Unix socket failed.
     #[error("listen on {path}: {source}")]
     Socket {

@@ -15,8 +15,9 @@ use tokio_util::sync::CancellationToken;
 use tracing::{debug, warn};
 
 use super::configuration::{ServeConfiguration, ServeError};
-use super::connection::{self, HANDSHAKE_TIMEOUT};
-use super::tls::Encryption;
+use super::connection::{Connection, HANDSHAKE_TIMEOUT};
+use super::state_lock::StateLock;
+use super::tls::CurrentEncryption;
 use crate::auth::{Peer, PeerKind};
 use crate::shim::is_ours;
 use crate::unix_connection::UnixConnection;
@@ -27,13 +28,14 @@ const ACCEPT_RETRY: Duration = Duration::from_millis(50);
 
 /// Bound sockets that are not served yet.
 pub(super) struct Listeners {
+    lock: StateLock,
     local: Option<(UnixListener, BoundSocket)>,
     network: Vec<TcpListener>,
     encryption: Option<Encryption>,
 }
 
 impl Listeners {
-    /// Binds all sockets of a configuration.
+    /// Locks the state folder and binds all sockets of a configuration.
     pub(super) async fn bind(configuration: &ServeConfiguration) -> Result<Self, ServeError> {
         if configuration.socket.is_none() && configuration.listen.is_empty() {
             return Err(ServeError::Nowhere);
@@ -43,6 +45,13 @@ impl Listeners {
             .as_ref()
             .map(Encryption::new)
             .transpose()?;
+        let is_open = |address: &&SocketAddr| !address.ip().is_loopback();
+        if encryption.is_none()
+            && let Some(address) = configuration.listen.iter().find(is_open)
+        {
+            return Err(ServeError::ClearText(*address));
+        }
+        let lock = StateLock::acquire(&configuration.state).await?;
         let local = configuration.socket.as_deref().map(bind_unix).transpose()?;
         let mut network = Vec::new();
         for &address in &configuration.listen {
@@ -53,6 +62,7 @@ impl Listeners {
             network.push(listener.map_err(|source| ServeError::Address { address, source })?);
         }
         Ok(Self {
+            lock,
             local,
             network,
             encryption,
@@ -68,17 +78,24 @@ impl Listeners {
         self.encryption.as_ref().map(|it| it.fingerprint.clone())
     }
 
-    /// Spawns a task for each socket, which serves it until the shutdown. Returns the Unix socket,
-    /// if there is one.
-    pub(super) fn serve(self, app: &Router, shutdown: &CancellationToken) -> Option<BoundSocket> {
+    /// Spawns a task for each socket, which serves it until the shutdown. Returns the lock of the
+    /// state folder, and the Unix socket if there is one.
+    pub(super) fn serve(
+        self,
+        app: &Router,
+        shutdown: &CancellationToken,
+    ) -> (StateLock, Option<BoundSocket>) {
+        let admission = Admission::new(descriptor_limit::current());
         for listener in self.network {
             let encryption = self.encryption.clone();
             let serving = serve_tcp(listener, encryption, app.clone(), shutdown.clone());
             tokio::spawn(serving);
         }
-        let (listener, socket) = self.local?;
-        tokio::spawn(serve_unix(listener, app.clone(), shutdown.clone()));
-        Some(socket)
+        let socket = self.local.map(|(listener, socket)| {
+            tokio::spawn(serve_unix(listener, app.clone(), shutdown.clone()));
+            socket
+        });
+        (self.lock, socket)
     }
 }
 

@@ -12,6 +12,8 @@ use tracing::info;
 
 use super::configuration::{ServeConfiguration, ServeError};
 use super::listeners::{BoundSocket, Listeners};
+use super::state_lock::StateLock;
+use super::tls::CurrentEncryption;
 use crate::api;
 use crate::app_state::AppState;
 use crate::auth::{RequestAuth, TokenHash, accepted_hosts, read_or_create_token};
@@ -30,6 +32,7 @@ pub struct Runner {
     /// How long [`stop`](Self::stop) waits for clients to disconnect.
     stop_timeout: Duration,
     sessions: Arc<SessionStore>,
+    _lock: StateLock,
 }
 
 /// The state in which a daemon stopped.
@@ -71,7 +74,7 @@ impl Runner {
         ));
         // Before the first connection, since a client that attaches cancels its timer.
         api::restore_detach_timers(&app).await;
-        let socket = listeners.serve(&api::router(&app), &shutdown);
+        let (lock, socket) = listeners.serve(&api::router(&app), &shutdown);
         Ok(Self {
             shutdown: shutdown.drop_guard(),
             tasks,
@@ -80,6 +83,7 @@ impl Runner {
             fingerprint,
             stop_timeout: limits.goodbye,
             sessions,
+            _lock: lock,
         })
     }
 

@@ -8,10 +8,12 @@ mod web_terminal;
 
 use std::future::Future;
 use std::net::SocketAddr;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use bowline_runner::{Runner, ServeConfiguration, ServeLimits, SessionDir, ShimProgram, StateDir};
+use bowline_runner::{
+    Runner, ServeConfiguration, ServeError, ServeLimits, SessionDir, ShimProgram, StateDir,
+};
 use serde_json::{Value, json};
 use tempfile::TempDir;
 use tokio::time::timeout;
@@ -59,29 +61,22 @@ impl TestRunner {
             ..ServeLimits::default()
         };
         change(&mut limits);
-        let token_file = folder.path().join("token");
-        let runner = Runner::start(ServeConfiguration {
-            state: StateDir::at(folder.path().join("s")).unwrap(),
-            shim: ShimProgram {
-                path: PathBuf::from(env!("CARGO_BIN_EXE_shim-stand-in")),
-                args: Vec::new(),
-            },
-            socket: Some(folder.path().join("s/runner.sock")),
-            listen: vec!["127.0.0.1:0".parse().unwrap()],
-            token_file: token_file.clone(),
-            hosts: Vec::new(),
-            origins: vec![ORIGIN.to_owned()],
-            tls: None,
-            limits,
-        });
+        let runner = Runner::start(configuration(folder.path(), "runner.sock", limits));
         let runner = within_limit("the runner", runner).await.unwrap();
-        let token = std::fs::read_to_string(token_file).unwrap();
+        let token = std::fs::read_to_string(folder.path().join("token")).unwrap();
         Self {
             address: runner.addresses()[0],
             token: token.trim().to_owned(),
             runner: Some(runner),
             folder,
         }
+    }
+
+    /// Starts another runner on the same state folder, with a socket of its own.
+    pub(crate) async fn start_another(&self) -> Result<Runner, ServeError> {
+        let limits = ServeLimits::default();
+        let runner = Runner::start(configuration(self.folder.path(), "other.sock", limits));
+        within_limit("another runner", runner).await
     }
 
     /// Stops the runner and starts another one on the same state folder.
@@ -151,6 +146,23 @@ impl TestRunner {
         self.request("GET", &format!("/api/sessions/{id}"), None)
             .await
             .json()
+    }
+}
+
+fn configuration(folder: &Path, socket: &str, limits: ServeLimits) -> ServeConfiguration {
+    ServeConfiguration {
+        state: StateDir::at(folder.join("s")).unwrap(),
+        shim: ShimProgram {
+            path: PathBuf::from(env!("CARGO_BIN_EXE_shim-stand-in")),
+            args: Vec::new(),
+        },
+        socket: Some(folder.join("s").join(socket)),
+        listen: vec!["127.0.0.1:0".parse().unwrap()],
+        token_file: folder.join("token"),
+        hosts: Vec::new(),
+        origins: vec![ORIGIN.to_owned()],
+        tls: None,
+        limits,
     }
 }
 

@@ -19,6 +19,10 @@ const DYING_TIMEOUT: Duration = Duration::from_millis(500);
 /// Delay before clients reconnect when the runner shuts down.
 const RECONNECT_DELAY: Duration = Duration::from_millis(100);
 
+/// The shim has closed the connection of a client: it has ended, or the client was silent.
+pub(in crate::api) const DISCONNECTED: &str =
+    "the session's process closed the connection; connect again";
+
 /// The runner shuts down; the client reconnects after a delay.
 pub(in crate::api) fn go_away() -> Bytes {
     let after_ms = RECONNECT_DELAY.as_millis() as u64;

@@ -1,5 +1,7 @@
 //! Checks a client's frames against its session and lease.
 
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Instant;
 
 use bowline_transport::SessionId;
@@ -18,6 +20,7 @@ pub(crate) struct FrameGuard {
     pub(crate) session: SessionId,
     /// The highest lease that it may request.
     lease: Lease,
+    requests_lease: Arc<AtomicBool>,
     decoder: Decoder,
     pings: RateLimiter<()>,
 }
@@ -47,9 +50,15 @@ impl FrameGuard {
         Self {
             session,
             lease,
+            requests_lease: Arc::default(),
             decoder: Decoder::new(),
             pings: RateLimiter::new(MAX_PINGS_PER_SECOND, MAX_PINGS_PER_SECOND),
         }
+    }
+
+    /// Whether the client has requested more than to read.
+    pub(crate) fn requests_lease(&self) -> Arc<AtomicBool> {
+        Arc::clone(&self.requests_lease)
     }
 
     /// Checks the next bytes, which may end inside a frame. Returns whether they request more than
@@ -65,7 +74,10 @@ impl FrameGuard {
                 Message::Attach(attach) if rank(attach.lease) > rank(self.lease) => {
                     return Err(FrameViolation::Lease);
                 }
-                Message::Attach(attach) => requests_write |= attach.lease != Lease::Read,
+                Message::Attach(attach) if attach.lease != Lease::Read => {
+                    requests_write = true;
+                    self.requests_lease.store(true, Ordering::Relaxed);
+                }
                 Message::Ping { .. } => self.count_ping(now)?,
                 _ => {}
             }

@@ -65,7 +65,7 @@ fn remove_stale(path: &Path) -> io::Result<()> {
         Err(error) if error.kind() == io::ErrorKind::ConnectionRefused => fs::remove_file(path),
         Ok(_) => Err(io::Error::new(
             io::ErrorKind::AddrInUse,
-            "another runner listens there; use it, or choose another --socket",
+            "another program listens there; choose another --socket",
         )),
         Err(error) => Err(error),
     }
