@@ -10,7 +10,7 @@ mod termination;
 pub use record::SessionSummaryState;
 pub(crate) use record::{SessionRecord, ShimStatus, has_no_listener};
 pub(crate) use shim_link::{ShimLink, ShimLinkError};
-pub(crate) use store::{CreateError, SessionCounts, SessionStore};
+pub(crate) use store::{CreateError, RestartError, SessionCounts, SessionStore};
 pub use summary::{EndedSession, SessionExit, SessionSummary};
 pub(crate) use summary::{Kind, SessionList};
 pub(crate) use termination::{TerminateError, kill_request, wait_until_ended};

@@ -21,7 +21,24 @@ pub(crate) struct SessionStore {
     program: ShimProgram,
     slots: SessionSlots,
     /// The specs of the sessions that this daemon created, for restarts.
-    specs: Mutex<HashMap<SessionId, SessionSpec>>,
+    specs: Mutex<HashMap<SessionId, StoredSpec>>,
+}
+
+/// The spec of a session that this daemon created.
+#[derive(Debug)]
+enum StoredSpec {
+    Available(Box<SessionSpec>),
+    /// The session is being restarted, or was.
+    Taken,
+}
+
+/// Why a session cannot be restarted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum RestartError {
+    /// This daemon did not create the session.
+    Unknown,
+    /// The session is being restarted, or was.
+    Taken,
 }
 
 /// Number of sessions in a state folder.
@@ -153,7 +170,7 @@ impl SessionStore {
         slot.occupy();
         let mut specs = self.specs.lock();
         self.slots.retain_existing(&mut specs);
-        specs.insert(started.id, spec);
+        specs.insert(started.id, StoredSpec::Available(Box::new(spec)));
         Ok(started)
     }
 
@@ -190,19 +207,27 @@ impl SessionStore {
         reserved.unwrap_or(Ok(None))
     }
 
-    /// Returns a session's spec, if this daemon created the session.
-    pub(crate) fn spec(&self, id: SessionId) -> Option<SessionSpec> {
-        self.specs.lock().get(&id).cloned()
+    /// Takes the spec of a session for a restart, so that it is restarted once.
+    pub(crate) fn take_spec(&self, id: SessionId) -> Result<SessionSpec, RestartError> {
+        let mut specs = self.specs.lock();
+        let stored = specs.get_mut(&id).ok_or(RestartError::Unknown)?;
+        match std::mem::replace(stored, StoredSpec::Taken) {
+            StoredSpec::Available(spec) => Ok(*spec),
+            StoredSpec::Taken => Err(RestartError::Taken),
+        }
     }
 
-    /// Drops a session's spec, so that the session cannot be restarted.
-    pub(crate) fn forget_spec(&self, id: SessionId) {
-        self.specs.lock().remove(&id);
+    /// Stores the spec of a session whose restart has failed.
+    pub(crate) fn return_spec(&self, spec: SessionSpec) {
+        let id = spec.id;
+        if let Some(stored) = self.specs.lock().get_mut(&id) {
+            *stored = StoredSpec::Available(Box::new(spec));
+        }
     }
 
     /// Removes the folder of a session whose shim is gone, including its log.
     pub(crate) async fn remove(&self, id: SessionId) -> io::Result<()> {
-        self.forget_spec(id);
+        self.specs.lock().remove(&id);
         let session = self.state.session(id);
         let removed = spawn_blocking(move || session.remove()).await;
         removed.map_err(io::Error::other)?

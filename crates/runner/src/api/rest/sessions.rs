@@ -17,7 +17,8 @@ use crate::api::extract::{JsonBody, QueryParams, SessionPath};
 use crate::api::problem::Problem;
 use crate::app_state::AppState;
 use crate::sessions::{
-    CreateError, EndedSession, SessionList, SessionSummary, ShimStatus, TerminateError,
+    CreateError, EndedSession, RestartError, SessionList, SessionSummary, ShimStatus,
+    TerminateError,
 };
 use crate::shim::{SessionSpec, ShimStarted, SpawnFault};
 
@@ -214,25 +215,44 @@ pub(super) async fn restart(
     app.sessions
         .find(id)
         .ok_or_else(Problem::session_not_found)?;
-    let spec = app.sessions.spec(id).ok_or_else(|| {
-        let detail = "cannot restart: the session was created by another runner";
-        let next = "end it, and create another one with POST /api/sessions";
-        Problem::new(StatusCode::CONFLICT, "SPEC_UNKNOWN", detail, next)
-    })?;
+    let spec = app.sessions.take_spec(id).map_err(restart_problem)?;
     run_to_completion(async move {
-        app.detach_timers.cancel(id);
-        app.sessions
-            .terminate(id, TerminationPolicy::default())
-            .await?;
-        app.metrics.terminated.add(1);
-        let spec = SessionSpec {
-            id: SessionId::random(),
-            ..spec
-        };
-        let started = start(&app, spec).await?;
-        // The next restart is of the new session.
-        app.sessions.forget_spec(id);
-        Ok((StatusCode::CREATED, Json(created(&app, started).await)))
+        let restarted = replace_session(&app, &spec).await;
+        if restarted.is_err() {
+            app.sessions.return_spec(spec);
+        }
+        Ok((StatusCode::CREATED, Json(restarted?)))
     })
     .await
+}
+
+/// Ends the session of a spec, and starts another one from it.
+async fn replace_session(app: &AppState, spec: &SessionSpec) -> Result<CreatedSession, Problem> {
+    app.detach_timers.cancel(spec.id);
+    app.sessions
+        .terminate(spec.id, TerminationPolicy::default())
+        .await?;
+    app.metrics.terminated.add(1);
+    let spec = SessionSpec {
+        id: SessionId::random(),
+        ..spec.clone()
+    };
+    let started = start(app, spec).await?;
+    Ok(created(app, started).await)
+}
+
+fn restart_problem(error: RestartError) -> Problem {
+    let (code, detail, next) = match error {
+        RestartError::Unknown => (
+            "SPEC_UNKNOWN",
+            "cannot restart: the session was created by another runner",
+            "end it, and create another one with POST /api/sessions",
+        ),
+        RestartError::Taken => (
+            "RESTARTED",
+            "the session is being restarted or was restarted",
+            "restart its successor, which GET /api/sessions lists",
+        ),
+    };
+    Problem::new(StatusCode::CONFLICT, code, detail, next)
 }
