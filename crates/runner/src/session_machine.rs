@@ -41,6 +41,7 @@ use crate::wire::{
 
 pub use self::client::ClientId;
 pub use self::effect::{Effect, JournalRead, ScreenSnapshot};
+pub(crate) use self::requests::REUSED_ID;
 pub use self::stream::OverflowPolicy;
 
 /// How long an exit is retained for a client to acknowledge, by default.

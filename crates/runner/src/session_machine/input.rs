@@ -2,6 +2,7 @@
 //! between lines.
 
 use std::collections::VecDeque;
+use std::hash::{DefaultHasher, Hasher as _};
 use std::time::Duration;
 
 use bytes::Bytes;
@@ -71,6 +72,24 @@ pub(super) enum InputError {
     Full,
 }
 
+/// A prompt that was received before.
+#[derive(Debug)]
+struct PromptOutcome {
+    /// Hash of its bytes.
+    hash: u64,
+    status: PromptStatus,
+}
+
+/// What is known of a prompt's id.
+#[derive(Debug)]
+pub(super) enum KnownPrompt<'a> {
+    Unknown,
+    /// The same prompt was received before.
+    Same(&'a PromptStatus),
+    /// The id was used for other bytes.
+    Other,
+}
+
 #[derive(Debug)]
 pub(super) struct Input {
     /// Offset of the next typed byte.
@@ -85,7 +104,7 @@ pub(super) struct Input {
     at_line_start: bool,
     /// Prompts that wait for the end of the line.
     waiting: VecDeque<(String, Bytes)>,
-    known: RequestDedup<PromptStatus>,
+    known: RequestDedup<PromptOutcome>,
     end: InputEnd,
     /// Why no further input is accepted.
     closed_reason: Option<InputRefusal>,
@@ -138,9 +157,13 @@ impl Input {
         !under_way && !self.waiting.iter().any(|(other, _)| other == id)
     }
 
-    /// Returns a prompt's status, if its id is known.
-    pub(super) fn prompt(&self, id: &str) -> Option<&PromptStatus> {
-        self.known.get(id)
+    /// Returns what is known of a prompt.
+    pub(super) fn prompt(&self, id: &str, bytes: &[u8]) -> KnownPrompt<'_> {
+        match self.known.get(id) {
+            None => KnownPrompt::Unknown,
+            Some(known) if known.hash == hash(bytes) => KnownPrompt::Same(&known.status),
+            Some(_) => KnownPrompt::Other,
+        }
     }
 
     /// Returns when a pause ends.
@@ -220,10 +243,10 @@ impl Input {
         }
     }
 
-    /// Queues a prompt of whole lines and returns its status. A known id is not written again.
+    /// Queues a new prompt of whole lines and returns its status.
     pub(super) fn prompt_line(&mut self, id: &str, text: &Bytes) -> PromptStatus {
-        if let Some(status) = self.known_status(id, text.len()) {
-            return status;
+        if let Err(reason) = self.register(id, text, text.len()) {
+            return refused(reason);
         }
         let mut line = text.to_vec();
         if !line.last().is_some_and(|byte| is_line_end(*byte)) {
@@ -238,10 +261,10 @@ impl Input {
         PromptStatus::Queued
     }
 
-    /// Queues a prompt to be pasted, and submitted by a separate key after a pause.
-    pub(super) fn prompt_paste(&mut self, id: &str, text: Bytes) -> PromptStatus {
-        if let Some(status) = self.known_status(id, text.len()) {
-            return status;
+    /// Queues a new prompt to be pasted as `text`, and submitted by a separate key after a pause.
+    pub(super) fn prompt_paste(&mut self, id: &str, prompt: &[u8], text: Bytes) -> PromptStatus {
+        if let Err(reason) = self.register(id, prompt, text.len()) {
+            return refused(reason);
         }
         let enter = Bytes::from_static(b"\r");
         self.prompted += text.len() + enter.len();
@@ -264,23 +287,20 @@ impl Input {
         }
     }
 
-    /// Returns the status of a known or refused prompt; otherwise registers it as queued.
-    fn known_status(&mut self, id: &str, length: usize) -> Option<PromptStatus> {
-        if let Some(known) = self.known.get(id) {
-            return Some(known.clone());
+    /// Registers a prompt as queued, unless it is refused.
+    fn register(&mut self, id: &str, prompt: &[u8], length: usize) -> Result<(), &'static str> {
+        if self.refusal().is_some() {
+            return Err("the input is closed; start or resume a session");
         }
-        let reason = if self.refusal().is_some() {
-            "the input is closed; start or resume a session"
-        } else if self.waiting.len() + self.queue.len() >= MAX_WAITING_PROMPTS {
-            "too many prompts are queued; retry once the child has read some"
-        } else if self.prompted > 0 && self.prompted + length > MAX_PROMPT_BYTES {
-            "too many bytes are queued; retry once the child has read some"
-        } else {
-            self.known.insert(id, PromptStatus::Queued);
-            return None;
-        };
-        let reason = reason.to_owned();
-        Some(PromptStatus::Refused { reason })
+        if self.waiting.len() + self.queue.len() >= MAX_WAITING_PROMPTS {
+            return Err("too many prompts are queued; retry once the child has read some");
+        }
+        if self.prompted > 0 && self.prompted + length > MAX_PROMPT_BYTES {
+            return Err("too many bytes are queued; retry once the child has read some");
+        }
+        let (hash, status) = (hash(prompt), PromptStatus::Queued);
+        self.known.insert(id, PromptOutcome { hash, status });
+        Ok(())
     }
 
     fn queue_line(&mut self, id: String, bytes: Bytes) {
@@ -344,7 +364,9 @@ impl Input {
                     self.cancel_enter(&id);
                 }
                 let status = refused.map_or(then, |reason| refusal_of(&reason));
-                self.known.insert(&id, status.clone());
+                if let Some(known) = self.known.get_mut(&id) {
+                    known.status = status.clone();
+                }
                 Some(InputEvent::Prompt(id, status))
             }
             QueuedInput::End => {
@@ -389,6 +411,19 @@ impl Input {
         let refuse = |order| self.settled(order, Some(InputRefusal::Ended));
         orders.into_iter().filter_map(refuse).collect()
     }
+}
+
+fn refused(reason: &str) -> PromptStatus {
+    PromptStatus::Refused {
+        reason: reason.to_owned(),
+    }
+}
+
+/// Hashes the bytes of a prompt. Clients that have a lease do not construct collisions.
+fn hash(bytes: &[u8]) -> u64 {
+    let mut hasher = DefaultHasher::new();
+    hasher.write(bytes);
+    hasher.finish()
 }
 
 fn refusal_of(reason: &InputRefusal) -> PromptStatus {
@@ -449,32 +484,33 @@ mod tests {
         assert_eq!(written(&mut input, NOW), b"{\"half");
         input.accept_typed(6, &"\":1}\n{\"next".into()).unwrap();
         assert_eq!(written(&mut input, NOW), b"\":1}\nhello\n{\"next");
-        assert_eq!(
-            input.prompt_line("p", &"hello".into()),
-            PromptStatus::Written
-        );
-        assert_eq!(written(&mut input, NOW), b"");
+        assert!(matches!(
+            input.prompt("p", b"hello"),
+            KnownPrompt::Same(PromptStatus::Written)
+        ));
+        assert!(matches!(input.prompt("p", b"hallo"), KnownPrompt::Other));
+        assert!(matches!(input.prompt("q", b"hello"), KnownPrompt::Unknown));
     }
 
     #[test]
     fn paste_is_submitted_after_a_pause() {
         let mut input = Input::new();
-        input.prompt_paste("p", "text".into());
+        input.prompt_paste("p", b"text", "text".into());
         input.accept_typed(0, &"x".into()).unwrap();
         assert_eq!(written(&mut input, NOW), b"text");
         assert_eq!(input.deadline(), Some(PASTE_PAUSE));
-        assert_eq!(
-            input.prompt_paste("p", "text".into()),
-            PromptStatus::Written
-        );
+        assert!(matches!(
+            input.prompt("p", b"text"),
+            KnownPrompt::Same(PromptStatus::Written)
+        ));
         assert_eq!(written(&mut input, PASTE_PAUSE), b"\rx");
     }
 
     #[test]
     fn refused_paste_is_not_submitted() {
         let mut input = Input::new();
-        input.prompt_paste("p", "text".into());
-        input.prompt_paste("q", "other".into());
+        input.prompt_paste("p", b"text", "text".into());
+        input.prompt_paste("q", b"other", "other".into());
         input.next_action(NOW).unwrap();
         let too_long = InputRefusal::LineTooLong {
             length: 4,
@@ -485,8 +521,10 @@ mod tests {
             matches!(&events[..], [InputEvent::Prompt(id, PromptStatus::Refused { .. })] if id == "p")
         );
         assert!(input.is_settled("p"));
-        let again = input.prompt_paste("p", "text".into());
-        assert!(matches!(again, PromptStatus::Refused { .. }));
+        assert!(matches!(
+            input.prompt("p", b"text"),
+            KnownPrompt::Same(PromptStatus::Refused { .. })
+        ));
         assert_eq!(written(&mut input, NOW), b"other");
         assert_eq!(written(&mut input, PASTE_PAUSE), b"\r");
         assert_eq!(input.prompted, 0);

@@ -31,6 +31,11 @@ impl<T> RequestDedup<T> {
         self.outcomes.get(id)
     }
 
+    /// Returns the outcome of a request to change it, if its id is known.
+    pub(super) fn get_mut(&mut self, id: &str) -> Option<&mut T> {
+        self.outcomes.get_mut(id)
+    }
+
     /// Sets the outcome of a request. Evicts the oldest id at capacity.
     pub(super) fn insert(&mut self, id: &str, outcome: T) {
         if self.outcomes.insert(id.to_owned(), outcome).is_some() {

@@ -4,13 +4,16 @@ use bowline_transport::{Signal, WindowSize};
 use bytes::Bytes;
 
 use super::client::{Client, ClientStage};
-use super::input::InputError;
+use super::input::{InputError, KnownPrompt};
 use super::request_dedup::MAX_ID_BYTES;
 use super::{ClientId, Effect, SessionMachine};
 use crate::wire::{Frame, Lease, Message, Prompt, PromptMode, PromptStatus, StdioKind, code};
 
 /// Maximal number of kills of one client that wait for their report.
 const MAX_PENDING_KILLS: usize = 64;
+
+/// Why a prompt is refused whose id was used for other bytes.
+pub(crate) const REUSED_ID: &str = "the id was used for another request";
 
 /// Permitted rows and columns of a terminal.
 const TERMINAL_CELLS: std::ops::RangeInclusive<u16> = 1..=1_000;
@@ -189,16 +192,23 @@ impl SessionMachine {
 
     fn prompt(&mut self, client: ClientId, prompt: Prompt) {
         let Prompt { id, bytes, mode } = prompt;
-        let state = match (self.input.prompt(&id), mode) {
+        let refused = |reason: &str| PromptStatus::Refused {
+            reason: reason.to_owned(),
+        };
+        let state = match (self.input.prompt(&id, &bytes), mode) {
             // A repeated prompt, regardless of the program's present mode.
-            (Some(known), _) => known.clone(),
-            (None, PromptMode::Line) => self.input.prompt_line(&id, &bytes),
-            (None, PromptMode::Paste) => match sanitize_paste(&bytes, self.bracketed_paste) {
-                Ok(text) => self.input.prompt_paste(&id, text),
-                Err(reason) => PromptStatus::Refused {
-                    reason: reason.to_owned(),
-                },
-            },
+            (KnownPrompt::Same(state), _) => state.clone(),
+            (KnownPrompt::Other, _) => {
+                let state = refused(REUSED_ID);
+                return self.send(client, Message::PromptState { id, state });
+            }
+            (KnownPrompt::Unknown, PromptMode::Line) => self.input.prompt_line(&id, &bytes),
+            (KnownPrompt::Unknown, PromptMode::Paste) => {
+                match sanitize_paste(&bytes, self.bracketed_paste) {
+                    Ok(text) => self.input.prompt_paste(&id, &bytes, text),
+                    Err(reason) => refused(reason),
+                }
+            }
         };
         if !self.input.is_settled(&id) {
             self.watchers.insert(id.clone(), client);

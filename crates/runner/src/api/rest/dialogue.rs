@@ -119,7 +119,20 @@ pub(super) async fn answer_permission(
     let transcript = read_transcript(&app, &record).await?;
     let line = answer_line(&transcript, &answer)?;
     let answer_id = answer_id(&answer.request_id);
-    send(&app, id, answer_id, line, PromptMode::Line).await
+    let line = move |transcript: &Transcript| answer_line(transcript, &answer);
+    let line = read_transcript(&app, record, line).await??;
+    let sent = send(&app, id, answer_id, line, PromptMode::Line).await;
+    // The id of an answer is reused by another answer to the same request.
+    sent.map_err(|problem| match problem.code {
+        "ID_REUSED" => permission_closed(),
+        _ => problem,
+    })
+}
+
+fn permission_closed() -> Problem {
+    let detail = "permission request was already answered or cancelled";
+    let next = "list the permission requests with GET /api/sessions/{id}/permissions";
+    Problem::new(StatusCode::CONFLICT, "PERMISSION_CLOSED", detail, next)
 }
 
 fn answer_line(transcript: &Transcript, answer: &PermissionAnswer) -> Result<Vec<u8>, Problem> {
@@ -129,9 +142,7 @@ fn answer_line(transcript: &Transcript, answer: &PermissionAnswer) -> Result<Vec
         Problem::new(StatusCode::NOT_FOUND, "PERMISSION_NOT_FOUND", detail, next)
     })?;
     if request.state() != PermissionState::Open {
-        let detail = "permission request was already answered or cancelled";
-        let status = StatusCode::CONFLICT;
-        return Err(Problem::new(status, "PERMISSION_CLOSED", detail, next));
+        return Err(permission_closed());
     }
     let input = request.input();
     let input = input.as_deref().and_then(RawJson::parse);

@@ -179,8 +179,8 @@ impl From<Extent> for StreamRange {
 pub(super) struct PromptRequest {
     /// The prompt.
     pub(super) text: String,
-    /// Id of the prompt, 1 to 128 bytes, a UUID for dialogues. A repeated id is not written again.
-    /// Default: a random one.
+    /// Id of the prompt, 1 to 128 bytes, a UUID for dialogues. A repeated prompt is not written
+    /// again; the id of another request is refused. Default: a random one.
     #[serde(default)]
     pub(super) id: Option<String>,
 }
@@ -259,7 +259,8 @@ pub(super) struct PermissionRequest {
 #[derive(Debug, Default, Deserialize, ToSchema)]
 #[schema(as = NewInterrupt)]
 pub(super) struct InterruptRequest {
-    /// Id of the interrupt, 1 to 128 bytes. A repeated id has no effect. Default: a random one.
+    /// Id of the interrupt, 1 to 128 bytes. A repeated interrupt has no effect; the id of another
+    /// request is refused. Default: a random one.
     #[serde(default)]
     pub(super) id: Option<String>,
     /// Whether to drop queued prompts too.

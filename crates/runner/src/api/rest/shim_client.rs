@@ -13,6 +13,7 @@ use tokio::time::timeout;
 
 use crate::api::problem::Problem;
 use crate::app_state::AppState;
+use crate::session_machine::REUSED_ID;
 use crate::sessions::{SessionRecord, ShimLink, ShimLinkError, has_no_listener};
 use crate::shim::SessionDir;
 
@@ -69,7 +70,7 @@ impl ShimClient {
         }
     }
 
-    /// Sends a prompt and waits until it is written. Returns its state. A repeated id is not
+    /// Sends a prompt and waits until it is written. Returns its state. A repeated prompt is not
     /// written again.
     pub(super) async fn prompt(
         mut self,
@@ -82,16 +83,14 @@ impl ShimClient {
             bytes,
             mode,
         }));
+        let mut is_queued = false;
         let settled = timeout(PROMPT_TIMEOUT, async {
             loop {
                 match self.link.next().await? {
-                    Message::PromptState {
-                        state: PromptStatus::Queued,
-                        ..
-                    } => {}
-                    Message::PromptState { id: of, state } if of == id => {
-                        return state_name(state);
-                    }
+                    Message::PromptState { id: of, state } if of == id => match state {
+                        PromptStatus::Queued => is_queued = true,
+                        state => return state_name(state),
+                    },
                     Message::Error { code, detail, .. } => {
                         return Err(ShimLinkError::Refused { code, detail }.into());
                     }
@@ -100,7 +99,11 @@ impl ShimClient {
                 }
             }
         });
-        settled.await.unwrap_or(Ok("queued"))
+        match settled.await {
+            Ok(state) => state,
+            Err(_) if is_queued => Ok("queued"),
+            Err(_) => Err(Problem::session_not_responding()),
+        }
     }
 }
 
@@ -125,6 +128,11 @@ fn state_name(status: PromptStatus) -> Result<&'static str, Problem> {
         PromptStatus::Written => Ok("written"),
         PromptStatus::Submitted => Ok("submitted"),
         PromptStatus::Unverified => Ok("unverified"),
+        PromptStatus::Refused { reason } if reason == REUSED_ID => {
+            let next = "use an id of its own for each request";
+            let status = StatusCode::CONFLICT;
+            Err(Problem::new(status, "ID_REUSED", reason, next))
+        }
         PromptStatus::Refused { reason } => {
             let next = "change the prompt and send it with another id";
             let status = StatusCode::CONFLICT;
