@@ -9,8 +9,8 @@
 //! * A client costs its cursors, a bounded outbox and at most one chunk read from the journal.
 //! * Input is applied once, in order, and by one writer at a time: the write lease has a
 //!   generation, and messages of an older generation have no effect, its disconnection included.
-//! * The child is paused only for clients of a blocking stream, and only while the journal lacks
-//!   the bytes that they need.
+//! * The child is paused only for clients of a blocking stream that have a lease, and only while the
+//!   journal lacks the bytes that they need. A reader that lags receives a gap.
 //! * `Exit` follows the last byte of every stream, and is retained until a client with a lease
 //!   acknowledges it.
 
@@ -36,7 +36,7 @@ use self::input::{Input, InputEvent};
 use self::request_dedup::RequestDedup;
 use self::stream::Stream;
 use crate::wire::{
-    Epoch, ExitNotice, KillReport, Message, PromptStatus, SessionFacts, StreamId, code,
+    Epoch, ExitNotice, KillReport, Lease, Message, PromptStatus, SessionFacts, StreamId, code,
 };
 
 pub use self::client::ClientId;
@@ -152,10 +152,12 @@ impl SessionMachine {
         }
     }
 
-    /// Returns the smallest acknowledged offset of the attached clients that follow a stream.
+    /// Returns the smallest acknowledged offset of the clients that follow a stream and hold it back:
+    /// those with a lease. A reader that lags receives a gap.
     fn slowest(&self, id: StreamId) -> Option<u64> {
         let attached = self.clients.values().filter_map(Client::attachment);
-        let cursors = attached.filter_map(|it| it.cursors.get(&id));
+        let holding = attached.filter(|it| it.lease != Lease::Read);
+        let cursors = holding.filter_map(|it| it.cursors.get(&id));
         cursors.map(|cursor| cursor.acked).min()
     }
 

@@ -50,8 +50,8 @@ impl SessionMachine {
         }
     }
 
-    /// Returns whether output must not be read from the child, because a client lags by a whole
-    /// ring. Changes with any other call.
+    /// Returns whether output must not be read from the child, because a client with a lease lags by
+    /// a whole ring. Changes with any other call.
     pub fn is_paused(&self, id: StreamId) -> bool {
         let slowest = self.slowest(id);
         self.streams

@@ -224,6 +224,11 @@ impl SessionMachine {
     }
 
     fn kill(&mut self, client: ClientId, id: String, policy: bowline_transport::TerminationPolicy) {
+        let waiting = self.kills.waiters.iter();
+        if waiting.filter(|(asker, _)| *asker == client).count() >= MAX_PENDING_KILLS {
+            let detail = "too many kills are pending; wait for their reports";
+            return self.send_error(client, code::LIMIT, detail);
+        }
         if self.kills.seen.get(&id).is_none() {
             self.kills.seen.insert(&id, ());
             self.effects.push_back(Effect::Kill(policy));
@@ -231,10 +236,8 @@ impl SessionMachine {
         if let Some(report) = self.kills.report.clone() {
             return self.send(client, Message::Killed { id, report });
         }
-        let waiters = &mut self.kills.waiters;
-        let waiting = waiters.iter().filter(|(asker, _)| *asker == client).count();
-        if waiting < MAX_PENDING_KILLS && !waiters.contains(&(client, id.clone())) {
-            waiters.push((client, id));
+        if !self.kills.waiters.contains(&(client, id.clone())) {
+            self.kills.waiters.push((client, id));
         }
     }
 }

@@ -10,8 +10,8 @@ use crate::wire::Durability;
 /// What happens when a stream's ring is full.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum OverflowPolicy {
-    /// The child is paused until the slowest client has acknowledged enough, unless the journal has
-    /// the bytes. For dialogues, where no byte may be lost.
+    /// The child is paused until the slowest client with a lease has acknowledged enough, unless the
+    /// journal has the bytes. For dialogues, where no byte may be lost.
     Block,
     /// The oldest bytes are dropped, and reported as a gap to clients that need them. For
     /// terminals, standard error and the audit log, which never pause the child.

@@ -29,6 +29,9 @@ const OUTPUT_CREDIT: u64 = 256 << 10;
 /// Bytes of input queued for the shim above which the web terminal is not read.
 const MAX_UNSENT_INPUT: usize = 1 << 20;
 
+/// Replies queued for a web terminal above which it is not read.
+const MAX_QUEUED_REPLIES: usize = 16;
+
 /// Attaches a web terminal to an existing session.
 pub(in crate::api) async fn attach(mut socket: WebSocket, id: SessionId, app: Arc<AppState>) {
     let counted = Arc::clone(&app);
@@ -181,7 +184,9 @@ impl Driver {
 
     /// Handles one event of the web terminal, the session or the clock.
     async fn wait_for_event(&mut self) {
-        let reads_input = self.machine.accepts_input() && self.link.unsent() < MAX_UNSENT_INPUT;
+        let reads_input = self.machine.accepts_input()
+            && self.link.unsent() < MAX_UNSENT_INPUT
+            && self.queued_replies() < MAX_QUEUED_REPLIES;
         if !reads_input {
             // While the web terminal is not read, its silence has no meaning.
             self.last_received = Instant::now();
@@ -203,6 +208,12 @@ impl Driver {
             () = sleep_until(last_activity + silence) => self.machine.closed(None),
             () = sleep_until(self.last_ping + silence / 3) => self.ping(),
         }
+    }
+
+    /// Number of queued messages other than output, whose size the credit limits.
+    fn queued_replies(&self) -> usize {
+        let is_output = |message: &&WsMessage| matches!(message, WsMessage::Binary(_));
+        self.queue.iter().filter(|it| !is_output(it)).count()
     }
 
     fn on_shim_message(&mut self, message: Result<Message, ShimLinkError>) {

@@ -10,6 +10,7 @@ use std::time::Instant;
 use bowline_transport::WindowSize;
 use bowline_transport::wire::{Attached, INPUT_WINDOW, InputRefusal, Message, StreamId};
 use bytes::{BufMut as _, Bytes, BytesMut};
+use serde_json::Value;
 
 use super::messages::{ClientMessage, ServerMessage, StartRequest, window_size};
 use crate::app_state::RateLimiter;
@@ -24,8 +25,14 @@ const MAX_REPLAY: u64 = 32 << 20;
 /// Maximum size of a message to a web terminal, in bytes.
 pub(crate) const MAX_SERVER_MESSAGE: usize = MAX_REPLAY as usize + (1 << 20);
 
-/// Maximum number of pings per second.
-const MAX_PINGS_PER_SECOND: u32 = 20;
+/// Maximum number of messages per second that are answered: pings and invalid messages.
+const MAX_REPLIES_PER_SECOND: u32 = 20;
+
+/// Maximum length of the `ts` of a ping, which is echoed, in bytes of JSON.
+const MAX_ECHO_BYTES: usize = 64;
+
+/// Maximum length of an error's text, which may quote the message that it answers, in bytes.
+const MAX_DETAIL_BYTES: usize = 256;
 
 /// Close codes (RFC 6455, section 7.4; from 4000 on private).
 pub(super) mod close {
@@ -83,7 +90,7 @@ pub(super) struct WebTerminal {
     resizes: u64,
     size: Option<WindowSize>,
     replay: Option<Replay>,
-    pings: RateLimiter<()>,
+    replies: RateLimiter<()>,
     actions: VecDeque<Action>,
     disposition: Option<Disposition>,
 }
@@ -109,7 +116,7 @@ impl WebTerminal {
             resizes: 0,
             size: attached.info.size,
             replay: None,
-            pings: RateLimiter::new(MAX_PINGS_PER_SECOND, MAX_PINGS_PER_SECOND),
+            replies: RateLimiter::new(MAX_REPLIES_PER_SECOND, MAX_REPLIES_PER_SECOND),
             actions: VecDeque::new(),
             disposition: None,
         }
@@ -136,8 +143,11 @@ impl WebTerminal {
             Ok(ClientMessage::Start(request)) => self.on_start(&request),
             Ok(ClientMessage::Resize { cols, rows }) => match window_size(cols, rows) {
                 Some(size) => self.resize(size),
-                None => self.send_error("BAD_SIZE", "columns and rows must be 1 to 1000"),
+                None => self.refuse(now, "BAD_SIZE", "columns and rows must be 1 to 1000"),
             },
+            Ok(ClientMessage::Ping { ts }) if !is_short(ts.as_ref()) => {
+                self.refuse(now, "UNKNOWN_FRAME", "the `ts` of a ping is too long");
+            }
             Ok(ClientMessage::Ping { ts }) => {
                 if self.check_rate(now) {
                     self.send(&ServerMessage::Pong { ts });
@@ -145,10 +155,17 @@ impl WebTerminal {
             }
             Ok(ClientMessage::Pong {} | ClientMessage::Keepalive {}) => {}
             Err(error) => {
-                if self.check_rate(now) {
-                    self.send_error("UNKNOWN_FRAME", &format!("invalid message: {error}"));
-                }
+                self.refuse(now, "UNKNOWN_FRAME", &format!("invalid message: {error}"));
             }
+        }
+    }
+
+    /// Answers an invalid message, up to the rate limit.
+    fn refuse(&mut self, now: Instant, code: &str, detail: &str) {
+        if self.check_rate(now) {
+            let mut detail = detail.to_owned();
+            detail.truncate(detail.floor_char_boundary(MAX_DETAIL_BYTES));
+            self.send_error(code, &detail);
         }
     }
 
@@ -320,11 +337,12 @@ impl WebTerminal {
     /// Counts a message against the rate limit. Above it, closes the connection and returns
     /// `false`.
     fn check_rate(&mut self, now: Instant) -> bool {
-        if self.pings.acquire((), now).is_ok() {
+        if self.replies.acquire((), now).is_ok() {
             return true;
         }
-        self.send_error("TOO_MANY", "at most 20 pings per second");
-        self.close(close::POLICY_VIOLATION, "too many pings");
+        let detail = "at most 20 pings and invalid messages per second";
+        self.send_error("TOO_MANY", detail);
+        self.close(close::POLICY_VIOLATION, "too many messages");
         self.finish(self.after_lost_connection());
         false
     }
@@ -353,6 +371,15 @@ impl WebTerminal {
     fn close(&mut self, code: u16, reason: &'static str) {
         self.actions.push_back(Action::Close(code, reason));
     }
+}
+
+/// Returns whether the `ts` of a ping is short enough to be echoed.
+pub(super) fn is_short(ts: Option<&Value>) -> bool {
+    ts.is_none_or(|ts| match ts {
+        Value::Null | Value::Bool(_) | Value::Number(_) => true,
+        Value::String(text) => text.len() <= MAX_ECHO_BYTES,
+        other => other.to_string().len() <= MAX_ECHO_BYTES,
+    })
 }
 
 fn refusal_text(reason: &InputRefusal) -> &str {

@@ -10,7 +10,7 @@ use tokio::time::timeout;
 
 use super::detach;
 use super::driver::{Driver, open_link, refuse};
-use super::machine::{WebTerminal, close};
+use super::machine::{WebTerminal, close, is_short};
 use super::messages::{ClientMessage, ServerMessage, StartRequest};
 use crate::app_state::AppState;
 use crate::sessions::CreateError;
@@ -65,7 +65,7 @@ async fn receive_start(socket: &mut WebSocket, app: &AppState) -> Option<(StartR
             WsMessage::Binary(bytes) => return Some((StartRequest::default(), bytes)),
             WsMessage::Text(text) => match serde_json::from_str(text.as_str()) {
                 Ok(ClientMessage::Start(request)) => return Some((request, Bytes::new())),
-                Ok(ClientMessage::Ping { ts }) => {
+                Ok(ClientMessage::Ping { ts }) if is_short(ts.as_ref()) => {
                     send(socket, &ServerMessage::Pong { ts }).await?;
                 }
                 Ok(_) => {}

@@ -360,6 +360,69 @@ fn repeated_signals_and_kills_are_executed_once() {
 }
 
 #[test]
+fn kills_of_a_client_are_limited() {
+    let mut machine = machine(OUT, OverflowPolicy::Block, KIB);
+    let (client, _) = join(&mut machine, attach(Lease::Append, OUT));
+    effects(&mut machine);
+    for number in 0..65 {
+        let (id, policy) = (number.to_string(), TerminationPolicy::AT_ONCE);
+        send(&mut machine, client, Message::Kill { id, policy });
+    }
+    assert_eq!(effects(&mut machine).len(), 64);
+    assert_eq!(code_of(&all(&mut machine, client)), code::LIMIT);
+}
+
+#[test]
+fn reused_prompt_id_is_refused() {
+    let mut machine = machine(OUT, OverflowPolicy::Block, KIB);
+    let (client, _) = join(&mut machine, attach(Lease::Append, OUT));
+    effects(&mut machine);
+    let mut prompt = |bytes: &'static str| {
+        let (id, bytes, mode) = ("p".to_owned(), bytes.into(), PromptMode::Line);
+        let prompt = Message::Prompt(Prompt { id, bytes, mode });
+        send(&mut machine, client, prompt);
+        let written = effects(&mut machine);
+        if !written.is_empty() {
+            machine.on_written(Ok(()), Duration::ZERO);
+        }
+        let state = match all(&mut machine, client).pop() {
+            Some(Message::PromptState { state, .. }) => state,
+            other => panic!("{other:?}"),
+        };
+        (written.len(), state)
+    };
+    assert_eq!(prompt("one"), (1, PromptStatus::Written));
+    let reason = "the id was used for another request".to_owned();
+    assert_eq!(prompt("two"), (0, PromptStatus::Refused { reason }));
+    assert_eq!(prompt("one"), (0, PromptStatus::Written));
+}
+
+#[test]
+fn reader_without_credit_does_not_pause_the_child() {
+    let mut machine = machine(OUT, OverflowPolicy::Block, 4 * KIB);
+    let (writer, _) = join(&mut machine, attach(Lease::Write, OUT));
+    let mut idle = attach(Lease::Read, OUT);
+    idle.credit = 0;
+    let (reader, _) = join(&mut machine, idle);
+    let mut offset = 0;
+    for _ in 0..64 {
+        assert!(!machine.is_paused(OUT));
+        machine.on_output(OUT, Bytes::from(vec![b'a'; 4 * KIB]));
+        assert_eq!(text(&all(&mut machine, writer), OUT).len(), 4 * KIB);
+        offset += 4 * KIB as u64;
+        let (stream, n) = (OUT, 4 * KIB as u64);
+        send_as(&mut machine, writer, 1, Message::Ack { stream, offset });
+        send_as(&mut machine, writer, 1, Message::Credit { stream, n });
+        send(&mut machine, reader, Message::Pong { nonce: 0 });
+    }
+    let (stream, n) = (OUT, 1 << 20);
+    send(&mut machine, reader, Message::Credit { stream, n });
+    let messages = all(&mut machine, reader);
+    let is_gap = |it: &Message| matches!(it, Message::Gap { from: 0, .. });
+    assert!(messages.iter().any(is_gap), "{messages:?}");
+}
+
+#[test]
 fn exit_is_last_and_retained_until_acknowledged() {
     let mut machine = machine(OUT, OverflowPolicy::Block, KIB);
     machine.on_output(OUT, "last words".into());

@@ -180,6 +180,12 @@ impl WebTerminal {
             .unwrap();
     }
 
+    /// Sends a message that the runner may not read any more.
+    pub(crate) async fn try_send(&mut self, text: Value) {
+        let text = Message::Text(text.to_string().into());
+        let _ = within_limit("a send", self.socket.send(text)).await;
+    }
+
     /// Closes the connection, with a code if given.
     pub(crate) async fn close(&mut self, code: Option<u16>) {
         let frame = code.map(|code| CloseFrame {

@@ -2,10 +2,10 @@
 
 use std::time::Duration;
 
-use bowline_runner::wire::SessionState;
+use bowline_runner::wire::{Lease, SessionState};
 use serde_json::json;
 
-use crate::support::{Reader, TestRunner, WebTerminal};
+use crate::support::{Frames, Reader, TestRunner, WebTerminal};
 
 /// Prints its process id, and echoes its input.
 const ECHO: &str = "stty -echo; echo ready $$; while read line; do echo \"got $line\"; done";
@@ -173,6 +173,42 @@ async fn detach_timer_does_not_delay_shutdown() {
     terminal.close(Some(1001)).await;
     // The detach window is longer than the time limit of the shutdown.
     runner.stop().await;
+}
+
+#[tokio::test]
+async fn reader_does_not_cancel_detach_timer() {
+    let runner = TestRunner::with(|limits| limits.detach_window = Duration::from_secs(2)).await;
+    let id = runner.shell(ECHO).await;
+    let mut reader = Reader::of(&runner, &id).await;
+    let mut terminal = WebTerminal::attach(&runner, &id).await;
+    terminal.wait_for_screen("ready").await;
+    terminal.disconnect();
+    let log = format!("/api/sessions/{id}/log?stream=lifecycle");
+    while !runner
+        .request("GET", &log, None)
+        .await
+        .text()
+        .contains("detached")
+    {}
+    drop(Frames::attach(&runner, &id, Lease::Read).await);
+    reader.exit().await;
+}
+
+#[tokio::test]
+async fn flood_of_invalid_messages_ends_connection() {
+    let runner = TestRunner::start().await;
+    let id = runner.shell(ECHO).await;
+    let mut terminal = WebTerminal::attach(&runner, &id).await;
+    terminal.wait_for_screen("ready").await;
+    for _ in 0..100 {
+        terminal
+            .try_send(json!({"type": "resize", "cols": 0, "rows": 0}))
+            .await;
+    }
+    assert_eq!(terminal.closed().await, Some(1008));
+    let mut back = WebTerminal::attach(&runner, &id).await;
+    back.input("still\n").await;
+    back.wait_for_screen("got still").await;
 }
 
 #[tokio::test]

@@ -281,7 +281,7 @@ fn pong_echoes_timestamp() {
 #[test]
 fn ping_flood_closes_connection() {
     let (mut terminal, now) = (terminal(), Instant::now());
-    for _ in 0..MAX_PINGS_PER_SECOND {
+    for _ in 0..MAX_REPLIES_PER_SECOND {
         terminal.on_text(r#"{"type":"ping"}"#, now);
     }
     assert_eq!(terminal.disposition(), None);
@@ -296,6 +296,26 @@ fn ping_flood_closes_connection() {
         );
     }
     assert_eq!(calm.disposition(), None);
+}
+
+#[test]
+fn flood_of_invalid_messages_closes_connection() {
+    let now = Instant::now();
+    let unknown = format!(r#"{{"type":"{}"}}"#, "x".repeat(1 << 20));
+    let long = format!(r#"{{"type":"ping","ts":"{}"}}"#, "x".repeat(1 << 20));
+    for text in [r#"{"type":"resize","cols":0,"rows":0}"#, &unknown, &long] {
+        let mut terminal = terminal();
+        let flood = 10 * MAX_REPLIES_PER_SECOND;
+        let count = (0..flood).take_while(|_| {
+            terminal.on_text(text, now);
+            terminal.disposition().is_none()
+        });
+        assert_eq!(count.count(), MAX_REPLIES_PER_SECOND as usize);
+        let sent = sent(&mut terminal);
+        assert_eq!(sent.last(), Some(&json!(1008)));
+        let size = sent.iter().map(|it| it.to_string().len()).sum::<usize>();
+        assert!(size < 16 << 10, "{size} bytes");
+    }
 }
 
 #[test]
