@@ -23,7 +23,7 @@ use crate::shim::SessionSpec;
 use crate::unix_connection::UnixConnection;
 
 /// Maximum size of a message from a client, in bytes: a few frames.
-const MAX_CLIENT_MESSAGE: usize = 4 * (MAX_PAYLOAD + HEADER_BYTES);
+pub(super) const MAX_CLIENT_MESSAGE: usize = 4 * (MAX_PAYLOAD + HEADER_BYTES);
 
 /// Bytes that a WebSocket may buffer besides the message that is being sent.
 const WRITE_BUFFER: usize = 1 << 20;

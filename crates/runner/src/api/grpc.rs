@@ -11,6 +11,7 @@
 mod generated;
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Instant;
 
 use axum::extract::Request;
@@ -18,14 +19,16 @@ use axum::http::HeaderMap;
 use axum::http::header::CONTENT_TYPE;
 use axum::response::Response;
 use bowline_transport::SessionId;
-use bowline_transport::wire::{HEADER_BYTES, MAX_PAYLOAD};
+use bowline_transport::wire::DEAD_AFTER;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::unix::{OwnedReadHalf, OwnedWriteHalf};
 use tokio::sync::{mpsc, oneshot};
+use tokio::time::timeout;
 use tonic::codegen::tokio_stream::Stream;
 use tonic::{Code, Status, Streaming};
 use tracing::Instrument as _;
 
+use super::attach::MAX_CLIENT_MESSAGE;
 use super::attach_permit::{AttachPermit, Endpoint};
 use super::frames::{FrameGuard, FrameSplitter, READ_BYTES, final_frames};
 use super::problem::Problem;
@@ -50,8 +53,7 @@ struct Service(Arc<AppState>);
 pub(super) async fn respond(app: Arc<AppState>, request: Request) -> Response {
     use tonic::codegen::Service as _;
     let server = RunnerServer::new(Service(app));
-    // One message may hold several frames.
-    let mut server = server.max_decoding_message_size(4 * (MAX_PAYLOAD + HEADER_BYTES));
+    let mut server = server.max_decoding_message_size(MAX_CLIENT_MESSAGE);
     let response = server.call(request).await;
     response
         .unwrap_or_else(|never| match never {})
@@ -75,6 +77,7 @@ impl Runner for Service {
         let (read, write) = shim.into_split();
         let (to_client, queue) = mpsc::channel(CLIENT_QUEUE);
         let (violation, violated) = oneshot::channel();
+        let requests_lease = guard.requests_lease();
         let input = forward_to_shim(
             request.into_inner(),
             write,
@@ -84,7 +87,13 @@ impl Runner for Service {
             to_client.clone(),
         );
         tokio::spawn(input.instrument(span.clone()));
-        let output = serve_client(read, to_client, violated, app, session);
+        let client = Client {
+            queue: to_client,
+            app,
+            session,
+            requests_lease,
+        };
+        let output = client.serve(read, violated);
         tokio::spawn(output.instrument(span));
         Ok(tonic::Response::new(ClientStream(queue)))
     }
@@ -105,7 +114,7 @@ fn session_id<T>(request: &tonic::Request<T>) -> Option<SessionId> {
     value.to_str().ok()?.parse().ok()
 }
 
-/// Forwards the client's frames until either side disconnects or the client sends a frame that it
+/// Forwards the client's frames until either side disconnects or the client sends a message that it
 /// must not, which goes to `violation`.
 async fn forward_to_shim(
     mut stream: Streaming<Frame>,
@@ -115,7 +124,16 @@ async fn forward_to_shim(
     violation: oneshot::Sender<Status>,
     to_client: mpsc::Sender<Result<Frame, Status>>,
 ) {
-    while let Ok(Some(frame)) = stream.message().await {
+    loop {
+        let frame = match stream.message().await {
+            Ok(Some(frame)) => frame,
+            Ok(None) => break,
+            Err(error) => {
+                // Fails if the error is that the client has disconnected.
+                let _ = violation.send(message_refused(&error));
+                return;
+            }
+        };
         app.metrics.grpc.received_bytes.add(frame.data.len() as u64);
         match guard.check(&frame.data, Instant::now()) {
             Ok(true) => release_to_host(&app, guard.session).await,
@@ -125,41 +143,86 @@ async fn forward_to_shim(
                 return;
             }
         }
-        if shim.write_all(&frame.data).await.is_err() {
-            return;
+        match timeout(DEAD_AFTER, shim.write_all(&frame.data)).await {
+            Ok(Ok(())) => {}
+            Ok(Err(_)) => return,
+            Err(_) => {
+                let _ = violation.send(status(Problem::session_not_responding()));
+                return;
+            }
         }
     }
     // A client that has closed its side still receives. Dropping `shim` would disconnect it.
     to_client.closed().await;
 }
 
-/// Forwards the shim's frames, and ends the stream with a status.
-async fn serve_client(
-    mut shim: OwnedReadHalf,
-    to_client: mpsc::Sender<Result<Frame, Status>>,
-    violated: oneshot::Receiver<Status>,
+/// The status for a message that cannot be decoded, such as one that is too large.
+fn message_refused(error: &Status) -> Status {
+    Status::invalid_argument(format!(
+        "message refused: {}; send whole frames, at most {MAX_CLIENT_MESSAGE} bytes per message",
+        error.message()
+    ))
+}
+
+/// The sending side of an attached client.
+struct Client {
+    queue: mpsc::Sender<Result<Frame, Status>>,
     app: Arc<AppState>,
     session: SessionId,
-) {
-    let _connection = app.metrics.grpc.connections.increment();
-    let (frames, last) = tokio::select! {
-        () = forward_to_client(&mut shim, &to_client, &app, session) => {
-            match final_frames::session_killed(&app, session).await {
-                Some(frames) => (Some(frames), status(Problem::session_killed())),
-                None => (None, Status::unavailable("the session's process has ended")),
+    requests_lease: Arc<AtomicBool>,
+}
+
+impl Client {
+    /// Forwards the shim's frames, and ends the stream with a status.
+    async fn serve(self, mut shim: OwnedReadHalf, violated: oneshot::Receiver<Status>) {
+        let _connection = self.app.metrics.grpc.connections.increment();
+        let (frames, last) = tokio::select! {
+            () = self.forward_from(&mut shim) => {
+                match final_frames::session_killed(&self.app, self.session).await {
+                    Some(frames) => (Some(frames), status(Problem::session_killed())),
+                    None => (None, Status::unavailable(final_frames::DISCONNECTED)),
+                }
+            }
+            status = violation(violated) => (None, status),
+            () = self.app.shutdown.cancelled() => {
+                let status = Status::unavailable("the runner is shutting down; connect again");
+                (Some(final_frames::go_away()), status)
+            }
+            () = self.queue.closed() => return,
+        };
+        if let Some(data) = frames {
+            let _ = self.send(Ok(Frame { data })).await;
+        }
+        let _ = self.send(Err(last)).await;
+    }
+
+    async fn forward_from(&self, shim: &mut OwnedReadHalf) {
+        let mut splitter = FrameSplitter::default();
+        loop {
+            splitter.buffer().reserve(READ_BYTES);
+            match shim.read_buf(splitter.buffer()).await {
+                Ok(0) | Err(_) => return,
+                Ok(_) => {}
+            }
+            while let Some(whole) = splitter.next() {
+                // A reader does not take the place of a web terminal.
+                if whole.has_attached && self.requests_lease.load(Ordering::Relaxed) {
+                    self.app.detach_timers.cancel(self.session);
+                }
+                let data = whole.frames;
+                self.app.metrics.grpc.sent_bytes.add(data.len() as u64);
+                if self.send(Ok(Frame { data })).await.is_err() {
+                    return;
+                }
             }
         }
-        status = violation(violated) => (None, status),
-        () = app.shutdown.cancelled() => {
-            let status = Status::unavailable("the runner is shutting down; connect again");
-            (Some(final_frames::go_away()), status)
-        }
-        () = to_client.closed() => return,
-    };
-    if let Some(data) = frames {
-        let _ = to_client.send(Ok(Frame { data })).await;
     }
-    let _ = to_client.send(Err(last)).await;
+
+    /// Sends a message. Fails if the client takes nothing for [`DEAD_AFTER`].
+    async fn send(&self, message: Result<Frame, Status>) -> Result<(), ()> {
+        let sent = timeout(DEAD_AFTER, self.queue.send(message)).await;
+        sent.map_err(drop)?.map_err(drop)
+    }
 }
 
 /// Waits for a violation. Never returns if the client has only closed its side.
@@ -167,32 +230,6 @@ async fn violation(violated: oneshot::Receiver<Status>) -> Status {
     match violated.await {
         Ok(status) => status,
         Err(_) => std::future::pending().await,
-    }
-}
-
-async fn forward_to_client(
-    shim: &mut OwnedReadHalf,
-    to_client: &mpsc::Sender<Result<Frame, Status>>,
-    app: &AppState,
-    session: SessionId,
-) {
-    let mut splitter = FrameSplitter::default();
-    loop {
-        splitter.buffer().reserve(READ_BYTES);
-        match shim.read_buf(splitter.buffer()).await {
-            Ok(0) | Err(_) => return,
-            Ok(_) => {}
-        }
-        while let Some(whole) = splitter.next() {
-            if whole.has_attached {
-                app.detach_timers.cancel(session);
-            }
-            let data = whole.frames;
-            app.metrics.grpc.sent_bytes.add(data.len() as u64);
-            if to_client.send(Ok(Frame { data })).await.is_err() {
-                return;
-            }
-        }
     }
 }
 

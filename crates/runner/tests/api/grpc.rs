@@ -24,6 +24,15 @@ struct Data {
 }
 
 async fn attach(runner: &TestRunner, token: &str, id: &str) -> Result<Streaming<Data>, Status> {
+    attach_and_send(runner, token, id, None).await
+}
+
+async fn attach_and_send(
+    runner: &TestRunner,
+    token: &str,
+    id: &str,
+    then: Option<Data>,
+) -> Result<Streaming<Data>, Status> {
     let uri = format!("http://{}", runner.address());
     let channel: Channel = Endpoint::try_from(uri).unwrap().connect().await.unwrap();
     let mut frames = BytesMut::new();
@@ -49,7 +58,7 @@ async fn attach(runner: &TestRunner, token: &str, id: &str) -> Result<Streaming<
     let first = Data {
         data: frames.freeze(),
     };
-    let mut request = Request::new(stream::iter([first]));
+    let mut request = Request::new(stream::iter([first].into_iter().chain(then)));
     let metadata = request.metadata_mut();
     let bearer = MetadataValue::try_from(format!("Bearer {token}")).unwrap();
     metadata.insert("authorization", bearer);
@@ -111,6 +120,19 @@ async fn read_to_end(mut messages: Streaming<Data>) -> (Option<Message>, Status)
             last = Some(frame.message);
         }
     }
+}
+
+#[tokio::test]
+async fn oversized_message_is_refused() {
+    let runner = TestRunner::start().await;
+    let id = runner.shell("read x").await;
+    let data = Data {
+        data: vec![0; 8 << 20].into(),
+    };
+    let messages = attach_and_send(&runner, runner.token(), &id, Some(data));
+    let (_, status) = read_to_end(messages.await.unwrap()).await;
+    assert_eq!(status.code(), Code::InvalidArgument, "{status:?}");
+    assert!(status.message().contains("bytes per message"), "{status:?}");
 }
 
 #[tokio::test]
