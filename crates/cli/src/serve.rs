@@ -17,10 +17,11 @@ use crate::stdio::print;
 /// The hidden first argument that makes this binary the shim of one session.
 pub(crate) const SHIM: &str = "shim";
 
-/// Serves until SIGINT or SIGTERM.
+/// Serves until SIGINT or SIGTERM. SIGHUP reads the token and the certificate again.
 pub(crate) async fn serve(options: args::Serve) -> Result<ExitCode, Failure> {
     let mut interrupt = listen(SignalKind::interrupt())?;
     let mut terminate = listen(SignalKind::terminate())?;
+    let mut hang_up = listen(SignalKind::hangup())?;
     let configuration = configuration(options)?;
     let token_file = configuration.token_file.clone();
     let scheme = if configuration.tls.is_some() {
@@ -31,13 +32,27 @@ pub(crate) async fn serve(options: args::Serve) -> Result<ExitCode, Failure> {
     let runner = Runner::start(configuration).await;
     let runner = runner.map_err(|error| Failure::caused("cannot", &error))?;
     print(&started(&runner, scheme, &token_file))?;
-    tokio::select! {
-        _ = interrupt.recv() => {}
-        _ = terminate.recv() => {}
+    loop {
+        tokio::select! {
+            _ = interrupt.recv() => break,
+            _ = terminate.recv() => break,
+            _ = hang_up.recv() => reload(&runner),
+        }
     }
     let report = runner.stop().await;
     print(&stopped(report.running))?;
     Ok(ExitCode::SUCCESS)
+}
+
+/// Reads the token and the certificate again, and prints the certificate's fingerprint. The terminal
+/// that would show it may be closed.
+fn reload(runner: &Runner) {
+    let text = match (runner.reload(), runner.fingerprint()) {
+        (Err(error), _) => format!("cannot {error}; the previous one stays in use\n"),
+        (Ok(()), Some(fingerprint)) => format!("reloaded\ncertificate {fingerprint}\n"),
+        (Ok(()), None) => "reloaded\n".to_owned(),
+    };
+    let _ = print(&text);
 }
 
 /// Formats the addresses and the credentials of a runner.
@@ -72,7 +87,7 @@ fn configuration(options: args::Serve) -> Result<ServeConfiguration, Failure> {
     let program = std::env::current_exe();
     let program = program
         .map_err(|error| Failure::failed(format!("cannot find the path of bowline: {error}")))?;
-    let tls = tls(&options, &state);
+    let tls = tls(&options, &state)?;
     let in_state = |name: &str| state.path().join(name);
     Ok(ServeConfiguration {
         shim: ShimProgram {
@@ -90,7 +105,7 @@ fn configuration(options: args::Serve) -> Result<ServeConfiguration, Failure> {
     })
 }
 
-fn tls(options: &args::Serve, state: &StateDir) -> Option<Tls> {
+fn tls(options: &args::Serve, state: &StateDir) -> Result<Option<Tls>, Failure> {
     let certificate = match (&options.tls_cert, &options.tls_key) {
         (Some(certificate), Some(key)) => Certificate::Files {
             certificate: certificate.clone(),
@@ -100,12 +115,17 @@ fn tls(options: &args::Serve, state: &StateDir) -> Option<Tls> {
             folder: state.path().to_owned(),
             names: certificate_names(options),
         },
-        _ => return None,
+        _ if options.client_ca.is_some() => {
+            return Err(Failure::usage(
+                "--client-ca has no effect without TLS; add --tls-cert and --tls-key, or --tls-own",
+            ));
+        }
+        _ => return Ok(None),
     };
-    Some(Tls {
+    Ok(Some(Tls {
         certificate,
         client_authorities: options.client_ca.clone(),
-    })
+    }))
 }
 
 /// Returns the names and addresses that a self-signed certificate is valid for.

@@ -6,7 +6,9 @@ mod tickets;
 mod token;
 
 pub(crate) use credential::{AuthError, PROTOCOL_FRAMES, PROTOCOL_WEB_TERMINAL, TICKET_PREFIX};
-pub(crate) use request_auth::{Peer, PeerKind, Principal, RequestAuth, accepted_hosts};
+pub(crate) use request_auth::{
+    Authenticated, ConnectionGuard, Peer, PeerKind, Principal, RequestAuth, accepted_hosts,
+};
 pub(crate) use tickets::{OneTimeTicket, TicketStore};
 pub use token::{TokenError, read_or_create_token};
 pub(crate) use token::{TokenHash, random_secret};

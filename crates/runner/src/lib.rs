@@ -36,6 +36,7 @@ mod app_state;
 mod auth;
 mod blocking;
 mod client;
+mod descriptor_limit;
 mod screen;
 mod serve;
 mod session;

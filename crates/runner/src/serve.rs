@@ -3,6 +3,7 @@
 //! It owns no session, since each belongs to a shim. What it keeps in memory, tickets and metrics,
 //! may be lost with it.
 
+mod admission;
 mod configuration;
 mod connection;
 mod listeners;

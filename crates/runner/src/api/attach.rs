@@ -8,7 +8,7 @@ use axum::extract::ws::WebSocketUpgrade;
 use axum::extract::ws::rejection::WebSocketUpgradeRejection;
 use axum::http::header::SEC_WEBSOCKET_PROTOCOL;
 use axum::http::{HeaderMap, StatusCode};
-use axum::response::{IntoResponse as _, Response};
+use axum::response::Response;
 use bowline_transport::SessionId;
 use bowline_transport::wire::{HEADER_BYTES, Lease, MAX_PAYLOAD};
 use tracing::Instrument as _;
@@ -18,7 +18,9 @@ use super::extract::SessionPath;
 use super::problem::Problem;
 use super::{frames, trace, web_terminal};
 use crate::app_state::AppState;
-use crate::auth::{OneTimeTicket, PROTOCOL_FRAMES, PROTOCOL_WEB_TERMINAL, Principal};
+use crate::auth::{
+    ConnectionGuard, OneTimeTicket, PROTOCOL_FRAMES, PROTOCOL_WEB_TERMINAL, Principal,
+};
 use crate::shim::SessionSpec;
 use crate::unix_connection::UnixConnection;
 
@@ -28,6 +30,9 @@ pub(super) const MAX_CLIENT_MESSAGE: usize = 4 * (MAX_PAYLOAD + HEADER_BYTES);
 /// Bytes that a WebSocket may buffer besides the message that is being sent.
 const WRITE_BUFFER: usize = 1 << 20;
 
+/// The guard of a TCP connection.
+type Guard = Option<Extension<ConnectionGuard>>;
+
 type Upgrade = Result<WebSocketUpgrade, WebSocketUpgradeRejection>;
 
 /// Attaches to a session with frames or as a web terminal, depending on the subprotocol.
@@ -35,18 +40,20 @@ pub(super) async fn session(
     State(app): State<Arc<AppState>>,
     SessionPath(id): SessionPath,
     Extension(principal): Extension<Principal>,
+    guard: Guard,
     headers: HeaderMap,
     upgrade: Upgrade,
 ) -> Result<Response, Problem> {
     let upgrade = upgrade.map_err(upgrade_required)?;
     if offers(&headers, PROTOCOL_FRAMES) {
         let permit = AttachPermit::of(&app, Some(principal), id, Endpoint::Frames);
-        let (shim, guard) = permit.connect(&app).await?;
+        let (shim, checks) = permit.connect(&app).await?;
         let shim = UnixConnection::new(shim).map_err(Problem::internal)?;
         let upgrade = with_limits(upgrade, WRITE_BUFFER).protocols([PROTOCOL_FRAMES]);
         let span = trace::attach_span("frames", Some(id));
-        return Ok(upgrade
-            .on_upgrade(move |socket| frames::serve(socket, shim, guard, app).instrument(span)));
+        return Ok(upgrade.on_upgrade(move |socket| {
+            held(guard, frames::serve(socket, shim, checks, app)).instrument(span)
+        }));
     }
     let permit = AttachPermit::of(&app, Some(principal), id, Endpoint::WebTerminal);
     let lease = permit.lease(&app)?;
@@ -56,13 +63,14 @@ pub(super) async fn session(
         let status = StatusCode::FORBIDDEN;
         return Err(Problem::new(status, "LEASE_REFUSED", detail, next));
     }
-    Ok(serve_web_terminal(app, upgrade, Some(id), None))
+    Ok(serve_web_terminal(app, upgrade, guard, Some(id), None))
 }
 
 /// Starts a session that ends with its web terminal, since no client knows its id.
 pub(super) async fn web_terminal(
     State(app): State<Arc<AppState>>,
     Extension(principal): Extension<Principal>,
+    guard: Guard,
     upgrade: Upgrade,
 ) -> Result<Response, Problem> {
     let upgrade = upgrade.map_err(upgrade_required)?;
@@ -74,12 +82,13 @@ pub(super) async fn web_terminal(
         },
     };
     app.metrics.web_terminal.attaches.add(1);
-    Ok(serve_web_terminal(app, upgrade, None, spec))
+    Ok(serve_web_terminal(app, upgrade, guard, None, spec))
 }
 
 fn serve_web_terminal(
     app: Arc<AppState>,
     upgrade: WebSocketUpgrade,
+    guard: Guard,
     id: Option<SessionId>,
     spec: Option<SessionSpec>,
 ) -> Response {
@@ -87,14 +96,19 @@ fn serve_web_terminal(
     let upgrade =
         with_limits(upgrade, web_terminal::MAX_SERVER_MESSAGE).protocols([PROTOCOL_WEB_TERMINAL]);
     let span = trace::attach_span("web_terminal", id);
-    let response = match id {
-        Some(id) => {
-            upgrade.on_upgrade(move |socket| web_terminal::attach(socket, id, app).instrument(span))
+    let serve = move |socket| async move {
+        match id {
+            Some(id) => web_terminal::attach(socket, id, app).await,
+            None => web_terminal::start(socket, spec, app).await,
         }
-        None => upgrade
-            .on_upgrade(move |socket| web_terminal::start(socket, spec, app).instrument(span)),
     };
-    response.into_response()
+    upgrade.on_upgrade(move |socket| held(guard, serve(socket)).instrument(span))
+}
+
+/// Holds the guard of a connection while it is served.
+async fn held(guard: Guard, serving: impl Future<Output = ()>) {
+    serving.await;
+    drop(guard);
 }
 
 fn with_limits(upgrade: WebSocketUpgrade, write_buffer: usize) -> WebSocketUpgrade {

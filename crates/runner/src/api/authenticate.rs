@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use axum::extract::{Request, State};
-use axum::http::HeaderMap;
+use axum::http::{HeaderMap, StatusCode};
 use axum::middleware::Next;
 use axum::response::{IntoResponse as _, Response};
 use tokio::time::sleep;
@@ -12,7 +12,7 @@ use tracing::debug;
 use super::grpc;
 use super::problem::Problem;
 use crate::app_state::AppState;
-use crate::auth::{AuthError, Peer, Principal};
+use crate::auth::{AuthError, Authenticated, Peer, Principal};
 
 /// Authenticates a request and attaches its [`Principal`], or refuses it. Above a rate, responses
 /// to wrong tokens are delayed.
@@ -28,8 +28,13 @@ pub(super) async fn authenticate(
     let (mut parts, body) = request.into_parts();
     match app.auth.authenticate(&parts, peer.kind) {
         Ok(principal) => {
+            let is_owner = principal == Principal::Owner;
             parts.extensions.insert(principal);
-            next.run(Request::from_parts(parts, body)).await
+            let mut response = next.run(Request::from_parts(parts, body)).await;
+            if is_owner || is_attached(&response) {
+                response.extensions_mut().insert(Authenticated);
+            }
+            response
         }
         Err(error) => {
             debug!(code = error.code(), "request refused");
@@ -41,6 +46,11 @@ pub(super) async fn authenticate(
             refuse(&parts.headers, error.into())
         }
     }
+}
+
+/// Returns whether a response attaches the client, for which a ticket was redeemed.
+fn is_attached(response: &Response) -> bool {
+    response.status() == StatusCode::SWITCHING_PROTOCOLS || grpc::is_stream(response)
 }
 
 fn refuse(headers: &HeaderMap, problem: Problem) -> Response {

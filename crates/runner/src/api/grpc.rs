@@ -259,6 +259,12 @@ pub(super) fn is_grpc(headers: &HeaderMap) -> bool {
     kind.is_some_and(|kind| kind.as_bytes().starts_with(b"application/grpc"))
 }
 
+/// Returns whether a response begins a stream of messages; a failed call has its status in the
+/// headers.
+pub(super) fn is_stream(response: &Response) -> bool {
+    is_grpc(response.headers()) && Status::from_header_map(response.headers()).is_none()
+}
+
 fn status(problem: Problem) -> Status {
     let code = match problem.status {
         401 => Code::Unauthenticated,

@@ -3,7 +3,9 @@
 #[cfg(test)]
 mod tests;
 
+use std::any::Any;
 use std::net::{IpAddr, SocketAddr};
+use std::sync::Arc;
 
 use axum::http::header::{HOST, ORIGIN};
 use axum::http::request::Parts;
@@ -43,6 +45,17 @@ pub(crate) struct Peer {
     /// The remote address, for TCP.
     pub(crate) address: Option<IpAddr>,
 }
+
+/// Counts a connection for as long as it exists, attached to each of its requests. An upgrade to
+/// WebSocket takes it along.
+#[derive(Clone, Debug)]
+pub(crate) struct ConnectionGuard {
+    pub(crate) _counted: Arc<dyn Any + Send + Sync>,
+}
+
+/// Marks the response to a request that was authenticated.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Authenticated;
 
 /// The authenticated sender of a request.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -16,11 +16,12 @@ use hyper::service::service_fn;
 use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
 use hyper_util::server::conn::auto::Builder;
 use tokio::io::{AsyncRead, AsyncWrite};
-use tokio::time::{Instant, sleep_until};
+use tokio::time::{Instant, sleep_until, timeout};
 use tokio_util::sync::CancellationToken;
 use tonic::codegen::Service as _;
 
-use crate::auth::Peer;
+use super::admission::ConnectionSlot;
+use crate::auth::{Authenticated, ConnectionGuard, Peer};
 
 /// Maximum size of a request's headers, in bytes.
 const MAX_HEADER_BYTES: usize = 8 << 10;
@@ -37,50 +38,94 @@ const KEEP_ALIVE_TIMEOUT: Duration = DEAD_AFTER.saturating_sub(KEEP_ALIVE_INTERV
 /// Maximum number of concurrent requests, and so of attached sessions, on one HTTP/2 connection.
 const MAX_STREAMS: u32 = 1024;
 
-/// Serves a connection until it ends or the daemon stops. The first request must begin before
-/// `deadline`.
-pub(super) async fn serve<S>(
-    stream: S,
-    peer: Peer,
-    app: Router,
-    shutdown: CancellationToken,
-    deadline: Instant,
-) where
-    S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
-{
-    let has_request = Arc::new(AtomicBool::new(false));
-    let begun = Arc::clone(&has_request);
-    let service = service_fn(move |request: hyper::Request<Incoming>| {
-        begun.store(true, Ordering::Relaxed);
-        respond(app.clone(), request, peer)
-    });
-    let builder = builder();
-    let mut connection =
-        pin!(builder.serve_connection_with_upgrades(TokioIo::new(stream), service));
-    // Errors of the connection are the client's: it disconnected or does not speak HTTP.
-    tokio::select! {
-        _ = connection.as_mut() => return,
-        () = sleep_until(deadline) => {}
-        () = shutdown.cancelled() => {}
-    }
-    if !has_request.load(Ordering::Relaxed) {
-        return;
-    }
-    tokio::select! {
-        _ = connection.as_mut() => return,
-        () = shutdown.cancelled() => connection.as_mut().graceful_shutdown(),
-    }
-    let _ = connection.await;
+/// How long a refused client may take to read its response.
+const REFUSAL_TIMEOUT: Duration = Duration::from_secs(2);
+
+/// An accepted connection.
+pub(super) struct Connection {
+    pub(super) peer: Peer,
+    /// The slot of a TCP connection.
+    pub(super) slot: Option<Arc<ConnectionSlot>>,
+    pub(super) app: Router,
+    pub(super) shutdown: CancellationToken,
+    /// When the first request must have begun.
+    pub(super) deadline: Instant,
 }
 
-async fn respond(
-    mut app: Router,
-    request: hyper::Request<Incoming>,
+impl Connection {
+    /// Serves the connection until it ends or the daemon stops. A TCP connection is closed after a
+    /// refused request, unless another one on it was authenticated.
+    pub(super) async fn serve<S>(self, stream: S)
+    where
+        S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
+    {
+        let (has_request, refused) = (Arc::new(AtomicBool::new(false)), CancellationToken::new());
+        let service = RequestService {
+            peer: self.peer,
+            slot: self.slot,
+            app: self.app,
+            has_request: Arc::clone(&has_request),
+            refused: refused.clone(),
+        };
+        let service = service_fn(move |request| service.clone().respond(request));
+        let builder = builder();
+        let mut connection =
+            pin!(builder.serve_connection_with_upgrades(TokioIo::new(stream), service));
+        // Errors of the connection are the client's: it disconnected or does not speak HTTP.
+        tokio::select! {
+            _ = connection.as_mut() => return,
+            () = sleep_until(self.deadline) => {}
+            () = self.shutdown.cancelled() => {}
+            () = refused.cancelled() => {}
+        }
+        if !has_request.load(Ordering::Relaxed) {
+            return;
+        }
+        tokio::select! {
+            _ = connection.as_mut() => return,
+            () = self.shutdown.cancelled() => connection.as_mut().graceful_shutdown(),
+            () = refused.cancelled() => {
+                connection.as_mut().graceful_shutdown();
+                let _ = timeout(REFUSAL_TIMEOUT, connection).await;
+                return;
+            }
+        }
+        let _ = connection.await;
+    }
+}
+
+/// Responds to the requests of a connection.
+#[derive(Clone)]
+struct RequestService {
     peer: Peer,
-) -> Result<Response, Infallible> {
-    let mut request: Request = request.map(Body::new);
-    request.extensions_mut().insert(peer);
-    app.call(request).await
+    slot: Option<Arc<ConnectionSlot>>,
+    app: Router,
+    has_request: Arc<AtomicBool>,
+    /// Cancelled by a refusal that ends the connection.
+    refused: CancellationToken,
+}
+
+impl RequestService {
+    async fn respond(mut self, request: hyper::Request<Incoming>) -> Result<Response, Infallible> {
+        self.has_request.store(true, Ordering::Relaxed);
+        let mut request: Request = request.map(Body::new);
+        request.extensions_mut().insert(self.peer);
+        if let Some(slot) = &self.slot {
+            let _counted = Arc::clone(slot) as _;
+            request
+                .extensions_mut()
+                .insert(ConnectionGuard { _counted });
+        }
+        let response = self.app.call(request).await?;
+        match self.slot {
+            Some(slot) if response.extensions().get::<Authenticated>().is_some() => {
+                slot.authenticate();
+            }
+            Some(slot) if !slot.is_authenticated() => self.refused.cancel(),
+            _ => {}
+        }
+        Ok(response)
+    }
 }
 
 fn builder() -> Builder<TokioExecutor> {

@@ -5,6 +5,7 @@ mod unix_socket;
 use std::io;
 use std::net::SocketAddr;
 use std::path::Path;
+use std::sync::Arc;
 use std::time::Duration;
 
 use axum::Router;
@@ -14,11 +15,13 @@ use tokio::time::{Instant, sleep, timeout_at};
 use tokio_util::sync::CancellationToken;
 use tracing::{debug, warn};
 
+use super::admission::{Admission, ConnectionSlot};
 use super::configuration::{ServeConfiguration, ServeError};
 use super::connection::{Connection, HANDSHAKE_TIMEOUT};
 use super::state_lock::StateLock;
 use super::tls::CurrentEncryption;
 use crate::auth::{Peer, PeerKind};
+use crate::descriptor_limit;
 use crate::shim::is_ours;
 use crate::unix_connection::UnixConnection;
 pub(super) use unix_socket::BoundSocket;
@@ -122,9 +125,14 @@ async fn serve_unix(listener: UnixListener, app: Router, shutdown: CancellationT
         };
         match stream {
             Ok(stream) => {
-                let deadline = Instant::now() + HANDSHAKE_TIMEOUT;
-                let (app, shutdown) = (app.clone(), shutdown.clone());
-                tokio::spawn(connection::serve(stream, peer, app, shutdown, deadline));
+                let connection = Connection {
+                    peer,
+                    slot: None,
+                    app: app.clone(),
+                    shutdown: shutdown.clone(),
+                    deadline: Instant::now() + HANDSHAKE_TIMEOUT,
+                };
+                tokio::spawn(connection.serve(stream));
             }
             Err(error) => pause_after(&error).await,
         }
@@ -144,10 +152,8 @@ async fn serve_tcp(
                 let shutdown = shutdown.clone();
                 tokio::spawn(serve_stream(stream, address, encryption, app, shutdown));
             }
-            Err(error) => pause_after(&error).await,
         }
     }
-}
 
 async fn serve_stream(
     stream: TcpStream,

@@ -1,7 +1,7 @@
 //! Start and stop of the daemon.
 
 use std::net::SocketAddr;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 

@@ -7,6 +7,8 @@ use bowline_transport::check_threads;
 use tokio::runtime::{Builder, Runtime};
 use tokio::time::timeout;
 
+use crate::descriptor_limit;
+
 /// Reactor threads. Sessions run in processes of their own.
 const WORKER_THREADS: usize = 2;
 
@@ -21,13 +23,15 @@ const START_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// Creates a tokio runtime for a [`Runner`](crate::Runner), with blocking threads that are never
 /// stopped. In other runtimes, lists and logs are delayed while the system refuses to start another
-/// thread.
+/// thread. Also raises the process's limit on open descriptors (`RLIMIT_NOFILE`), which sessions do
+/// not inherit on Linux.
 ///
 /// # Errors
 ///
 /// Fails if threads or descriptors are exhausted.
 pub fn runtime() -> io::Result<Runtime> {
     check_threads(WORKER_THREADS + 1)?;
+    descriptor_limit::raise();
     let runtime = Builder::new_multi_thread()
         .worker_threads(WORKER_THREADS)
         .max_blocking_threads(BLOCKING_THREADS)

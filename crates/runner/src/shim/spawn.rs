@@ -15,6 +15,7 @@ use tokio::time::timeout;
 use super::handshake::{SpawnFault, StartReply, StartRequest, receive, send};
 use super::state_dir::SessionLock;
 use super::{SessionDir, SessionSpec, StateDir, StateDirError};
+use crate::descriptor_limit;
 use crate::wire::Epoch;
 
 /// How long each side of the handshake waits for the other; it takes some milliseconds unless the
@@ -151,7 +152,11 @@ impl Starting {
             .stdout(Stdio::null())
             .stderr(Stdio::null())
             .spawn();
-        self.child = Some(child.map_err(failed)?);
+        let child = self.child.insert(child.map_err(failed)?);
+        if let Some(pid) = child.id() {
+            // Before the request, so that the session's program inherits it.
+            descriptor_limit::restore_for(pid);
+        }
         let talk = async {
             send(&mut link, request).await?;
             receive(&mut link).await

@@ -221,6 +221,45 @@ async fn client_without_request_is_disconnected() {
 }
 
 #[tokio::test]
+async fn refused_client_is_disconnected() {
+    let runner = TestRunner::start().await;
+    let head = |authorization: &str| {
+        let address = runner.address();
+        format!("GET /healthz HTTP/1.1\r\nHost: {address}\r\n{authorization}\r\n")
+    };
+    for authorization in ["", "Authorization: Bearer ticket-unknown\r\n"] {
+        let mut stream = TcpStream::connect(runner.address()).await.unwrap();
+        stream
+            .write_all(head(authorization).as_bytes())
+            .await
+            .unwrap();
+        let mut response = String::new();
+        let read = stream.read_to_string(&mut response);
+        within_limit("the end of the connection", read)
+            .await
+            .unwrap();
+        assert!(response.starts_with("HTTP/1.1 401"), "{response}");
+    }
+    let owner = format!("Authorization: Bearer {}\r\n", runner.token());
+    let mut stream = TcpStream::connect(runner.address()).await.unwrap();
+    for (authorization, status) in [(owner.as_str(), "200"), ("", "401"), (&owner, "200")] {
+        stream
+            .write_all(head(authorization).as_bytes())
+            .await
+            .unwrap();
+        let mut response = vec![0; 4096];
+        let length = within_limit("a response", stream.read(&mut response))
+            .await
+            .unwrap();
+        let response = String::from_utf8_lossy(&response[..length]);
+        assert!(
+            response.starts_with(&format!("HTTP/1.1 {status}")),
+            "{response}"
+        );
+    }
+}
+
+#[tokio::test]
 async fn unix_socket_is_private_and_needs_no_token() {
     use std::os::unix::fs::MetadataExt as _;
     let runner = TestRunner::start().await;
