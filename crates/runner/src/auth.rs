@@ -10,5 +10,5 @@ pub(crate) use request_auth::{
     Authenticated, ConnectionGuard, Peer, PeerKind, Principal, RequestAuth, accepted_hosts,
 };
 pub(crate) use tickets::{OneTimeTicket, TicketStore};
+pub(crate) use token::{CurrentToken, random_secret};
 pub use token::{TokenError, read_or_create_token};
-pub(crate) use token::{TokenHash, random_secret};

@@ -52,7 +52,7 @@ async fn serve() -> io::Result<()> {
         .await
         .map_err(io::Error::other)?;
     let address = runner.addresses().first().copied();
-    let fingerprint = runner.fingerprint().map(str::to_owned);
+    let fingerprint = runner.fingerprint();
     let (Some(address), Some(fingerprint)) = (address, fingerprint) else {
         return Err(io::Error::other("it does not listen"));
     };

@@ -80,6 +80,9 @@ Each session is a process of its own: it keeps running when the daemon ends, and
 finds it. Use `bowline ps`, `bowline attach ID` and `bowline kill ID`; the REST API is described at \
 /openapi.json.
 
+SIGHUP makes the daemon read the token file, the certificate and its key again; attached clients stay \
+attached.
+
 The daemon logs to standard error: warnings and errors, or what RUST_LOG selects.";
 
 #[derive(Debug, Args)]

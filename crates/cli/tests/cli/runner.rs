@@ -395,7 +395,8 @@ struct TlsRunner {
     url: String,
     token: String,
     fingerprint: String,
-    _folder: TempDir,
+    out: BufReader<ChildStdout>,
+    folder: TempDir,
 }
 
 impl TlsRunner {
@@ -407,28 +408,44 @@ impl TlsRunner {
         let args = [&fixed[..], &listen, more].concat();
         let mut runner = command(&args).spawn().unwrap();
         let mut out = BufReader::new(runner.stdout.take().unwrap());
-        let mut read = |begin: &str| loop {
-            let mut line = String::new();
-            assert!(
-                out.read_line(&mut line).unwrap() > 0,
-                "the runner ended before {begin}"
-            );
-            if let Some(rest) = line.strip_prefix(begin) {
-                break rest.trim().to_owned();
-            }
-        };
         Self {
-            url: format!("https://{}", read("listening on https://")),
-            token: read("token in "),
-            fingerprint: read("certificate "),
+            url: format!("https://{}", read(&mut out, "listening on https://")),
+            token: read(&mut out, "token in "),
+            fingerprint: read(&mut out, "certificate "),
             runner,
-            _folder: folder,
+            out,
+            folder,
         }
+    }
+
+    fn state(&self) -> String {
+        self.folder.path().join("s").display().to_string()
+    }
+
+    /// Sends SIGHUP and returns the fingerprint that the runner prints.
+    fn hang_up(&mut self) -> String {
+        let pid = Pid::from_raw(self.runner.id().cast_signed()).unwrap();
+        kill_process(pid, Signal::HUP).unwrap();
+        read(&mut self.out, "certificate ")
     }
 
     fn ps(&self, more: &[&str]) -> CommandOutput {
         let fixed = ["ps", "--runner", &self.url, "--token-file", &self.token];
         bowline(&[&fixed[..], more].concat())
+    }
+}
+
+/// Reads lines until one starts with `begin`; returns its rest.
+fn read(out: &mut BufReader<ChildStdout>, begin: &str) -> String {
+    loop {
+        let mut line = String::new();
+        assert!(
+            out.read_line(&mut line).unwrap() > 0,
+            "the runner ended before {begin}"
+        );
+        if let Some(rest) = line.strip_prefix(begin) {
+            break rest.trim().to_owned();
+        }
     }
 }
 
@@ -502,6 +519,41 @@ fn client_ca_requires_client_certificate() {
     assert!(line.contains("client.key"), "{line}");
     let line = ps(&client[..2]).failed(2);
     assert!(line.contains("--client-key"), "{line}");
+}
+
+#[test]
+fn client_ca_without_certificate_is_refused() {
+    let folder = tempfile::tempdir_in("/tmp").unwrap();
+    let state = folder.path().join("s").display().to_string();
+    let line = bowline(&[
+        "serve",
+        "--state-dir",
+        &state,
+        "--client-ca",
+        "authorities.pem",
+    ]);
+    let line = line.failed(2);
+    assert!(line.contains("--tls-own"), "{line}");
+}
+
+#[test]
+fn hangup_reloads_token_and_certificate() {
+    let mut served = TlsRunner::start(&[]);
+    let ps = |served: &TlsRunner| served.ps(&["--fingerprint", &served.fingerprint]);
+    assert_eq!(ps(&served).ok(), "no sessions\n");
+    let old = std::fs::read_to_string(&served.token).unwrap();
+    std::fs::remove_file(&served.token).unwrap();
+    let state = served.state();
+    std::fs::remove_file(format!("{state}/certificate.pem")).unwrap();
+    let fingerprint = served.hang_up();
+    assert_ne!(fingerprint, served.fingerprint);
+    assert_ne!(std::fs::read_to_string(&served.token).unwrap(), old);
+    ps(&served).failed(1);
+    served.fingerprint = fingerprint;
+    assert_eq!(ps(&served).ok(), "no sessions\n");
+    std::fs::write(&served.token, &old).unwrap();
+    let line = ps(&served).failed(1);
+    assert!(line.contains("token"), "{line}");
 }
 
 #[tokio::test]

@@ -12,7 +12,7 @@ use axum::http::request::Parts;
 use axum::http::{HeaderMap, HeaderName};
 
 use super::credential::{AuthError, PresentedSecret, TICKET_PREFIX, single};
-use super::token::TokenHash;
+use super::token::CurrentToken;
 
 /// Sent by browsers: how the requesting page relates to this server (Fetch Metadata, section 2.3).
 const FETCH_SITE: HeaderName = HeaderName::from_static("sec-fetch-site");
@@ -25,8 +25,8 @@ pub(crate) struct RequestAuth {
     pub(crate) hosts: Vec<String>,
     /// Accepted values of `Origin`.
     pub(crate) origins: Vec<String>,
-    /// Hash of the runner's token.
-    pub(crate) token: TokenHash,
+    /// The runner's token.
+    pub(crate) token: CurrentToken,
 }
 
 /// How a connection reached the daemon.

@@ -5,9 +5,11 @@ use std::fs::{File, OpenOptions};
 use std::io::{self, Read as _, Write as _};
 use std::os::unix::fs::{MetadataExt as _, OpenOptionsExt as _};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
+use parking_lot::RwLock;
 use sha2::{Digest as _, Sha256};
 use subtle::ConstantTimeEq as _;
 
@@ -41,6 +43,27 @@ impl TokenHash {
 impl fmt::Debug for TokenHash {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("TokenHash(***)")
+    }
+}
+
+/// The token that requests are checked against, which may be replaced while they are served.
+#[derive(Clone, Debug)]
+pub(crate) struct CurrentToken(Arc<RwLock<TokenHash>>);
+
+impl CurrentToken {
+    /// Accepts a token.
+    pub(crate) fn new(token: &str) -> Self {
+        Self(Arc::new(RwLock::new(TokenHash::of(token.as_bytes()))))
+    }
+
+    /// Accepts another token from now on, and no more the present one.
+    pub(crate) fn replace(&self, token: &str) {
+        *self.0.write() = TokenHash::of(token.as_bytes());
+    }
+
+    /// Returns whether `secret` is the token, in constant time.
+    pub(super) fn matches(&self, secret: &[u8]) -> bool {
+        self.0.read().matches(secret)
     }
 }
 

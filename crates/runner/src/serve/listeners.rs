@@ -34,7 +34,7 @@ pub(super) struct Listeners {
     lock: StateLock,
     local: Option<(UnixListener, BoundSocket)>,
     network: Vec<TcpListener>,
-    encryption: Option<Encryption>,
+    encryption: Option<CurrentEncryption>,
 }
 
 impl Listeners {
@@ -46,7 +46,7 @@ impl Listeners {
         let encryption = configuration
             .tls
             .as_ref()
-            .map(Encryption::new)
+            .map(CurrentEncryption::new)
             .transpose()?;
         let is_open = |address: &&SocketAddr| !address.ip().is_loopback();
         if encryption.is_none()
@@ -58,9 +58,6 @@ impl Listeners {
         let local = configuration.socket.as_deref().map(bind_unix).transpose()?;
         let mut network = Vec::new();
         for &address in &configuration.listen {
-            if encryption.is_none() && !address.ip().is_loopback() {
-                return Err(ServeError::ClearText(address));
-            }
             let listener = TcpListener::bind(address).await;
             network.push(listener.map_err(|source| ServeError::Address { address, source })?);
         }
@@ -77,8 +74,8 @@ impl Listeners {
         addresses.collect()
     }
 
-    pub(super) fn fingerprint(&self) -> Option<String> {
-        self.encryption.as_ref().map(|it| it.fingerprint.clone())
+    pub(super) fn encryption(&self) -> Option<CurrentEncryption> {
+        self.encryption.clone()
     }
 
     /// Spawns a task for each socket, which serves it until the shutdown. Returns the lock of the
@@ -90,9 +87,13 @@ impl Listeners {
     ) -> (StateLock, Option<BoundSocket>) {
         let admission = Admission::new(descriptor_limit::current());
         for listener in self.network {
-            let encryption = self.encryption.clone();
-            let serving = serve_tcp(listener, encryption, app.clone(), shutdown.clone());
-            tokio::spawn(serving);
+            let network = Network {
+                encryption: self.encryption.clone(),
+                admission: admission.clone(),
+                app: app.clone(),
+                shutdown: shutdown.clone(),
+            };
+            tokio::spawn(network.serve(listener));
         }
         let socket = self.local.map(|(listener, socket)| {
             tokio::spawn(serve_unix(listener, app.clone(), shutdown.clone()));
@@ -139,45 +140,56 @@ async fn serve_unix(listener: UnixListener, app: Router, shutdown: CancellationT
     }
 }
 
-async fn serve_tcp(
-    listener: TcpListener,
-    encryption: Option<Encryption>,
+/// Serves the TCP connections of a listener.
+#[derive(Clone)]
+struct Network {
+    encryption: Option<CurrentEncryption>,
+    admission: Admission,
     app: Router,
     shutdown: CancellationToken,
-) {
-    while let Some(accepted) = shutdown.run_until_cancelled(listener.accept()).await {
-        match accepted {
-            Ok((stream, address)) => {
-                let (encryption, app) = (encryption.clone(), app.clone());
-                let shutdown = shutdown.clone();
-                tokio::spawn(serve_stream(stream, address, encryption, app, shutdown));
+}
+
+impl Network {
+    async fn serve(self, listener: TcpListener) {
+        let shutdown = self.shutdown.clone();
+        while let Some(accepted) = shutdown.run_until_cancelled(listener.accept()).await {
+            match accepted {
+                Ok((stream, address)) => match self.admission.admit(address.ip()) {
+                    Some(slot) => drop(tokio::spawn(
+                        self.clone().serve_stream(stream, address, slot),
+                    )),
+                    None => debug!(%address, "too many connections; closed one"),
+                },
+                Err(error) => pause_after(&error).await,
             }
         }
     }
 
-async fn serve_stream(
-    stream: TcpStream,
-    address: SocketAddr,
-    encryption: Option<Encryption>,
-    app: Router,
-    shutdown: CancellationToken,
-) {
-    let deadline = Instant::now() + HANDSHAKE_TIMEOUT;
-    let peer = Peer {
-        kind: PeerKind::Network,
-        address: Some(address.ip()),
-    };
-    if let Err(error) = set_socket_options(&stream) {
-        debug!(%error, %address, "client disconnected at once");
-        return;
-    }
-    let Some(encryption) = encryption else {
-        return connection::serve(stream, peer, app, shutdown, deadline).await;
-    };
-    match timeout_at(deadline, encryption.acceptor.accept(stream)).await {
-        Ok(Ok(stream)) => connection::serve(stream, peer, app, shutdown, deadline).await,
-        Ok(Err(error)) => debug!(%error, %address, "TLS handshake failed"),
-        Err(_) => debug!(%address, "TLS handshake timed out"),
+    async fn serve_stream(self, stream: TcpStream, address: SocketAddr, slot: ConnectionSlot) {
+        let deadline = Instant::now() + HANDSHAKE_TIMEOUT;
+        let peer = Peer {
+            kind: PeerKind::Network,
+            address: Some(address.ip()),
+        };
+        if let Err(error) = set_socket_options(&stream) {
+            debug!(%error, %address, "client disconnected at once");
+            return;
+        }
+        let connection = Connection {
+            peer,
+            slot: Some(Arc::new(slot)),
+            app: self.app,
+            shutdown: self.shutdown,
+            deadline,
+        };
+        let Some(encryption) = self.encryption else {
+            return connection.serve(stream).await;
+        };
+        match timeout_at(deadline, encryption.acceptor().accept(stream)).await {
+            Ok(Ok(stream)) => connection.serve(stream).await,
+            Ok(Err(error)) => debug!(%error, %address, "TLS handshake failed"),
+            Err(_) => debug!(%address, "TLS handshake timed out"),
+        }
     }
 }
 

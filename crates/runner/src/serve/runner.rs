@@ -16,7 +16,7 @@ use super::state_lock::StateLock;
 use super::tls::CurrentEncryption;
 use crate::api;
 use crate::app_state::AppState;
-use crate::auth::{RequestAuth, TokenHash, accepted_hosts, read_or_create_token};
+use crate::auth::{CurrentToken, RequestAuth, accepted_hosts, read_or_create_token};
 use crate::sessions::SessionStore;
 
 /// A running daemon. Dropping it stops it without waiting for its clients; sessions continue in
@@ -28,7 +28,9 @@ pub struct Runner {
     tasks: TaskTracker,
     socket: Option<BoundSocket>,
     addresses: Vec<SocketAddr>,
-    fingerprint: Option<String>,
+    token: CurrentToken,
+    token_file: PathBuf,
+    encryption: Option<CurrentEncryption>,
     /// How long [`stop`](Self::stop) waits for clients to disconnect.
     stop_timeout: Duration,
     sessions: Arc<SessionStore>,
@@ -49,18 +51,19 @@ impl Runner {
     ///
     /// # Errors
     ///
-    /// Fails if the token file, the certificate, the socket or an address is unusable. Nothing is
-    /// served then.
+    /// Fails if the token file, the certificate, the socket or an address is unusable, or if another
+    /// daemon serves the state folder. Nothing is served then.
     pub async fn start(configuration: ServeConfiguration) -> Result<Self, ServeError> {
         let token = read_or_create_token(&configuration.token_file)?;
         let listeners = Listeners::bind(&configuration).await?;
         let addresses = listeners.addresses();
-        let fingerprint = listeners.fingerprint();
+        let encryption = listeners.encryption();
         let auth = RequestAuth {
-            hosts: accepted_hosts(&configuration.hosts, &addresses, fingerprint.is_some()),
+            hosts: accepted_hosts(&configuration.hosts, &addresses, encryption.is_some()),
             origins: configuration.origins,
-            token: TokenHash::of(token.as_bytes()),
+            token: CurrentToken::new(&token),
         };
+        let current_token = auth.token.clone();
         let limits = configuration.limits;
         let sessions = SessionStore::new(configuration.state, configuration.shim, limits.sessions);
         let sessions = Arc::new(sessions);
@@ -80,7 +83,9 @@ impl Runner {
             tasks,
             socket,
             addresses,
-            fingerprint,
+            token: current_token,
+            token_file: configuration.token_file,
+            encryption,
             stop_timeout: limits.goodbye,
             sessions,
             _lock: lock,
@@ -101,8 +106,24 @@ impl Runner {
 
     /// Returns the SHA-256 of the certificate in hexadecimal, if TLS is configured.
     #[must_use]
-    pub fn fingerprint(&self) -> Option<&str> {
-        self.fingerprint.as_deref()
+    pub fn fingerprint(&self) -> Option<String> {
+        self.encryption.as_ref().map(CurrentEncryption::fingerprint)
+    }
+
+    /// Reads the token file, the certificate, its key and the authorities of clients again, and uses
+    /// them for new requests and connections. Clients that are attached stay attached.
+    ///
+    /// # Errors
+    ///
+    /// Fails if one of the files is unusable. What was in use stays in use then.
+    pub fn reload(&self) -> Result<(), ServeError> {
+        let token = read_or_create_token(&self.token_file)?;
+        if let Some(encryption) = &self.encryption {
+            encryption.reload()?;
+        }
+        self.token.replace(&token);
+        info!("read the token and the certificate again");
+        Ok(())
     }
 
     /// Stops the daemon: requests that clients reconnect later, and waits for them to disconnect.

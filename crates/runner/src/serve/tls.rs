@@ -1,12 +1,13 @@
 //! TLS 1.3, with a configured or a self-signed certificate.
 
-use std::fmt::Write as _;
+use std::fmt::{self, Write as _};
 use std::fs::{self, OpenOptions};
 use std::io::{self, Write as _};
-use std::os::unix::fs::OpenOptionsExt as _;
+use std::os::unix::fs::{MetadataExt as _, OpenOptionsExt as _};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use parking_lot::RwLock;
 use rustls::crypto::CryptoProvider;
 use rustls::pki_types::pem::PemObject as _;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer};
@@ -69,16 +70,54 @@ pub enum TlsError {
     Authorities(String),
 }
 
-/// Accepts TLS connections with the runner's certificate.
+/// Accepts TLS connections with the runner's certificate, which may be replaced.
 #[derive(Clone)]
-pub(super) struct Encryption {
-    pub(super) acceptor: TlsAcceptor,
+pub(super) struct CurrentEncryption {
+    tls: Arc<Tls>,
+    current: Arc<RwLock<Encryption>>,
+}
+
+impl CurrentEncryption {
+    pub(super) fn new(tls: &Tls) -> Result<Self, TlsError> {
+        let current = Arc::new(RwLock::new(Encryption::new(tls)?));
+        let tls = Arc::new(tls.clone());
+        Ok(Self { tls, current })
+    }
+
+    /// Reads the files again. Keeps the present certificate on failure.
+    pub(super) fn reload(&self) -> Result<(), TlsError> {
+        let encryption = Encryption::new(&self.tls)?;
+        *self.current.write() = encryption;
+        Ok(())
+    }
+
+    pub(super) fn acceptor(&self) -> TlsAcceptor {
+        self.current.read().acceptor.clone()
+    }
+
+    /// Returns the SHA-256 of the certificate in hexadecimal.
+    pub(super) fn fingerprint(&self) -> String {
+        self.current.read().fingerprint.clone()
+    }
+}
+
+impl fmt::Debug for CurrentEncryption {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("CurrentEncryption")
+            .field("tls", &self.tls)
+            .finish_non_exhaustive()
+    }
+}
+
+/// The certificate that is in use.
+struct Encryption {
+    acceptor: TlsAcceptor,
     /// The SHA-256 of the certificate in hexadecimal.
-    pub(super) fingerprint: String,
+    fingerprint: String,
 }
 
 impl Encryption {
-    pub(super) fn new(tls: &Tls) -> Result<Self, TlsError> {
+    fn new(tls: &Tls) -> Result<Self, TlsError> {
         let (chain, key) = match &tls.certificate {
             Certificate::Files { certificate, key } => (chain(certificate)?, private_key(key)?),
             Certificate::Own { folder, names } => self_signed(folder, names)?,
@@ -137,10 +176,20 @@ fn chain(path: &Path) -> Result<Vec<CertificateDer<'static>>, TlsError> {
 }
 
 fn private_key(path: &Path) -> Result<PrivateKeyDer<'static>, TlsError> {
-    PrivateKeyDer::from_pem_file(path).map_err(|error| TlsError::File {
+    let file_error = |reason: String| TlsError::File {
         path: path.to_owned(),
-        reason: error.to_string(),
-    })
+        reason,
+    };
+    let file = fs::metadata(path).map_err(|error| file_error(error.to_string()))?;
+    let mode = file.mode() & 0o7777;
+    // A key of the system may be readable by a group.
+    let exposed = if file.uid() == 0 { 0o027 } else { 0o077 };
+    if mode & exposed != 0 {
+        return Err(file_error(format!(
+            "other users can read or write the key (mode {mode:04o}); run `chmod 600` on it"
+        )));
+    }
+    PrivateKeyDer::from_pem_file(path).map_err(|error| file_error(error.to_string()))
 }
 
 /// Reads the self-signed certificate in a folder, or creates it. It is kept so that its fingerprint
@@ -185,7 +234,7 @@ fn fingerprint(certificate: &CertificateDer<'_>) -> String {
 
 #[cfg(test)]
 mod tests {
-    use std::os::unix::fs::MetadataExt as _;
+    use std::os::unix::fs::PermissionsExt as _;
 
     use super::*;
 
@@ -224,6 +273,33 @@ mod tests {
         };
         let error = Encryption::new(&tls).err().unwrap().to_string();
         assert!(error.contains("empty.pem"), "{error}");
+    }
+
+    #[test]
+    fn key_readable_by_others_is_refused() {
+        let folder = tempfile::tempdir().unwrap();
+        Encryption::new(&self_signed_in(folder.path())).unwrap();
+        let key = folder.path().join("key.pem");
+        for mode in [0o644, 0o604, 0o622] {
+            fs::set_permissions(&key, fs::Permissions::from_mode(mode)).unwrap();
+            let error = Encryption::new(&self_signed_in(folder.path()))
+                .err()
+                .unwrap();
+            assert!(error.to_string().contains("chmod 600"), "{error}");
+        }
+    }
+
+    #[test]
+    fn reload_replaces_certificate_or_keeps_it() {
+        let folder = tempfile::tempdir().unwrap();
+        let encryption = CurrentEncryption::new(&self_signed_in(folder.path())).unwrap();
+        let first = encryption.fingerprint();
+        fs::write(folder.path().join("certificate.pem"), "damaged").unwrap();
+        assert!(encryption.reload().is_err());
+        assert_eq!(encryption.fingerprint(), first);
+        fs::remove_file(folder.path().join("certificate.pem")).unwrap();
+        encryption.reload().unwrap();
+        assert_ne!(encryption.fingerprint(), first);
     }
 
     #[test]

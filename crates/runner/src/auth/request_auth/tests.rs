@@ -20,7 +20,7 @@ fn auth() -> RequestAuth {
         .map(str::to_owned)
         .to_vec(),
         origins: vec![PAGE.to_owned(), "https://panel.example".to_owned()],
-        token: TokenHash::of(TOKEN.as_bytes()),
+        token: CurrentToken::new(TOKEN),
     }
 }
 
