@@ -4,6 +4,7 @@ mod detach_timers;
 mod limits;
 mod metrics;
 mod rate_limiter;
+mod transcript_cache;
 
 use std::net::IpAddr;
 use std::sync::Arc;
@@ -21,6 +22,8 @@ pub use limits::ServeLimits;
 pub(crate) use metrics::EndpointMetrics;
 use metrics::Metrics;
 pub(crate) use rate_limiter::RateLimiter;
+pub(crate) use transcript_cache::SessionFold;
+use transcript_cache::TranscriptCache;
 
 /// Wrong tokens per second from one address before responses are delayed.
 const FAILED_LOGINS_PER_SECOND: u32 = 5;
@@ -36,6 +39,7 @@ pub(crate) struct AppState {
     pub(crate) limits: ServeLimits,
     pub(crate) metrics: Metrics,
     pub(crate) detach_timers: DetachTimers,
+    pub(crate) transcripts: TranscriptCache,
     /// Cancelled when the daemon stops.
     pub(crate) shutdown: CancellationToken,
     tickets: Mutex<TicketStore>,
@@ -63,6 +67,7 @@ impl AppState {
             limits,
             metrics: Metrics::default(),
             detach_timers: DetachTimers::default(),
+            transcripts: TranscriptCache::default(),
             shutdown,
             tickets: Mutex::new(TicketStore::new(limits.ticket_life)),
             failed_logins: Mutex::new(failed_logins),

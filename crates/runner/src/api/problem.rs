@@ -99,6 +99,13 @@ impl Problem {
         Self::new(StatusCode::GATEWAY_TIMEOUT, "TIMEOUT", detail, next)
     }
 
+    pub(crate) fn shutting_down() -> Self {
+        let detail = "the runner is shutting down";
+        let next = "retry after its restart, or use another runner";
+        let status = StatusCode::SERVICE_UNAVAILABLE;
+        Self::new(status, "ENDING", detail, next)
+    }
+
     pub(crate) fn internal(detail: impl ToString) -> Self {
         let next = "see the runner's log";
         Self::new(StatusCode::INTERNAL_SERVER_ERROR, "INTERNAL", detail, next)

@@ -8,6 +8,7 @@ mod shim_client;
 mod stream_slice;
 mod system;
 mod tickets;
+mod transcript;
 
 use std::sync::Arc;
 

@@ -27,13 +27,25 @@ pub(super) enum JournalState {
     Recovered,
 }
 
-/// A session's journal: one writer, and a reader that is opened when it is first needed.
+/// Number of positions at which the journal is read. A client at one more position lets a segment
+/// be scanned again.
+const MAX_POSITIONS: usize = 16;
+
+/// A session's journal: one writer, and readers that are opened when they are needed.
 #[derive(Debug)]
 pub(crate) struct SessionJournal<D: Disk> {
     writer: JournalWriter<D>,
-    reader: Option<JournalReader<D>>,
+    /// Readers, each at a position of its own; the most recently used last.
+    readers: Vec<PositionedReader<D>>,
     disk: D,
     limits: JournalLimits,
+}
+
+/// A reader and the position that it has reached.
+#[derive(Debug)]
+struct PositionedReader<D: Disk> {
+    next: (StreamId, u64),
+    reader: JournalReader<D>,
 }
 
 impl SessionJournal<Folder> {
@@ -63,7 +75,7 @@ impl<D: SharedDisk> SessionJournal<D> {
         writer.defer_syncs();
         Ok(Self {
             writer,
-            reader: None,
+            readers: Vec::new(),
             disk,
             limits,
         })
@@ -128,17 +140,34 @@ impl<D: SharedDisk> SessionJournal<D> {
 
     /// Reads up to `max` bytes of a stream from `offset`.
     pub(super) fn read(&mut self, id: StreamId, offset: u64, max: usize) -> JournalRead {
-        if self.reader.is_none() {
-            self.reader = JournalReader::open(self.disk.clone()).ok();
-        }
-        let piece = self
-            .reader
-            .as_mut()
-            .and_then(|reader| reader.read(id, offset, max).ok().flatten());
-        match piece {
-            Some(Piece::Bytes { bytes, .. }) => JournalRead::Bytes(bytes),
-            Some(Piece::Gap { to, .. }) => JournalRead::Gap { to },
-            None => JournalRead::Unreadable,
+        let Some(mut at) = self.reader_at(id, offset) else {
+            return JournalRead::Unreadable;
+        };
+        let (read, next) = match at.reader.read(id, offset, max) {
+            Ok(Some(Piece::Bytes { bytes, .. })) => {
+                let next = offset + bytes.len() as u64;
+                (JournalRead::Bytes(bytes), next)
+            }
+            Ok(Some(Piece::Gap { to, .. })) => (JournalRead::Gap { to }, to),
+            Ok(None) => (JournalRead::Unreadable, offset),
+            Err(_) => return JournalRead::Unreadable,
+        };
+        at.next = (id, next);
+        self.readers.push(at);
+        read
+    }
+
+    /// Takes the reader that has reached an offset; else a new one, or the least recently used.
+    fn reader_at(&mut self, id: StreamId, offset: u64) -> Option<PositionedReader<D>> {
+        let next = (id, offset);
+        let reached = self.readers.iter().rposition(|it| it.next == next);
+        match reached {
+            Some(index) => Some(self.readers.remove(index)),
+            None if self.readers.len() < MAX_POSITIONS => {
+                let reader = JournalReader::open(self.disk.clone()).ok()?;
+                Some(PositionedReader { next, reader })
+            }
+            None => Some(self.readers.remove(0)),
         }
     }
 

@@ -57,6 +57,52 @@ async fn session_is_created_listed_and_deleted() {
 }
 
 #[tokio::test]
+async fn damaged_record_affects_only_its_session() {
+    let runner = TestRunner::start().await;
+    let intact = runner.shell("read x").await;
+    for text in ["", "{\"id\": \"", "[]"] {
+        let damaged = runner.shell("read x").await;
+        let path = runner.folder(&damaged).path().join("info.json");
+        std::fs::write(&path, text).unwrap();
+        let list = runner.request("GET", "/api/sessions", None).await;
+        assert_eq!(list.status, 200, "{}", list.text());
+        let list = list.json();
+        let find = |id: &str| {
+            let mut sessions = list["sessions"].as_array().unwrap().iter();
+            sessions.find(|it| it["id"] == *id).unwrap().clone()
+        };
+        assert_eq!(find(&intact)["damage"], Value::Null);
+        let one = find(&damaged);
+        assert_eq!(one["state"], "running", "its shim listens");
+        assert!(one["damage"].is_string(), "{one}");
+        let path = format!("/api/sessions/{damaged}");
+        let ended = runner.request("DELETE", &path, None).await;
+        assert_eq!(ended.status, 200, "{}", ended.text());
+        assert_eq!(ended.json()["survivors"], json!([]));
+        assert!(!runner.folder(&damaged).path().exists());
+    }
+    assert_eq!(runner.session(&intact).await["state"], "running");
+}
+
+/// A daemon that is killed while it creates a session leaves a folder without metadata.
+#[tokio::test]
+async fn id_of_an_interrupted_create_is_usable() {
+    let runner = TestRunner::start().await;
+    let id = "00000000-0000-4000-8000-0000000000aa";
+    let folder = runner.folder(id);
+    std::fs::create_dir(folder.path()).unwrap();
+    std::fs::write(folder.log_path(), "").unwrap();
+    let spec = json!({"id": id, "kind": "terminal", "program": "/bin/sh",
+        "args": ["-c", "read x"], "stdio": {"type": "pty"}});
+    assert_eq!(runner.create(&spec).await, id);
+    let again = runner.request("POST", "/api/sessions", Some(&spec)).await;
+    assert_eq!(
+        (again.status, again.code().as_str()),
+        (409, "SESSION_EXISTS")
+    );
+}
+
+#[tokio::test]
 async fn kept_session_is_readable_after_delete() {
     let runner = TestRunner::start().await;
     let id = runner.shell("echo last line; exit 5").await;
@@ -282,6 +328,77 @@ async fn killed_shim_is_reported_as_lost() {
         .request("DELETE", &format!("/api/sessions/{id}"), None)
         .await;
     assert_eq!(removed.status, 200, "{}", removed.text());
+}
+
+#[tokio::test]
+async fn second_runner_of_a_state_folder_is_refused() {
+    let runner = TestRunner::with(|limits| limits.detach_window = Duration::ZERO).await;
+    let id = runner.shell("echo here; read x").await;
+    let mut terminal = crate::support::WebTerminal::attach(&runner, &id).await;
+    terminal.wait_for_screen("here").await;
+    let refused = runner.start_another().await.unwrap_err().to_string();
+    let folder = runner.socket().parent().unwrap().display().to_string();
+    let pid = std::process::id().to_string();
+    for part in [folder.as_str(), pid.as_str(), "--state-dir"] {
+        assert!(refused.contains(part), "{part:?} in {refused:?}");
+    }
+    assert_eq!(runner.session(&id).await["state"], "running");
+}
+
+#[tokio::test]
+async fn concurrent_restarts_start_one_session() {
+    let runner = TestRunner::start().await;
+    let id = runner.shell("read x").await;
+    let path = format!("/api/sessions/{id}/restart");
+    let restarts = join_all((0..3).map(|_| runner.request("POST", &path, None))).await;
+    let (started, refused): (Vec<_>, Vec<_>) = restarts.iter().partition(|it| it.status == 201);
+    assert_eq!((started.len(), refused.len()), (1, 2));
+    for one in refused {
+        assert_eq!((one.status, one.code().as_str()), (409, "RESTARTED"));
+    }
+    let list = runner.request("GET", "/api/sessions", None).await.json();
+    let sessions = list["sessions"].as_array().unwrap();
+    let running = sessions.iter().filter(|it| it["state"] == "running");
+    assert_eq!(running.count(), 1, "{list}");
+}
+
+#[tokio::test]
+async fn stopped_shim_is_ended_by_force() {
+    let runner = TestRunner::start().await;
+    let id = runner.shell("read x").await;
+    let info = runner.folder(&id).info().unwrap().unwrap();
+    let shim = rustix::process::Pid::from_raw(info.shim_pid.cast_signed()).unwrap();
+    rustix::process::kill_process(shim, rustix::process::Signal::STOP).unwrap();
+    let path = format!("/api/sessions/{id}?force=true");
+    let ended = runner.request("DELETE", &path, None).await;
+    assert_eq!(ended.status, 200, "{}", ended.text());
+    let ended = ended.json();
+    let killed = json!([info.shim_pid, info.pid]);
+    assert_eq!(
+        (&ended["killed"], &ended["survivors"]),
+        (&killed, &json!([]))
+    );
+    assert!(!runner.folder(&id).path().exists());
+}
+
+#[tokio::test]
+async fn reused_request_id_is_refused() {
+    let runner = TestRunner::start().await;
+    let spec = json!({"kind": "dialogue", "program": "/bin/cat"});
+    let id = runner.create(&spec).await;
+    let at = format!("/api/sessions/{id}");
+    let (prompt, interrupt) = (format!("{at}/prompt"), format!("{at}/interrupt"));
+    let one = json!({"id": "one", "text": "hello"});
+    for _ in 0..2 {
+        let sent = runner.request("POST", &prompt, Some(&one)).await;
+        assert_eq!(sent.status, 202, "{}", sent.text());
+        assert_eq!(sent.json()["state"], "written");
+    }
+    let other = json!({"id": "one", "text": "goodbye"});
+    for (path, body) in [(&prompt, other), (&interrupt, json!({"id": "one"}))] {
+        let reused = runner.request("POST", path, Some(&body)).await;
+        assert_eq!((reused.status, reused.code().as_str()), (409, "ID_REUSED"));
+    }
 }
 
 #[tokio::test]

@@ -19,7 +19,7 @@ use super::dto::{
     PromptReceipt, PromptRequest,
 };
 use super::shim_client::{ShimClient, read_record};
-use super::stream_slice::read_transcript;
+use super::transcript::read_transcript;
 use crate::api::extract::{JsonBody, SessionPath};
 use crate::api::problem::Problem;
 use crate::app_state::AppState;
@@ -88,7 +88,11 @@ pub(super) async fn list_permissions(
     SessionPath(id): SessionPath,
 ) -> Result<Json<Permissions>, Problem> {
     let record = dialogue_record(&app, id).await?;
-    let transcript = read_transcript(&app, &record).await?;
+    let permissions = read_transcript(&app, record, permissions).await?;
+    Ok(Json(Permissions { permissions }))
+}
+
+fn permissions(transcript: &Transcript) -> Vec<PermissionRequest> {
     let permissions = transcript.permissions().map(|it| PermissionRequest {
         request_id: it.request_id().to_owned(),
         tool_use_id: it.tool_use_id().map(str::to_owned),
@@ -96,8 +100,7 @@ pub(super) async fn list_permissions(
         input: parse_json(it.input().as_deref()),
         state: serde_json::to_value(it.state()).unwrap_or_default(),
     });
-    let permissions = permissions.collect();
-    Ok(Json(Permissions { permissions }))
+    permissions.collect()
 }
 
 fn parse_json(text: Option<&str>) -> Value {
@@ -116,8 +119,6 @@ pub(super) async fn answer_permission(
     JsonBody(answer): JsonBody<PermissionAnswer>,
 ) -> Receipt {
     let record = dialogue_record(&app, id).await?;
-    let transcript = read_transcript(&app, &record).await?;
-    let line = answer_line(&transcript, &answer)?;
     let answer_id = answer_id(&answer.request_id);
     let line = move |transcript: &Transcript| answer_line(transcript, &answer);
     let line = read_transcript(&app, record, line).await??;

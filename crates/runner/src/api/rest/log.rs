@@ -7,6 +7,7 @@ use axum::extract::State;
 use axum::http::HeaderValue;
 use axum::http::header::CONTENT_TYPE;
 use axum::response::Response;
+use bowline_reducer::Transcript;
 use bowline_transport::Piece;
 use bowline_transport::wire::StreamId;
 use bytes::{BufMut as _, BytesMut};
@@ -15,7 +16,8 @@ use utoipa::ToSchema;
 
 use super::dialogue::dialogue_record;
 use super::shim_client::read_record;
-use super::stream_slice::{StreamSlice, output_stream, read_transcript};
+use super::stream_slice::{StreamSlice, output_stream};
+use super::transcript::read_transcript;
 use crate::api::extract::{QueryParams, SessionPath};
 use crate::api::problem::Problem;
 use crate::app_state::AppState;
@@ -133,8 +135,8 @@ pub(super) async fn transcript(
     SessionPath(id): SessionPath,
 ) -> Result<Response, Problem> {
     let record = dialogue_record(&app, id).await?;
-    let transcript = read_transcript(&app, &record).await?;
-    let mut response = Response::new(Body::from(transcript.to_json()));
+    let json = read_transcript(&app, record, Transcript::to_json).await?;
+    let mut response = Response::new(Body::from(json));
     let kind = HeaderValue::from_static("application/json");
     response.headers_mut().insert(CONTENT_TYPE, kind);
     Ok(response)

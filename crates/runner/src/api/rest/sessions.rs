@@ -185,7 +185,7 @@ pub(super) async fn delete(
 }
 
 /// Runs work to its end even if the client disconnects.
-async fn run_to_completion<T: Send + 'static>(
+pub(super) async fn run_to_completion<T: Send + 'static>(
     work: impl Future<Output = Result<T, Problem>> + Send + 'static,
 ) -> Result<T, Problem> {
     let done = tokio::spawn(work).await;

@@ -4,11 +4,9 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use axum::http::StatusCode;
-use bowline_jsonl::Framer;
-use bowline_reducer::{End, HostEvent, Meta, Transcript};
 use bowline_transport::journal::{Folder, JournalReader};
 use bowline_transport::wire::{DEFAULT_CREDIT, ExitNotice, Lease, Message, StdioKind, StreamId};
-use bowline_transport::{ExitStatus, Piece, SessionId};
+use bowline_transport::{Piece, SessionId};
 use tokio::task::spawn_blocking;
 use tokio::time::timeout;
 
@@ -145,30 +143,6 @@ impl StreamSlice {
         let exit = record.info.exit.clone();
         Ok(Self { pieces, end, exit })
     }
-
-    fn fold(&self) -> Transcript {
-        let (mut framer, mut transcript) = (Framer::default(), Transcript::new());
-        for piece in &self.pieces {
-            match piece {
-                Piece::Bytes { bytes, .. } => framer.push(bytes.clone()),
-                Piece::Gap { from, to } => {
-                    framer.skip_to(*to);
-                    apply(&mut framer, &mut transcript);
-                    let (from, to) = (*from, *to);
-                    transcript.apply_host(HostEvent::Gap { from, to }, NO_TIME);
-                }
-            }
-            apply(&mut framer, &mut transcript);
-        }
-        if let Some(exit) = &self.exit {
-            framer.finish();
-            apply(&mut framer, &mut transcript);
-            let (exit, expected) = describe_exit(exit);
-            let exit = exit.as_str();
-            transcript.end(End::Process { exit, expected }, NO_TIME);
-        }
-        transcript
-    }
 }
 
 fn read_journal(
@@ -201,37 +175,6 @@ pub(super) const fn output_stream(stdio: StdioKind) -> StreamId {
     match stdio {
         StdioKind::Pipes => StreamId::STDOUT,
         StdioKind::Pty => StreamId::TTY,
-    }
-}
-
-/// Folds a session's whole output into a transcript.
-pub(super) async fn read_transcript(
-    app: &AppState,
-    record: &SessionRecord,
-) -> Result<Transcript, Problem> {
-    let stream = output_stream(record.info.stdio);
-    let slice = StreamSlice::read(app, record, stream, 0, u64::MAX).await?;
-    let transcript = spawn_blocking(move || slice.fold());
-    transcript.await.map_err(Problem::internal)
-}
-
-/// A log does not record when its lines arrived.
-const NO_TIME: Meta = Meta { at_ms: 0 };
-
-fn apply(framer: &mut Framer, transcript: &mut Transcript) {
-    while let Some(frame) = framer.next_frame() {
-        for item in frame.items() {
-            transcript.apply(&item, NO_TIME);
-        }
-    }
-}
-
-/// Describes an exit, and returns whether an agent is expected to exit like that.
-fn describe_exit(exit: &ExitNotice) -> (String, bool) {
-    match exit.status {
-        ExitStatus::Code(code) => (format!("exit code {code}"), code == 0),
-        ExitStatus::Signal(signal) => (format!("signal {signal}"), false),
-        ExitStatus::Unknown => ("unknown exit status".to_owned(), false),
     }
 }
 

@@ -4,7 +4,6 @@ use std::sync::Arc;
 
 use axum::Json;
 use axum::extract::State;
-use axum::http::StatusCode;
 use axum::http::header::CONTENT_TYPE;
 use axum::response::{IntoResponse as _, Response};
 use serde::Serialize;
@@ -42,10 +41,7 @@ pub(super) async fn healthz() -> Json<Health> {
     responses((status = 200, description = "Success", body = Health), (status = "default", description = "Error", body = Problem)))]
 pub(super) async fn readyz(State(app): State<Arc<AppState>>) -> Result<Json<Health>, Problem> {
     if app.shutdown.is_cancelled() {
-        let detail = "the runner is shutting down";
-        let next = "retry after its restart, or use another runner";
-        let status = StatusCode::SERVICE_UNAVAILABLE;
-        return Err(Problem::new(status, "ENDING", detail, next));
+        return Err(Problem::shutting_down());
     }
     app.sessions.check().await.map_err(Problem::internal)?;
     Ok(Json(HEALTHY))

@@ -1,0 +1,132 @@
+//! The transcript of a session: its whole output, folded. Concurrent requests share one fold, and a
+//! later request folds only what was added.
+
+use std::sync::Arc;
+
+use bowline_reducer::{End, HostEvent, Meta, Transcript};
+use bowline_transport::wire::ExitNotice;
+use bowline_transport::{ExitStatus, Piece};
+use tokio::task::spawn_blocking;
+
+use super::sessions::run_to_completion;
+use super::stream_slice::{StreamSlice, output_stream};
+use crate::api::problem::Problem;
+use crate::app_state::{AppState, SessionFold};
+use crate::sessions::SessionRecord;
+
+/// Bytes that are read at once.
+const SLICE_BYTES: u64 = 8 << 20;
+
+/// A log does not record when its lines arrived.
+const NO_TIME: Meta = Meta { at_ms: 0 };
+
+/// Folds a session's output up to its present end, and returns what `read` makes of the transcript.
+/// The fold and `read` run on threads for blocking work, a few at a time.
+pub(super) async fn read_transcript<T: Send + 'static>(
+    app: &Arc<AppState>,
+    record: SessionRecord,
+    read: impl FnOnce(&Transcript) -> T + Send + 'static,
+) -> Result<T, Problem> {
+    let app = Arc::clone(app);
+    // A fold is completed for the requests that wait for it.
+    run_to_completion(async move {
+        let cached = app.transcripts.get(record.info.id);
+        let mut kept = cached.fold.lock().await;
+        let permit = app.transcripts.permit().await;
+        let fold = kept.take().filter(|it| it.epoch == record.info.epoch);
+        let fold = fold.unwrap_or_else(|| SessionFold::new(record.info.epoch));
+        let fold = update(&app, &record, fold).await?;
+        cached.set_bytes(fold.next);
+        let (fold, value) = spawn_blocking(move || {
+            let value = read(&fold.transcript);
+            (fold, value)
+        })
+        .await
+        .map_err(Problem::internal)?;
+        *kept = Some(fold);
+        drop((kept, permit));
+        drop(cached);
+        app.transcripts.trim();
+        Ok(value)
+    })
+    .await
+}
+
+/// Folds what was added to a session's output.
+async fn update(
+    app: &AppState,
+    record: &SessionRecord,
+    mut fold: SessionFold,
+) -> Result<SessionFold, Problem> {
+    let stream = output_stream(record.info.stdio);
+    let mut end = None;
+    while !fold.has_ended && end.is_none_or(|end| fold.next < end) {
+        if app.shutdown.is_cancelled() {
+            return Err(Problem::shutting_down());
+        }
+        let slice = StreamSlice::read(app, record, stream, fold.next, SLICE_BYTES).await;
+        let slice = match slice {
+            // A journal that could not be written may have less than its shim had.
+            Err(problem) if problem.code == "OUT_OF_RANGE" && fold.next > 0 => break,
+            slice => slice?,
+        };
+        end.get_or_insert(slice.end);
+        let from = fold.next;
+        let folded = spawn_blocking(move || {
+            add(&mut fold, &slice);
+            fold
+        });
+        fold = folded.await.map_err(Problem::internal)?;
+        if fold.next == from {
+            break;
+        }
+    }
+    Ok(fold)
+}
+
+/// Folds a slice, which begins where the fold ends.
+fn add(fold: &mut SessionFold, slice: &StreamSlice) {
+    for piece in &slice.pieces {
+        match piece {
+            Piece::Bytes { offset, bytes } => {
+                fold.framer.push(bytes.clone());
+                fold.next = offset + bytes.len() as u64;
+            }
+            Piece::Gap { from, to } => {
+                let (from, to) = (*from, *to);
+                fold.framer.skip_to(to);
+                apply_lines(fold);
+                fold.transcript
+                    .apply_host(HostEvent::Gap { from, to }, NO_TIME);
+                fold.next = to;
+            }
+        }
+        apply_lines(fold);
+    }
+    if let Some(exit) = slice.exit.as_ref().filter(|_| fold.next >= slice.end) {
+        fold.framer.finish();
+        apply_lines(fold);
+        let (exit, expected) = describe_exit(exit);
+        let exit = exit.as_str();
+        fold.transcript
+            .end(End::Process { exit, expected }, NO_TIME);
+        fold.has_ended = true;
+    }
+}
+
+fn apply_lines(fold: &mut SessionFold) {
+    while let Some(frame) = fold.framer.next_frame() {
+        for item in frame.items() {
+            fold.transcript.apply(&item, NO_TIME);
+        }
+    }
+}
+
+/// Describes an exit, and returns whether an agent is expected to exit like that.
+fn describe_exit(exit: &ExitNotice) -> (String, bool) {
+    match exit.status {
+        ExitStatus::Code(code) => (format!("exit code {code}"), code == 0),
+        ExitStatus::Signal(signal) => (format!("signal {signal}"), false),
+        ExitStatus::Unknown => ("unknown exit status".to_owned(), false),
+    }
+}

@@ -1,0 +1,140 @@
+//! The folded output of sessions, shared by concurrent requests and kept for the next ones.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::thread::available_parallelism;
+
+use bowline_jsonl::Framer;
+use bowline_reducer::Transcript;
+use bowline_transport::SessionId;
+use bowline_transport::wire::Epoch;
+use parking_lot::Mutex;
+use tokio::sync::{Mutex as AsyncMutex, Semaphore, SemaphorePermit};
+
+/// Maximum number of concurrent folds: half of the daemon's threads for blocking work, so that lists
+/// and logs do not wait for them.
+const MAX_FOLDS: usize = 2;
+
+/// Maximum number of sessions whose fold is kept while no request uses it.
+const MAX_IDLE: usize = 16;
+
+/// Maximum bytes of output of all folds that are kept while no request uses them.
+const MAX_IDLE_BYTES: u64 = 32 << 20;
+
+/// A session's output, folded up to an offset.
+#[derive(Debug)]
+pub(crate) struct SessionFold {
+    pub(crate) epoch: Epoch,
+    pub(crate) framer: Framer,
+    pub(crate) transcript: Transcript,
+    /// Offset of the next byte.
+    pub(crate) next: u64,
+    /// Whether the end of the child was folded.
+    pub(crate) has_ended: bool,
+}
+
+impl SessionFold {
+    /// Nothing of an incarnation of a child.
+    pub(crate) fn new(epoch: Epoch) -> Self {
+        Self {
+            epoch,
+            framer: Framer::default(),
+            transcript: Transcript::new(),
+            next: 0,
+            has_ended: false,
+        }
+    }
+}
+
+/// The fold of one session. Requests use it one after another.
+#[derive(Debug, Default)]
+pub(crate) struct CachedFold {
+    /// `None` before the first request, and after a failed one.
+    pub(crate) fold: AsyncMutex<Option<SessionFold>>,
+    bytes: AtomicU64,
+}
+
+impl CachedFold {
+    /// Sets the number of bytes that the fold stands for.
+    pub(crate) fn set_bytes(&self, bytes: u64) {
+        self.bytes.store(bytes, Ordering::Relaxed);
+    }
+}
+
+/// The folds of sessions.
+#[derive(Debug)]
+pub(crate) struct TranscriptCache {
+    /// With the number of the last request that used each.
+    folds: Mutex<HashMap<SessionId, (u64, Arc<CachedFold>)>>,
+    requests: AtomicU64,
+    permits: Semaphore,
+}
+
+impl Default for TranscriptCache {
+    fn default() -> Self {
+        let cores = available_parallelism().map_or(1, usize::from);
+        Self {
+            folds: Mutex::default(),
+            requests: AtomicU64::new(0),
+            permits: Semaphore::new(cores.min(MAX_FOLDS)),
+        }
+    }
+}
+
+impl TranscriptCache {
+    /// Returns the fold of a session.
+    pub(crate) fn get(&self, id: SessionId) -> Arc<CachedFold> {
+        let request = self.requests.fetch_add(1, Ordering::Relaxed);
+        let mut folds = self.folds.lock();
+        let (used, fold) = folds.entry(id).or_default();
+        *used = request;
+        Arc::clone(fold)
+    }
+
+    /// Waits for one of the permits to fold; `None` never occurs while the daemon runs.
+    pub(crate) async fn permit(&self) -> Option<SemaphorePermit<'_>> {
+        self.permits.acquire().await.ok()
+    }
+
+    /// Drops the least recently used folds that exceed the limits and that no request uses.
+    pub(crate) fn trim(&self) {
+        let mut folds = self.folds.lock();
+        let idle = folds
+            .iter()
+            .filter(|(_, (_, it))| Arc::strong_count(it) == 1);
+        let bytes = |fold: &CachedFold| fold.bytes.load(Ordering::Relaxed);
+        let mut idle: Vec<_> = idle
+            .map(|(id, (used, it))| (*used, bytes(it), *id))
+            .collect();
+        idle.sort_unstable_by(|a, b| b.cmp(a));
+        let mut total = 0;
+        for (kept, (_, bytes, id)) in idle.into_iter().enumerate() {
+            total += bytes;
+            if kept >= MAX_IDLE || total > MAX_IDLE_BYTES {
+                folds.remove(&id);
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn idle_folds_are_bounded() {
+        let cache = TranscriptCache::default();
+        let held = cache.get(SessionId::random());
+        held.set_bytes(u64::MAX / 2);
+        let large = SessionId::random();
+        cache.get(large).set_bytes(MAX_IDLE_BYTES + 1);
+        cache.trim();
+        assert!(!cache.folds.lock().contains_key(&large));
+        for _ in 0..3 * MAX_IDLE {
+            cache.get(SessionId::random()).set_bytes(1);
+            cache.trim();
+        }
+        assert_eq!(cache.folds.lock().len(), MAX_IDLE + 1, "one is in use");
+    }
+}
