@@ -234,6 +234,14 @@ pub static ALL: &[Campaign] = &[
         run: remote::floods::run,
     },
     Campaign {
+        name: "hostile-client",
+        what: "hostile clients block the owner's socket, grow the runner over 200 MiB, or hold an \
+               agent back (rounds)",
+        test_count: 1,
+        stress_count: 20,
+        run: remote::hostile_client::run,
+    },
+    Campaign {
         name: "idle-sessions",
         what: "an idle shell session holds more than 8 descriptors",
         test_count: 1_000,

@@ -31,6 +31,11 @@ fn half_open() {
 }
 
 #[test]
+fn hostile_client() {
+    survives("hostile-client");
+}
+
+#[test]
 fn floods() {
     survives("floods");
 }

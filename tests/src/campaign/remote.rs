@@ -7,6 +7,7 @@ pub(super) mod flood;
 pub(super) mod floods;
 pub(super) mod frames;
 pub(super) mod half_open;
+pub(super) mod hostile_client;
 mod http;
 mod memory;
 mod network;

@@ -57,6 +57,17 @@ impl Daemon {
         Self::run(command, folder)
     }
 
+    /// Starts a runner that may open so many descriptors (`ulimit -n`).
+    pub(super) fn serve_with_descriptors(descriptors: u64) -> Result<Self, String> {
+        let folder = tempfile::tempdir().map_err(|error| error.to_string())?;
+        let loopback = SocketAddr::from(([127, 0, 0, 1], 0));
+        let script = format!("ulimit -n {descriptors}; exec \"$0\" \"$@\"");
+        let mut command = Command::new("/bin/sh");
+        command.args(["-c", &script]).arg(own());
+        command.args(words(folder.path(), 1_000_000, loopback));
+        Self::run(command, folder)
+    }
+
     /// Starts a runner in a network namespace.
     pub(super) fn serve_in(namespace: &str, address: SocketAddr) -> Result<Self, String> {
         let folder = tempfile::tempdir().map_err(|error| error.to_string())?;
@@ -113,10 +124,14 @@ impl Daemon {
         remote
     }
 
-    /// Reads one of its metrics over its Unix socket, which is reachable from every network
-    /// namespace.
+    /// Its address for the owner: the Unix socket, which is reachable from every network namespace.
+    pub(super) fn owner(&self) -> Remote {
+        Remote::new(RemoteUrl::Unix(socket(self.folder.path())))
+    }
+
+    /// Reads one of its metrics as the owner.
     pub(super) async fn metric(&self, name: &str) -> Result<u64, String> {
-        let remote = Remote::new(RemoteUrl::Unix(socket(self.folder.path())));
+        let remote = self.owner();
         let response = within("metrics", remote.ask("GET", "/metrics", Bytes::new())).await?;
         let (_, text) = response.map_err(|error| error.to_string())?;
         let text = String::from_utf8_lossy(&text);
@@ -239,19 +254,9 @@ fn token_file(folder: &Path) -> PathBuf {
 /// Serves until the standard input ends.
 pub(in crate::campaign) fn run(folder: &str, attaches: u32, address: SocketAddr) -> ExitCode {
     let folder = Path::new(folder);
-    let runtime = super::super::support::runtime();
-    let served = runtime.block_on(async {
-        let runner = Runner::start(configuration(folder, attaches, address)?).await;
-        let runner = runner.map_err(|error| error.to_string())?;
-        let address = runner.addresses().first().copied().ok_or("no address")?;
-        let fingerprint = runner.fingerprint().unwrap_or_default();
-        let written = writeln!(io::stdout().lock(), "{address} {fingerprint}");
-        written.map_err(|error| error.to_string())?;
-        let end = tokio::task::spawn_blocking(|| io::stdin().read(&mut [0]));
-        let _ = end.await;
-        runner.stop().await;
-        Ok::<_, String>(())
-    });
+    let runtime = bowline_runner::runtime();
+    let runtime = runtime.map_err(|error| error.to_string());
+    let served = runtime.and_then(|runtime| runtime.block_on(serve(folder, attaches, address)));
     match served {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
@@ -259,6 +264,19 @@ pub(in crate::campaign) fn run(folder: &str, attaches: u32, address: SocketAddr)
             ExitCode::FAILURE
         }
     }
+}
+
+async fn serve(folder: &Path, attaches: u32, address: SocketAddr) -> Result<(), String> {
+    let runner = Runner::start(configuration(folder, attaches, address)?).await;
+    let runner = runner.map_err(|error| error.to_string())?;
+    let address = runner.addresses().first().copied().ok_or("no address")?;
+    let fingerprint = runner.fingerprint().unwrap_or_default();
+    let written = writeln!(io::stdout().lock(), "{address} {fingerprint}");
+    written.map_err(|error| error.to_string())?;
+    let end = tokio::task::spawn_blocking(|| io::stdin().read(&mut [0]));
+    let _ = end.await;
+    runner.stop().await;
+    Ok(())
 }
 
 fn configuration(
