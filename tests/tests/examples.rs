@@ -1,12 +1,15 @@
 //! The examples of the crate `bowline`, run with the understudy in place of the agent.
 //!
 //! Cargo builds them for `cargo test --workspace`. For this test alone, build them first:
-//! `cargo build -p bowline --examples --features remote,hooks,shell`.
+//! `cargo build -p bowline --examples --features remote,hooks,shell`, and `cargo build -p bowline-cli` for
+//! the runner of the remote session.
 
+use std::collections::BTreeSet;
 use std::fs::Permissions;
+use std::io::{BufRead as _, BufReader};
 use std::os::unix::fs::PermissionsExt as _;
-use std::path::PathBuf;
-use std::process::Command;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
 
 /// A folder with a `claude` that is the understudy.
 fn agent() -> tempfile::TempDir {
@@ -21,31 +24,39 @@ fn agent() -> tempfile::TempDir {
     folder
 }
 
-fn example(name: &str) -> PathBuf {
+/// A program of the build folder.
+fn built(path: impl AsRef<Path>, command: &str) -> PathBuf {
     let test = std::env::current_exe().expect("this test");
     let target = test.parent().and_then(|deps| deps.parent());
-    let path = target
-        .expect("the build folder")
-        .join("examples")
-        .join(name);
+    let path = target.expect("the build folder").join(path);
     assert!(
         path.exists(),
-        "{} is missing; run cargo build -p bowline --examples --features remote,hooks,shell",
+        "{} is missing; run {command}",
         path.display()
     );
     path
 }
 
+/// A command that finds the agent first in its `PATH`.
+fn command(program: PathBuf, agent: &Path) -> Command {
+    let path = std::env::var("PATH").unwrap_or_default();
+    let mut command = Command::new(program);
+    command
+        .current_dir(agent)
+        .env("PATH", format!("{}:{path}", agent.display()));
+    command
+}
+
 /// Runs an example, and returns what it prints.
 fn run(name: &str, args: &[&str]) -> String {
-    let agent = agent();
-    let path = std::env::var("PATH").unwrap_or_default();
-    let output = Command::new(example(name))
-        .args(args)
-        .current_dir(agent.path())
-        .env("PATH", format!("{}:{path}", agent.path().display()))
-        .output()
-        .expect("the example runs");
+    run_with(&agent(), name, args)
+}
+
+fn run_with(agent: &tempfile::TempDir, name: &str, args: &[&str]) -> String {
+    let build = "cargo build -p bowline --examples --features remote,hooks,shell";
+    let program = built(Path::new("examples").join(name), build);
+    let output = command(program, agent.path()).args(args).output();
+    let output = output.expect("the example runs");
     let text = String::from_utf8_lossy(&output.stdout).into_owned();
     let errors = String::from_utf8_lossy(&output.stderr);
     assert!(output.status.success(), "{name}: {text}{errors}");
@@ -78,6 +89,88 @@ fn interrupt_cancels_the_turn() {
 #[test]
 fn resume_has_a_second_session() {
     assert!(run("resume", &[]).contains("entries"));
+}
+
+/// `bowline serve`, ended when dropped.
+struct Served(Child);
+
+impl Served {
+    /// Starts a runner on a socket and waits until it serves.
+    fn at(socket: &str, agent: &Path) -> Self {
+        let program = built("bowline", "cargo build -p bowline-cli");
+        let mut serve = command(program, agent);
+        serve
+            .args(["serve", "--socket", socket])
+            .env("BOWLINE_STATE_DIR", agent.join("state"))
+            .stdout(Stdio::piped());
+        let mut child = serve.spawn().expect("the runner starts");
+        let mut lines = BufReader::new(child.stdout.take().expect("its output")).lines();
+        let line = lines.next().expect("a line").expect("text");
+        assert!(line.contains(socket), "{line}");
+        Self(child)
+    }
+}
+
+impl Drop for Served {
+    fn drop(&mut self) {
+        // It may have ended by itself.
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+#[test]
+fn remote_session_runs_at_a_served_socket() {
+    let agent = agent();
+    let socket = agent.path().join("runner.sock").display().to_string();
+    let _served = Served::at(&socket, agent.path());
+    let text = run_with(&agent, "remote", &[&format!("unix:{socket}")]);
+    let id = text
+        .lines()
+        .next()
+        .and_then(|it| it.strip_prefix("session "));
+    assert!(id.is_some_and(|id| id.len() == 36), "{text}");
+    assert!(text.lines().count() == 2, "{text}");
+}
+
+/// The names that the facade exports, as its users write them.
+fn exported_names(source: &str) -> BTreeSet<&str> {
+    let code = source.split("mod ask;").nth(1).expect("the modules");
+    let exports = code.split("pub use ").skip(1);
+    let exports = exports.filter_map(|it| it.split(';').next());
+    let names = exports.flat_map(|it| it.rsplit("::").next().unwrap_or(it).split(','));
+    let names = names.map(|it| it.trim_matches(['{', '}', ' ', '\n']));
+    let names = names.map(|it| it.rsplit(" as ").next().unwrap_or(it));
+    names.filter(|name| !name.is_empty()).collect()
+}
+
+#[test]
+fn every_exported_name_is_listed_with_its_example() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../crates/bowline");
+    let source = std::fs::read_to_string(root.join("src/lib.rs")).expect("the facade");
+    let rows = source
+        .lines()
+        .filter_map(|line| line.strip_prefix("//! | "));
+    let rows = rows.filter_map(|row| row.split_once(" | "));
+    let mut listed = BTreeSet::new();
+    for (example, names) in rows {
+        let program = example.trim_matches('`');
+        let section = example.split_once("](#").map(|(title, _)| title);
+        let is_example = match section {
+            Some(title) => source.contains(&format!("//! ## {}", title.trim_matches('['))),
+            None => program.starts_with("examples/") && root.join(program).exists(),
+        };
+        if is_example {
+            let names = names.split('`').skip(1).step_by(2);
+            listed.extend(names.map(|name| name.trim_end_matches("()")));
+        }
+    }
+    let exported = exported_names(&source);
+    assert!(exported.len() > 50, "{exported:?}");
+    let without: Vec<_> = exported.difference(&listed).collect();
+    assert!(without.is_empty(), "no example is named for {without:?}");
+    let gone: Vec<_> = listed.difference(&exported).collect();
+    assert!(gone.is_empty(), "{gone:?} is not exported");
 }
 
 #[test]

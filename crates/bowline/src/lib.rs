@@ -25,7 +25,8 @@
 //! ```
 //!
 //! The agent is Claude Code, found as `claude` in `PATH` unless [`SessionBuilder::agent`] names another
-//! program. All functions need a tokio runtime with I/O and time enabled.
+//! program. All functions need a tokio runtime with I/O and time enabled. A program without a dependency
+//! on tokio starts one with `#[bowline::tokio::main(crate = "bowline::tokio")]`.
 //!
 //! # Features
 //!
@@ -42,6 +43,141 @@
 //!
 //! Each operation has its own error type, whose `Display` states what failed and whose `source()` is the
 //! cause.
+//!
+//! # Examples
+//!
+//! Programs of the folder `examples`, and the sections below:
+//!
+//! | example | types and functions |
+//! |---|---|
+//! | `examples/ask.rs` | [`ask`], [`ask_with`], [`Answer`], [`AskError`], [`tokio`] |
+//! | `examples/stream.rs` | [`Session`], [`SessionBuilder`], [`SessionId`], [`StartError`], [`SpawnError`], [`SessionError`], [`Prompt`], [`Receipt`], [`ReceiptState`], [`Changes`], [`Change`], [`change`] |
+//! | `examples/permission.rs` | [`Decision`], [`PermissionRecord`], [`PermissionAnswer`] |
+//! | `examples/interrupt.rs` | [`Events`], [`Event`], [`EventKind`] |
+//! | `examples/resume.rs` | [`Conversation`], [`Transcript`], [`transcript`] |
+//! | `examples/replay.rs` | [`replay()`] |
+//! | `examples/remote.rs` | `Remote`, `RemoteUrl`, `RemoteError`, `BadUrl`, [`AgentLocation`] |
+//! | `examples/hooks.rs` | `hooks` |
+//! | `examples/shell.rs` | `shell` |
+//! | [Configuration](#configuration) | [`Configuration`], [`AgentOptions`], [`Environment`], [`LoginShell`], [`LoginEnvironment`], [`WatchdogPolicy`], [`Containment`], [`ContainmentProbe`], [`probe`], [`run_guard`] |
+//! | [Questions](#questions) | [`Permissions`], [`PermissionKind`], [`Question`], [`QuestionOption`], [`RequestState`] |
+//! | [Interrupt and end](#interrupt-and-end) | [`EventLimits`], [`InterruptScope`], [`InterruptReport`], [`SessionEnd`], [`TerminationReport`], [`Exit`], [`ExitStatus`], [`Signal`], [`Snapshot`], [`Phase`] |
+//! | [Runners](#runners) | [`ConnectionState`], `CredentialsProvider`, `NoCredentials`, `NoToken`, `Token`, `TokenFile`, `Trust`, `Identity` |
+//!
+//! ## Configuration
+//!
+//! ```no_run
+//! use bowline::{AgentOptions, Containment, LoginShell, Session, WatchdogPolicy};
+//!
+//! fn main() -> std::process::ExitCode {
+//!     // This program is its own guard: as `agent.guard` it ends the agents of a killed host.
+//!     if let Some(code) = bowline::run_guard() {
+//!         return code;
+//!     }
+//!     match run() {
+//!         Ok(()) => std::process::ExitCode::SUCCESS,
+//!         Err(_) => std::process::ExitCode::FAILURE,
+//!     }
+//! }
+//!
+//! #[bowline::tokio::main(crate = "bowline::tokio")]
+//! async fn run() -> Result<(), Box<dyn std::error::Error>> {
+//!     let containment = bowline::probe();
+//!     if containment.guarded != Containment::Cgroup {
+//!         println!("no control group: {:?}", containment.lacking);
+//!     }
+//!     // An application that was not started from a terminal lacks the variables of the user's shell.
+//!     let login = LoginShell::of_user().environment().await;
+//!     let session = Session::builder()
+//!         .configure(|agent| {
+//!             agent.env = login.environment();
+//!             agent.env.set("EDITOR", "true").remove("DISPLAY");
+//!             agent.guard = std::env::current_exe().ok();
+//!             agent.options = AgentOptions { fallback_models: vec!["haiku".to_owned()], ..AgentOptions::default() };
+//!             agent.watchdog = WatchdogPolicy { permission: None, ..WatchdogPolicy::default() };
+//!         })
+//!         .start()
+//!         .await?;
+//!     session.end().await;
+//!     Ok(())
+//! }
+//! ```
+//!
+//! ## Questions
+//!
+//! ```no_run
+//! use bowline::{Decision, PermissionAnswer, PermissionKind, RequestState, Session};
+//!
+//! # async fn run() -> Result<(), Box<dyn std::error::Error>> {
+//! let session = Session::builder()
+//!     .on_permission(|request| async move {
+//!         match &request.kind {
+//!             PermissionKind::Questions(questions) => {
+//!                 let first = |it: &bowline::Question| {
+//!                     let option = it.options.first().map(|option| option.label.clone());
+//!                     (it.question.clone(), option.unwrap_or_default())
+//!                 };
+//!                 PermissionAnswer::Answers(questions.iter().map(first).collect())
+//!             }
+//!             _ => Decision::allow().into(),
+//!         }
+//!     })
+//!     .start()
+//!     .await?;
+//! session.send("Which licence?").await?.settled().await;
+//! let open = session.permissions().open().count();
+//! let answered = session.permissions().iter().filter(|it| it.state == RequestState::Answered).count();
+//! println!("{open} open, {answered} answered");
+//! # Ok(())
+//! # }
+//! ```
+//!
+//! ## Interrupt and end
+//!
+//! ```no_run
+//! use bowline::{EventLimits, ExitStatus, InterruptScope, Phase, Session};
+//!
+//! # async fn run() -> Result<(), Box<dyn std::error::Error>> {
+//! let session = Session::builder().start().await?;
+//! let mut events = session.subscribe(EventLimits { events: 64, ..EventLimits::default() });
+//! session.send("Explain this project at length.").await?;
+//! while let Some(event) = events.next().await {
+//!     println!("{:?}", event.kind);
+//!     if session.snapshot().await.status().phase == Phase::Running {
+//!         break;
+//!     }
+//! }
+//! let interrupted = session.interrupt_scope(InterruptScope::TurnAndQueued).await?;
+//! println!("cancelled {:?}", interrupted.cancelled);
+//! let end = session.terminate().await;
+//! if end.exit.status != ExitStatus::Code(0) {
+//!     println!("{}: {:?} survived", end.reason, end.report.survivors);
+//! }
+//! # Ok(())
+//! # }
+//! ```
+//!
+//! ## Runners
+//!
+#![cfg_attr(feature = "remote", doc = "```no_run")]
+#![cfg_attr(not(feature = "remote"), doc = "```ignore")]
+//! use bowline::{ConnectionState, Identity, Remote, Session, TokenFile, Trust};
+//!
+//! # async fn run() -> Result<(), Box<dyn std::error::Error>> {
+//! let mut runner = Remote::new("https://runner.example:7420".parse()?)
+//!     .with_credentials(TokenFile("/etc/bowline/token".into()));
+//! runner.trust = Trust::Authorities;
+//! runner.identity = Some(Identity { certificate: "client.pem".into(), key: "client.key".into() });
+//! let session = Session::builder().runner(runner).start().await?;
+//! let mut connection = session.connection();
+//! while connection.changed().await.is_ok() {
+//!     if let ConnectionState::Reconnecting { attempt } = &*connection.borrow_and_update() {
+//!         println!("reconnecting, attempt {attempt}");
+//!     }
+//! }
+//! # Ok(())
+//! # }
+//! ```
 
 mod ask;
 mod replay;
@@ -80,3 +216,5 @@ pub use bowline_lifecycle::{
 pub use bowline_reducer as transcript;
 pub use bowline_reducer::{Phase, Snapshot, Transcript};
 pub use replay::replay;
+/// The runtime that all functions need, for a program without its own dependency on tokio.
+pub use tokio;
