@@ -14,6 +14,9 @@ use serde_json::{Map, Value};
 /// Timeout of a handler that sets none, as in the agent.
 const DEFAULT_TIMEOUT: Duration = Duration::from_secs(600);
 
+/// Longest timeout of a handler; a longer one is cut.
+const MAX_TIMEOUT: Duration = Duration::from_secs(24 * 60 * 60);
+
 /// The handlers of each event.
 #[derive(Debug, Default)]
 pub(crate) struct Hooks {
@@ -67,7 +70,11 @@ fn matches(matcher: Option<&str>, name: &str) -> bool {
 
 fn answer(handler: &Value, payload: &Value) -> Option<Value> {
     let timeout = handler["timeout"].as_f64().filter(|it| *it > 0.0);
-    let timeout = timeout.map_or(DEFAULT_TIMEOUT, Duration::from_secs_f64);
+    let timeout = timeout.map_or(DEFAULT_TIMEOUT, |it| {
+        Duration::try_from_secs_f64(it)
+            .unwrap_or(MAX_TIMEOUT)
+            .min(MAX_TIMEOUT)
+    });
     let body = payload.to_string();
     let answer = match handler["type"].as_str() {
         Some("command") => command::run(handler, &body, timeout),
@@ -121,6 +128,32 @@ mod tests {
         };
         assert_eq!(exits(2), [json!({"decision": "block", "reason": "no"})]);
         assert!(exits(1).is_empty());
+    }
+
+    #[test]
+    fn exit_code_2_blocks_after_long_output() {
+        let flood = |to: &str| format!("yes | head -c 10000000 {to}");
+        for command in [
+            format!("{}; exit 2", flood(">&2")),
+            format!("{}; {}; exit 2", flood(">&2"), flood("")),
+            "printf '\\377' >&2; exit 2".to_owned(),
+        ] {
+            let handler = json!({"type": "command", "command": command});
+            // More than a pipe holds, and not read by the handler.
+            let event = json!({"text": "x".repeat(1 << 20)});
+            let answers = hooks(&handler, "*").run("PreToolUse", "Bash", &event);
+            assert_eq!(answers.len(), 1, "{command}");
+            assert_eq!(answers[0]["decision"], "block", "{command}");
+        }
+    }
+
+    #[test]
+    fn endless_timeout_is_accepted() {
+        for timeout in [1e300, 1e12] {
+            let handler = json!({"type": "command", "command": "cat", "timeout": timeout});
+            let answers = hooks(&handler, "*").run("PreToolUse", "Edit", &json!({"a": 1}));
+            assert_eq!(answers, [json!({"a": 1})], "{timeout}");
+        }
     }
 
     #[test]

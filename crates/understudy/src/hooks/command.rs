@@ -1,6 +1,6 @@
 //! Command handlers.
 
-use std::io::{self, Read as _, Write as _};
+use std::io::{self, Read, Write as _};
 use std::os::unix::process::CommandExt as _;
 use std::process::{Child, Command, Stdio};
 use std::sync::mpsc;
@@ -45,18 +45,29 @@ pub(super) fn run(handler: &Value, body: &str, timeout: Duration) -> Result<Opti
     }
 }
 
+/// Writes the event and reads both outputs, each on a thread of its own: a hook may fill one pipe before it
+/// uses the next.
 fn communicate(child: &mut Child, body: &str) -> io::Result<(Option<i32>, String, String)> {
-    if let Some(mut input) = child.stdin.take() {
-        // Fails if the hook does not read its stdin.
-        let _ = input.write_all(body.as_bytes());
-    }
-    let (mut stdout, mut stderr) = (String::new(), String::new());
-    // Hooks print little, so neither pipe fills up while the other is read.
-    if let Some(mut pipe) = child.stdout.take() {
-        pipe.read_to_string(&mut stdout)?;
-    }
-    if let Some(mut pipe) = child.stderr.take() {
-        pipe.read_to_string(&mut stderr)?;
-    }
+    let (input, stdout, stderr) = (child.stdin.take(), child.stdout.take(), child.stderr.take());
+    let (stdout, stderr) = thread::scope(|scope| {
+        scope.spawn(|| {
+            if let Some(mut input) = input {
+                // Fails if the hook does not read its stdin.
+                let _ = input.write_all(body.as_bytes());
+            }
+        });
+        let stderr = scope.spawn(|| read(stderr));
+        let stdout = read(stdout);
+        let panicked = || io::Error::other("reading the hook's standard error panicked");
+        Ok::<_, io::Error>((stdout?, stderr.join().map_err(|_| panicked())??))
+    })?;
     Ok((child.wait()?.code(), stdout, stderr))
+}
+
+fn read(pipe: Option<impl Read>) -> io::Result<String> {
+    let mut bytes = Vec::new();
+    if let Some(mut pipe) = pipe {
+        pipe.read_to_end(&mut bytes)?;
+    }
+    Ok(String::from_utf8_lossy(&bytes).into_owned())
 }
