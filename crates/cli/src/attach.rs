@@ -26,7 +26,8 @@ pub(crate) async fn attach(options: args::Attach) -> Result<ExitCode, Failure> {
         SessionKind::Dialogue => dialogue::show(&client, runner, id, is_running).await,
         SessionKind::Terminal if is_running => terminal::attach(&client, runner, id).await,
         SessionKind::Terminal => Err(Failure::failed(format!(
-            "session {id} has ended; list the sessions with `bowline ps`"
+            "session {id} has ended; list the sessions with `bowline ps{}`",
+            runner.options()
         ))),
     }
 }

@@ -5,6 +5,7 @@ use bowline_reducer::{Changes, Cursor, Transcript};
 use crate::args::Output;
 use crate::stdio::terminal_width;
 use crate::style::ColorMode;
+use crate::text::escape_json;
 use crate::view::Renderer;
 
 /// Formats the changes of one transcript, from where it last stopped.
@@ -84,7 +85,8 @@ fn json_lines(changes: &Changes<'_>) -> String {
     let mut out = String::new();
     for change in changes.iter() {
         let line = serde_json::to_string(&change);
-        out.push_str(&line.expect("a change holds strings, numbers and valid JSON"));
+        let line = line.expect("a change holds strings, numbers and valid JSON");
+        out.push_str(&escape_json(line));
         out.push('\n');
     }
     out
@@ -92,5 +94,6 @@ fn json_lines(changes: &Changes<'_>) -> String {
 
 fn document(transcript: &Transcript) -> String {
     let json = serde_json::to_string_pretty(transcript);
-    json.expect("a transcript holds strings, numbers and valid JSON") + "\n"
+    let json = json.expect("a transcript holds strings, numbers and valid JSON");
+    escape_json(json) + "\n"
 }

@@ -43,6 +43,7 @@ pub(crate) async fn run(options: Box<args::Run>) -> Result<ExitCode, Failure> {
     let leases = ConversationLeases::acquire(&options)?;
     let mut view = SessionView::start(configuration, output, policy, &mut signals).await?;
     view.set_leases(leases);
+    view.set_runner_options(options.credentials.options(options.runner.as_deref()));
     view.turn(Prompt::text(prompt)).await?;
     let outcome = view.finish().await?;
     verdict(&options, &outcome)
@@ -206,7 +207,8 @@ fn resume_hint(options: &args::Run, outcome: &SessionOutcome) -> String {
     let Some(id) = &outcome.conversation else {
         return String::new();
     };
-    let mut line = "bowline run".to_owned();
+    let runner = options.credentials.options(options.runner.as_deref());
+    let mut line = format!("bowline run{runner}");
     let mut add = |option: &str, value: &str| {
         line.push_str(&format!(" {option} {}", Shell::Sh.quote(value)));
     };

@@ -9,7 +9,7 @@ use bowline_lifecycle::{
     DialogueEvent, DialogueEventKind, DialogueEvents, DialogueSession, EventLimits,
     InterruptReport, InterruptScope, Prompt, Receipt, ReceiptState, ReconnectFailed, error_chain,
 };
-use bowline_reducer::{Changes, Phase, Transcript};
+use bowline_reducer::{Changes, Phase, TaskState, Transcript};
 use tokio::sync::watch;
 use tokio::task::JoinSet;
 use tokio::time::{Instant, Interval, MissedTickBehavior, interval, sleep_until};
@@ -19,7 +19,10 @@ use crate::failure::Failure;
 use crate::leases::ConversationLeases;
 use crate::permission::{PermissionPolicy, PermissionPrompt};
 use crate::printer::Printer;
-use crate::runner::{connection_failure, unreachable_session, until_connection_failed};
+use crate::runner::{
+    ConnectionNotices, announced, connection_failure, unconfirmed_end, unreachable_session,
+    until_connection_failed,
+};
 use crate::screen::Screen;
 use crate::signals::{SignalRequest, Signals};
 use crate::stdio::terminal_width;
@@ -35,13 +38,23 @@ const STATUS_INTERVAL: Duration = Duration::from_millis(100);
 /// that work has ended. It usually takes some tens of milliseconds.
 const REPORT_DELAY: Duration = Duration::from_secs(1);
 
+/// How long a remote session that is terminated may take to confirm its end: longer than the agent's grace
+/// periods.
+const END_PATIENCE: Duration = Duration::from_secs(10);
+
+/// The same after a request to end it that follows one without an answer. The request is sent in this time.
+const DETACH_DELAY: Duration = Duration::from_millis(500);
+
 /// Renders a running session to the terminal and forwards user input to it.
 pub(crate) struct SessionView<'a> {
     session: DialogueSession,
     events: DialogueEvents,
     connection: watch::Receiver<ConnectionState>,
-    /// URL of the runner, if the agent runs at one.
-    runner: Option<String>,
+    notices: ConnectionNotices,
+    /// Whether the agent runs at a runner.
+    is_remote: bool,
+    /// The options that select the runner, each after a space; empty for the default one.
+    runner_options: String,
     printer: Printer,
     screen: Screen,
     permissions: PermissionPrompt,
@@ -56,6 +69,8 @@ pub(crate) struct SessionView<'a> {
     has_tasks: bool,
     /// The session is being terminated, whether or not the connection works.
     is_terminating: bool,
+    /// When a remote session that is being terminated is left without a confirmation of its end.
+    detach_at: Option<Instant>,
     was_terminated: bool,
     was_cancelled: bool,
     has_ended: bool,
@@ -90,18 +105,22 @@ impl<'a> SessionView<'a> {
         signals: &'a mut Signals,
     ) -> Result<Self, Failure> {
         let limits = EventLimits::default();
-        let runner = match &configuration.location {
-            AgentLocation::Runner(remote) => Some(remote.url.to_string()),
-            _ => None,
+        let is_remote = matches!(&configuration.location, AgentLocation::Runner(_));
+        let starting = DialogueSession::start_with_events(configuration, limits);
+        let started = if is_remote {
+            announced(starting).await
+        } else {
+            starting.await
         };
-        let started = DialogueSession::start_with_events(configuration, limits).await;
         let (session, events) = started.map_err(|error| Failure::caused("failed to", &error))?;
         signals.set_session(&session);
         let mut status_timer = interval(STATUS_INTERVAL);
         status_timer.set_missed_tick_behavior(MissedTickBehavior::Skip);
         Ok(Self {
             connection: session.connection(),
-            runner,
+            notices: ConnectionNotices::new(session.connection(), "the agent"),
+            is_remote,
+            runner_options: String::new(),
             session,
             events,
             printer: Printer::live(output),
@@ -114,6 +133,7 @@ impl<'a> SessionView<'a> {
             has_open_turn: false,
             has_tasks: false,
             is_terminating: false,
+            detach_at: None,
             was_terminated: false,
             was_cancelled: false,
             has_ended: false,
@@ -127,6 +147,11 @@ impl<'a> SessionView<'a> {
     /// Keeps these leases, and acquires one on every conversation that the agent begins.
     pub(crate) fn set_leases(&mut self, leases: ConversationLeases) {
         self.leases = leases;
+    }
+
+    /// Sets the options that select the runner on a command line, for messages.
+    pub(crate) fn set_runner_options(&mut self, options: String) {
+        self.runner_options = options;
     }
 
     /// Prints a caption in the text form.
@@ -189,6 +214,9 @@ impl<'a> SessionView<'a> {
             if let Some(reason) = failure.filter(|_| !self.is_terminating) {
                 return Err(self.detach(reason).await);
             }
+            if self.is_unconfirmed() {
+                return Err(self.leave().await);
+            }
             if self.has_ended || self.is_done(&receipt, &state)? {
                 return self.screen.clear();
             }
@@ -233,12 +261,6 @@ impl<'a> SessionView<'a> {
                 silence.silent_for.as_secs()
             )),
             DialogueEventKind::StillAlive(_) => self.notify("agent still running; waiting"),
-            DialogueEventKind::Connection(ConnectionState::Reconnecting { attempt: 1 }) => {
-                self.notify("connection to the agent lost; reconnecting")
-            }
-            DialogueEventKind::Connection(ConnectionState::Reconnected { .. }) => {
-                self.notify("connection to the agent restored")
-            }
             DialogueEventKind::Lagged { .. } => {
                 let permissions = self.session.permissions();
                 self.permissions.reset(&permissions, &mut self.screen)
@@ -311,6 +333,8 @@ impl<'a> SessionView<'a> {
             () = self.session.changed_since(revision), if !self.session.has_ended() => {}
             _ = self.session.ended() => self.has_ended = true,
             Some(event) = self.events.next() => self.on_event(&event)?,
+            notice = self.notices.next() => self.notify(&notice)?,
+            () = until(self.detach_at) => {}
             request = self.signals.next() => self.on_signal(request)?,
             Some(done) = self.interrupts.join_next() => self.on_interrupted(done.ok())?,
             line = self.permissions.next_line() => {
@@ -354,7 +378,18 @@ impl<'a> SessionView<'a> {
         }
         self.was_terminated |= request == SignalRequest::Terminate;
         self.was_cancelled = true;
+        // The agent has not answered the interrupt, or the session has not ended yet.
+        let is_doubtful = !self.interrupts.is_empty() || self.is_terminating;
         self.is_terminating = true;
+        if self.is_remote {
+            let patience = if is_doubtful {
+                DETACH_DELAY
+            } else {
+                END_PATIENCE
+            };
+            let at = Instant::now() + patience;
+            self.detach_at = Some(self.detach_at.map_or(at, |earlier| earlier.min(at)));
+        }
         tokio::spawn(async move { session.terminate().await });
         self.warn("ending the session…\n")
     }
@@ -386,13 +421,19 @@ impl<'a> SessionView<'a> {
                 session.end().await
             }
         });
+        let mut connection = self.connection.clone();
         let ended = loop {
+            let (detach_at, is_leaving) = (self.detach_at, self.is_remote && self.is_terminating);
             tokio::select! {
                 biased;
                 reason = until_connection_failed(&mut self.connection), if !self.is_terminating => {
                     return Err(self.detach(reason).await);
                 }
                 ended = &mut end => break ended,
+                () = until_unconfirmed(&mut connection, detach_at), if is_leaving => {
+                    return Err(self.leave().await);
+                }
+                notice = self.notices.next() => self.notify(&notice)?,
                 request = self.signals.next() => self.on_signal(request)?,
             }
         };
@@ -407,7 +448,27 @@ impl<'a> SessionView<'a> {
         let _ = self.session.detach().await;
         let ended = self.session.ended().await;
         match self.close(ended).await {
-            Ok(_) => unreachable_session(self.runner.as_deref(), id, &reason),
+            Ok(_) => unreachable_session(&self.runner_options, id, &reason),
+            Err(failure) => failure,
+        }
+    }
+
+    /// Whether a remote session was told to end, and its end is not to be waited for.
+    fn is_unconfirmed(&self) -> bool {
+        let is_late = self.detach_at.is_some_and(|at| at <= Instant::now());
+        let is_leaving = self.is_remote && self.is_terminating && !self.session.has_ended();
+        is_leaving && (is_late || !self.connection.borrow().is_up())
+    }
+
+    /// Detaches from a session that was told to end, without waiting for its end. Returns the failure to
+    /// report.
+    async fn leave(&mut self) -> Failure {
+        let id = self.session.id();
+        // The session may have ended meanwhile.
+        let _ = self.session.detach().await;
+        let ended = self.session.ended().await;
+        match self.close(ended).await {
+            Ok(_) => unconfirmed_end(&self.runner_options, id),
             Err(failure) => failure,
         }
     }
@@ -427,9 +488,13 @@ impl<'a> SessionView<'a> {
             let conversation = conversation.map(str::to_owned);
             let cost = transcript.usage().cost_usd();
             let last_turn = TurnOutcome::last_of(transcript);
-            (printer.finish(transcript), last_turn, conversation, cost)
+            let mut tasks = transcript.tasks();
+            let has_lost_tasks = tasks.any(|task| task.state() == TaskState::Lost);
+            let text = printer.finish(transcript);
+            (text, last_turn, conversation, cost, has_lost_tasks)
         };
-        let (text, last_turn, conversation, cost) = self.session.inspect(read).await;
+        let (text, last_turn, conversation, cost, has_lost_tasks) =
+            self.session.inspect(read).await;
         self.screen.print(&text)?;
         self.screen.clear()?;
         Ok(SessionOutcome {
@@ -441,6 +506,7 @@ impl<'a> SessionView<'a> {
             was_terminated: self.was_terminated,
             was_cancelled: self.was_cancelled,
             is_answered: self.is_answered,
+            has_lost_tasks,
         })
     }
 }
@@ -465,6 +531,18 @@ impl TranscriptState {
 
 const fn is_answered(state: ReceiptState) -> bool {
     matches!(state, ReceiptState::Answered | ReceiptState::Merged)
+}
+
+/// Waits until the end of a session that is being terminated can no longer be confirmed, or has taken too
+/// long.
+async fn until_unconfirmed(
+    connection: &mut watch::Receiver<ConnectionState>,
+    detach_at: Option<Instant>,
+) {
+    tokio::select! {
+        Ok(_) = connection.wait_for(|state| !state.is_up()) => {}
+        () = until(detach_at) => {}
+    }
 }
 
 async fn until(deadline: Option<Instant>) {

@@ -8,19 +8,18 @@ use bowline_runner::{SessionExit, SessionSummary};
 
 use crate::args;
 use crate::failure::Failure;
-use crate::runner::{client, find_session, request_failed};
+use crate::runner::{announced, client, find_session, request_failed};
 use crate::stdio::print;
-use crate::text::{sanitize, text_width};
+use crate::text::{escape_json, one_line, text_width};
 
 /// Lists the sessions of a runner.
 pub(crate) async fn ps(options: args::Ps) -> Result<ExitCode, Failure> {
     let client = client(&options.runner)?;
-    let sessions = client.sessions().await;
+    let sessions = announced(client.sessions()).await;
     let sessions = sessions.map_err(|error| request_failed(&options.runner, error))?;
     if options.json {
-        let mut document = serde_json::to_string_pretty(&sessions).unwrap_or_default();
-        document.push('\n');
-        print(&document)?;
+        let document = serde_json::to_string_pretty(&sessions).unwrap_or_default();
+        print(&(escape_json(document) + "\n"))?;
     } else {
         print(&table(&sessions, now_ms()))?;
     }
@@ -35,7 +34,7 @@ pub(crate) async fn kill(options: args::Kill) -> Result<ExitCode, Failure> {
     let client = client(&options.runner)?;
     let session = find_session(&client, &options.runner, &options.id).await?;
     let id = session.id;
-    let ended = client.end(id, options.force, !options.remove).await;
+    let ended = announced(client.end(id, options.force, !options.remove)).await;
     let ended = ended.map_err(|error| request_failed(&options.runner, error))?;
     let survivors = ended.survivors;
     if !survivors.is_empty() {
@@ -63,6 +62,9 @@ fn now_ms() -> u64 {
     let now = SystemTime::now().duration_since(UNIX_EPOCH);
     now.map_or(0, |now| now.as_millis() as u64)
 }
+
+/// Largest width of a name or a program in the table, in columns.
+const MAX_CELL_WIDTH: usize = 80;
 
 const HEADER: [&str; 6] = ["ID", "KIND", "STATE", "AGE", "NAME", "PROGRAM"];
 
@@ -99,8 +101,8 @@ fn row(session: &SessionSummary, now_ms: u64) -> [String; HEADER.len()] {
         kind.to_owned(),
         state(session),
         age(now_ms.saturating_sub(session.started_ms) / 1000),
-        sanitize(name.unwrap_or("-")),
-        sanitize(&session.program),
+        one_line(name.unwrap_or("-"), MAX_CELL_WIDTH),
+        one_line(&session.program, MAX_CELL_WIDTH),
     ]
 }
 
@@ -161,6 +163,19 @@ ID                                    KIND      STATE     AGE  NAME  PROGRAM
 00000000-0000-4000-8000-00000000000b  dialogue  exited 1  59m  -     sh
 ";
         assert_eq!(table(&sessions, 3_600_000), expected);
+        let forged =
+            "x\n00000000-0000-4000-8000-00000000000c  dialogue  running\u{2028}\u{85}\u{202e}";
+        let forged = session(a, "terminal", "running", 0, json!(forged), json!(null));
+        assert_eq!(table(&[forged], 0).lines().count(), 2);
+        let long = session(
+            a,
+            "terminal",
+            "running",
+            0,
+            json!("x".repeat(10_000)),
+            json!(null),
+        );
+        assert!(table(&[long], 0).len() < 1000);
         assert_eq!(table(&[], 0), "no sessions\n");
     }
 }

@@ -60,7 +60,7 @@ impl SignalListener {
 
     /// Forwards requests up to the first that ends the session: the second interrupt, or any other
     /// signal.
-    async fn forward_until_terminated(mut self, requests: &UnboundedSender<SignalRequest>) {
+    async fn forward_until_terminated(&mut self, requests: &UnboundedSender<SignalRequest>) {
         let mut interrupts = 0_u32;
         loop {
             let request = self.next().await;
@@ -70,6 +70,15 @@ impl SignalListener {
             if request == SignalRequest::Terminate || interrupts > 1 {
                 return;
             }
+        }
+    }
+
+    /// Forwards all requests.
+    async fn forward(&mut self, requests: &UnboundedSender<SignalRequest>) -> ! {
+        loop {
+            let request = self.next().await;
+            // The receiver is gone once the session has ended in order.
+            let _ = requests.send(request);
         }
     }
 }
@@ -89,10 +98,13 @@ impl Signals {
     pub(crate) fn new() -> Result<Self, Failure> {
         let (forward, requests) = unbounded_channel();
         let (session, current) = watch::channel(None);
-        let listener = SignalListener::new()?;
+        let mut listener = SignalListener::new()?;
         tokio::spawn(async move {
             listener.forward_until_terminated(&forward).await;
-            terminate_and_exit(current).await
+            tokio::select! {
+                never = terminate_and_exit(current) => never,
+                never = listener.forward(&forward) => never,
+            }
         });
         Ok(Self { requests, session })
     }

@@ -72,6 +72,31 @@ impl<F: FnMut(char)> Perform for Visible<F> {
     }
 }
 
+/// Escapes the characters of a JSON document that a terminal may act on: C1 control characters, DEL, line
+/// separators, and characters that change the direction of text. The values stay the same.
+pub(crate) fn escape_json(document: String) -> String {
+    let is_hidden = |c: char| {
+        matches!(c,
+            '\u{7f}'..='\u{9f}'
+            | '\u{61c}' | '\u{200e}' | '\u{200f}'
+            | '\u{2028}'..='\u{202e}'
+            | '\u{2066}'..='\u{2069}')
+    };
+    if !document.contains(is_hidden) {
+        return document;
+    }
+    let mut escaped = String::with_capacity(document.len() + 64);
+    for c in document.chars() {
+        if is_hidden(c) {
+            // They occur in strings only, and none is outside the basic plane.
+            escaped.push_str(&format!("\\u{:04x}", u32::from(c)));
+        } else {
+            escaped.push(c);
+        }
+    }
+    escaped
+}
+
 /// Sanitizes a whole text.
 pub(crate) fn sanitize(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
@@ -185,6 +210,18 @@ mod tests {
         for (text, expected) in UNTRUSTED {
             assert_eq!(sanitize(text), expected, "{text:?}");
         }
+    }
+
+    #[test]
+    fn json_has_no_characters_that_a_terminal_acts_on() {
+        let text = "a\u{9b}2J\u{202e}b\u{2066}\u{7f}\u{2028}\u{200f}é漢\n";
+        let json = serde_json::to_string(text).unwrap();
+        let escaped = escape_json(json.clone());
+        assert_eq!(sanitize(&escaped), escaped);
+        assert!(escaped.contains("é漢"), "{escaped}");
+        assert_eq!(serde_json::from_str::<String>(&escaped).unwrap(), text);
+        let plain = serde_json::to_string("plain é").unwrap();
+        assert_eq!(escape_json(plain.clone()), plain);
     }
 
     #[test]

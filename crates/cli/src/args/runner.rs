@@ -3,6 +3,7 @@
 use std::net::SocketAddr;
 use std::path::PathBuf;
 
+use bowline_lifecycle::Shell;
 use clap::Args;
 
 /// Selects a runner.
@@ -14,6 +15,33 @@ pub(crate) struct RunnerArgs {
     pub(crate) runner: Option<String>,
     #[command(flatten)]
     pub(crate) credentials: Credentials,
+}
+
+impl RunnerArgs {
+    /// Formats the options for another command at the same runner, each after a space.
+    pub(crate) fn options(&self) -> String {
+        self.credentials.options(self.runner.as_deref())
+    }
+}
+
+impl Credentials {
+    /// Formats the options that select a runner with these credentials, each after a space.
+    pub(crate) fn options(&self, runner: Option<&str>) -> String {
+        let path = |path: &Option<PathBuf>| path.as_ref().map(|it| it.display().to_string());
+        let options = [
+            ("--runner", runner.map(str::to_owned)),
+            ("--token-file", path(&self.token_file)),
+            ("--fingerprint", self.fingerprint.clone()),
+            ("--client-cert", path(&self.client_cert)),
+            ("--client-key", path(&self.client_key)),
+        ];
+        let given = options
+            .into_iter()
+            .filter_map(|(name, value)| Some((name, value?)));
+        given
+            .map(|(name, value)| format!(" {name} {}", Shell::Sh.quote(&value)))
+            .collect()
+    }
 }
 
 /// How a runner and its client authenticate each other.

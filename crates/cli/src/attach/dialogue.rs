@@ -11,9 +11,10 @@ use crate::args::{Output, RunnerArgs};
 use crate::failure::Failure;
 use crate::printer::Printer;
 use crate::runner::{
-    connection_failure, request_failed, unreachable_session, until_connection_failed,
+    ConnectionNotices, announced, connection_failure, request_failed, unreachable_session,
+    until_connection_failed,
 };
-use crate::stdio::print;
+use crate::stdio::{eprint, print};
 
 /// The log carries no arrival times.
 const NO_TIME: Meta = Meta { at_ms: 0 };
@@ -32,7 +33,7 @@ pub(super) async fn show(
     };
     let mut failure = None;
     if is_running {
-        let session = client.attach_reader(id).await;
+        let session = announced(client.attach_reader(id)).await;
         let session = session.map_err(|error| request_failed(runner, error))?;
         failure = view.follow(&session).await?;
     } else {
@@ -42,7 +43,7 @@ pub(super) async fn show(
     view.print_lines()?;
     print(&view.printer.finish(&view.transcript))?;
     match failure {
-        Some(reason) => Err(unreachable_session(runner.runner.as_deref(), id, &reason)),
+        Some(reason) => Err(unreachable_session(&runner.options(), id, &reason)),
         None => Ok(ExitCode::SUCCESS),
     }
 }
@@ -62,6 +63,7 @@ impl DialogueView {
     ) -> Result<Option<ReconnectFailed>, Failure> {
         let mut output = session.reader(Stream::Output);
         let mut connection = session.connection();
+        let mut notices = ConnectionNotices::new(session.connection(), "the session");
         loop {
             tokio::select! {
                 biased;
@@ -71,6 +73,7 @@ impl DialogueView {
                     None => return Ok(connection_failure(&connection)),
                 },
                 reason = until_connection_failed(&mut connection) => return Ok(Some(reason)),
+                notice = notices.next() => eprint(&format!("bowline: {notice}\n")),
             }
         }
     }
@@ -84,7 +87,7 @@ impl DialogueView {
     ) -> Result<(), Failure> {
         let mut offset = 0;
         loop {
-            let bytes = client.log(id, offset).await;
+            let bytes = announced(client.log(id, offset)).await;
             let bytes = bytes.map_err(|error| request_failed(runner, error))?;
             if bytes.is_empty() {
                 return Ok(());

@@ -16,7 +16,7 @@ use super::output_filter::OutputFilter;
 use super::raw_mode::RawMode;
 use crate::args::RunnerArgs;
 use crate::failure::Failure;
-use crate::runner::{connection_failure, request_failed, unreachable_session};
+use crate::runner::{announced, connection_failure, request_failed, unreachable_session};
 use crate::signals::listen;
 use crate::stdio::eprint;
 
@@ -32,12 +32,13 @@ pub(super) async fn attach(
              GET /api/sessions/ID/log",
         ));
     }
-    let session = client.attach_terminal(id, window_size()).await;
+    let session = announced(client.attach_terminal(id, window_size())).await;
     let session = session.map_err(|error| request_failed(runner, error))?;
     let mut raw_mode = RawMode::enter()?;
     let end = Attachment::new(&session)?.run(&mut raw_mode).await;
     drop(raw_mode);
-    let detached = format!("detached from {id}; it keeps running: `bowline attach {id}`");
+    let options = runner.options();
+    let detached = format!("detached from {id}; it keeps running: `bowline attach{options} {id}`");
     match end? {
         AttachEnd::Detached => eprint(&format!("{detached}\n")),
         AttachEnd::Signalled => return Err(Failure::interrupted(detached)),
@@ -48,7 +49,7 @@ pub(super) async fn attach(
             ));
         }
         AttachEnd::ConnectionFailed(reason) => {
-            return Err(unreachable_session(runner.runner.as_deref(), id, &reason));
+            return Err(unreachable_session(&options, id, &reason));
         }
     }
     Ok(ExitCode::SUCCESS)

@@ -1,6 +1,6 @@
 //! How a session ended.
 
-use bowline_lifecycle::{DialogueEnd, ExitStatus};
+use bowline_lifecycle::DialogueEnd;
 use bowline_reducer::{EntryKind, Outcome, Transcript};
 
 /// The end of a session and the outcome of its last turn.
@@ -20,6 +20,8 @@ pub(crate) struct SessionOutcome {
     pub(crate) was_cancelled: bool,
     /// The last prompt was answered.
     pub(crate) is_answered: bool,
+    /// Background work ended with the agent.
+    pub(crate) has_lost_tasks: bool,
 }
 
 /// The result of a turn.
@@ -32,10 +34,10 @@ pub(crate) struct TurnOutcome {
 }
 
 impl SessionOutcome {
-    /// Whether the agent exited when it was expected to.
+    /// Whether the agent exited when it was expected to. After its answer it may exit in any way: whether it
+    /// was asked to exit before is a matter of microseconds.
     pub(crate) fn is_orderly(&self) -> bool {
-        let by_itself = self.is_answered && self.ended.exit.status == ExitStatus::Code(0);
-        self.ended.expected || by_itself
+        self.ended.expected || self.is_answered && !self.has_lost_tasks
     }
 
     /// Whether the agent completed all its work, even if it was interrupted.

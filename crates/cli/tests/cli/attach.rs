@@ -3,7 +3,8 @@
 use std::ffi::OsString;
 use std::path::Path;
 
-use bowline_transport::{ExitStatus, Signal};
+use bowline_transport::ExitStatus;
+use rustix::process::Signal;
 
 use crate::runner::TestRunner;
 use crate::socket_proxy::SocketProxy;
@@ -105,14 +106,23 @@ async fn keys_before_detach_are_delivered() {
 async fn signal_restores_the_terminal() {
     let served = TestRunner::start();
     let id = served.shell(ECHO);
-    for signal in [Signal::Terminate, Signal::Hangup, Signal::Interrupt] {
+    for signal in [
+        Signal::TERM,
+        Signal::HUP,
+        Signal::INT,
+        Signal::QUIT,
+        Signal::ABORT,
+        Signal::ALARM,
+        Signal::USR1,
+        Signal::USR2,
+    ] {
         let script = format!(
-            "trap : TERM HUP INT; stty -a; '{BOWLINE}' attach {id}; echo left $?; stty -a; echo over"
+            "trap : TERM HUP INT QUIT ABRT ALRM USR1 USR2; stty -a; '{BOWLINE}' attach {id}; echo left $?; stty -a; echo over"
         );
         let line = vec!["-c".to_owned(), script];
         let mut command = TerminalCommand::program("/bin/sh", line, variables(&served), None);
         command.until("welcom").await;
-        command.signal(signal);
+        command.signal_group(signal);
         let (seen, _) = command.finish().await;
         let (before, after) = seen.split_once("left 130").expect(&seen);
         let settings = |text: &str| {

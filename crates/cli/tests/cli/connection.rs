@@ -103,7 +103,9 @@ fn attached_dialogue_ends_with_its_connection() {
             "One line.",
         );
         proxy.refuse(status);
-        let line = run.finish().failed(1);
+        let done = run.finish();
+        assert_eq!(done.code, Some(1), "{done:?}");
+        let line = done.stderr.lines().last().unwrap();
         assert!(
             line.contains(&format!(
                 "session {id} is unreachable: the runner answered {status}"
@@ -115,4 +117,74 @@ fn attached_dialogue_ends_with_its_connection() {
             "{line}"
         );
     }
+}
+
+#[test]
+fn attached_dialogue_reports_that_it_reconnects() {
+    let served = TestRunner::start();
+    let (proxy, id) = (proxy(&served), served.dialogue(LONG));
+    served.json(
+        "POST",
+        &format!("/api/sessions/{id}/prompt"),
+        Some(&json!({"text": "go"})),
+    );
+    let attach = command(&["attach", "--runner", &proxy.url(), &id]);
+    let mut run = Running::until(attach, "One line.");
+    proxy.close();
+    run.until_stderr("connection to the session lost; reconnecting");
+    proxy.refuse("404 Not Found");
+    assert_eq!(run.finish().code, Some(1));
+}
+
+/// Asserts that the command has left its session running after signals, and names the way to end it.
+fn assert_left(served: &TestRunner, done: &CommandOutput, url: &str) {
+    assert_eq!(done.code, Some(130), "{done:?}");
+    let last = done.stderr.lines().last().unwrap();
+    let session = only_session(served);
+    let id = session["id"].as_str().unwrap();
+    let line = format!(
+        "bowline: detached from session {id}, which may still be running; end it with \
+         `bowline kill --runner {url} {id}`"
+    );
+    assert_eq!(last, line, "{done:?}");
+}
+
+#[test]
+fn second_interrupt_detaches_without_connection() {
+    let (served, scripted) = (TestRunner::start(), ScriptedAgent::new(LONG));
+    let proxy = proxy(&served);
+    let mut run = scripted.run_until(&["--runner", &proxy.url(), "go"], "One line.");
+    proxy.close();
+    run.until_stderr("connection to the agent lost");
+    run.signal(Signal::INT);
+    run.until_stderr("interrupting");
+    run.signal(Signal::INT);
+    let done = run.finish();
+    assert_left(&served, &done, &proxy.url());
+    assert_eq!(only_session(&served)["state"], "running");
+}
+
+#[test]
+fn second_interrupt_detaches_from_stalled_connection() {
+    let (served, scripted) = (TestRunner::start(), ScriptedAgent::new(LONG));
+    let proxy = proxy(&served);
+    let mut run = scripted.run_until(&["--runner", &proxy.url(), "go"], "One line.");
+    proxy.stall();
+    run.signal(Signal::INT);
+    run.until_stderr("interrupting");
+    run.signal(Signal::INT);
+    let done = run.finish();
+    assert_left(&served, &done, &proxy.url());
+}
+
+#[test]
+fn signal_ends_a_reachable_session() {
+    let (served, scripted) = (TestRunner::start(), ScriptedAgent::new(LONG));
+    let url = format!("unix:{}/runner.sock", served.state());
+    let run = scripted.run_until(&["--runner", &url, "go"], "One line.");
+    run.signal(Signal::TERM);
+    let done = run.finish();
+    assert_eq!(done.code, Some(130), "{done:?}");
+    assert!(done.stderr.contains("ended by a signal"), "{done:?}");
+    assert_ne!(only_session(&served)["state"], "running");
 }

@@ -57,6 +57,21 @@ fn agent_exit_without_answer_is_a_failure() {
 }
 
 #[test]
+fn agent_that_dies_after_its_answer_is_no_failure() {
+    let result = "{ raw = { type = 'result', subtype = 'success', is_error = false, result = 'Done.', \
+                  duration_ms = 1, num_turns = 1, total_cost_usd = 0.0, session_id = '{{session_id}}', \
+                  uuid = '{{uuid}}' } }";
+    for end in ["die = 'SIGKILL'", "exit = 3"] {
+        let steps = format!("[[turn]]\nsteps = [ {{ text = 'Done.' }}, {result}, {{ {end} }} ]");
+        // The end of the agent and the request to end it race each time.
+        for _ in 0..5 {
+            let scripted = ScriptedAgent::new(&steps);
+            assert!(scripted.run(&["hi"]).ok().contains("Done."));
+        }
+    }
+}
+
+#[test]
 fn stderr_of_failed_agent_is_shown() {
     let scripted = ScriptedAgent::new("startup = { stderr = \"one\\ntwo\\nthree\", exit = 2 }");
     let done = scripted.run(&["hi"]);

@@ -1,11 +1,12 @@
 //! A proxy in front of a runner's socket that can cut its connections.
 
-use std::io::{Read as _, Write as _, copy};
+use std::io::{self, Read as _, Write as _};
 use std::net::Shutdown;
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::sync::{Arc, Mutex};
-use std::thread::spawn;
+use std::thread::{park, spawn};
 
 use tempfile::TempDir;
 
@@ -13,6 +14,8 @@ struct State {
     socket: PathBuf,
     /// The answer to new connections once the proxy is closed.
     answer: Option<String>,
+    /// While set, nothing is forwarded.
+    stalled: Arc<AtomicBool>,
     streams: Vec<UnixStream>,
 }
 
@@ -28,6 +31,7 @@ impl SocketProxy {
         let state = Arc::new(Mutex::new(State {
             socket: socket.to_owned(),
             answer: None,
+            stalled: Arc::default(),
             streams: Vec::new(),
         }));
         let proxy = Self { folder, state };
@@ -59,6 +63,11 @@ impl SocketProxy {
         self.close_with(&format!("HTTP/1.1 {status}\r\nContent-Length: 0\r\n\r\n"));
     }
 
+    /// Keeps every connection open and forwards nothing more.
+    pub(crate) fn stall(&self) {
+        self.state.lock().unwrap().stalled.store(true, Relaxed);
+    }
+
     fn close_with(&self, answer: &str) {
         let mut state = self.state.lock().unwrap();
         state.answer = Some(answer.to_owned());
@@ -77,13 +86,28 @@ fn accept(client: UnixStream, state: &Mutex<State>) {
     let runner = UnixStream::connect(&state.socket).unwrap();
     for (from, to) in [(&client, &runner), (&runner, &client)] {
         let (mut from, mut to) = (from.try_clone().unwrap(), to.try_clone().unwrap());
+        let stalled = Arc::clone(&state.stalled);
         spawn(move || {
             // Fails if the connection is cut.
-            let _ = copy(&mut from, &mut to);
+            let _ = forward(&mut from, &mut to, &stalled);
             let _ = to.shutdown(Shutdown::Write);
         });
     }
     state.streams.extend([client, runner]);
+}
+
+fn forward(from: &mut UnixStream, to: &mut UnixStream, stalled: &AtomicBool) -> io::Result<()> {
+    let mut bytes = [0; 4096];
+    loop {
+        let length = from.read(&mut bytes)?;
+        while stalled.load(Relaxed) {
+            park();
+        }
+        if length == 0 {
+            return Ok(());
+        }
+        to.write_all(&bytes[..length])?;
+    }
 }
 
 /// Reads a request and answers it. Closing a socket with unread data would discard the answer.

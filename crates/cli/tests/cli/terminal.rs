@@ -5,7 +5,7 @@ use std::future::Future;
 use std::path::PathBuf;
 
 use bowline_transport::{
-    Configuration, ExitStatus, LogReader, Piece, PtyMode, Signal, Stdio, Stream, TerminalEngine,
+    Configuration, ExitStatus, LogReader, Piece, PtyMode, Stdio, Stream, TerminalEngine,
     TerminalSession, WindowSize,
 };
 
@@ -117,9 +117,11 @@ impl TerminalCommand {
         within(self.terminal.write(keys.into())).await.unwrap();
     }
 
-    /// Signals the foreground process group.
-    pub(crate) fn signal(&self, signal: Signal) {
-        self.terminal.signal(signal).unwrap();
+    /// Signals the process group of the program, which is in the foreground unless it is a job shell.
+    pub(crate) fn signal_group(&self, signal: rustix::process::Signal) {
+        let leader = self.terminal.pid().and_then(|pid| i32::try_from(pid).ok());
+        let leader = leader.and_then(rustix::process::Pid::from_raw).unwrap();
+        rustix::process::kill_process_group(leader, signal).unwrap();
     }
 
     /// Waits for the end; returns the output and the exit status.
