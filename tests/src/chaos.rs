@@ -4,8 +4,10 @@
 //! Scheduling and socket buffering still vary, so that a run repeats the faults but not every
 //! interleaving.
 
+mod network;
 mod plan;
 mod proxy;
 
+pub use network::Impatient;
 pub use plan::{Fault, Faults, Plan, Way};
 pub use proxy::{Address, ChaosProxy, Met, carry};

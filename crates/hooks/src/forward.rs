@@ -220,7 +220,7 @@ impl<D: Deliver> Worker<D> {
             }
             debug!(attempt, %error, "retrying");
             sleep(backoff).await;
-            backoff = (backoff * 2).min(MAX_BACKOFF);
+            backoff = backoff.saturating_mul(2).min(MAX_BACKOFF);
             attempt += 1;
         }
     }

@@ -10,7 +10,7 @@ pub enum ConnectionState {
     Connected,
     /// The link is down, and reconnecting is in progress.
     Reconnecting {
-        /// Number of the attempt, from 1.
+        /// Number of the attempt, from 1 for the first since the link was last up for 15 s.
         attempt: u32,
     },
     /// The link is up again; the streams continue where they stopped.
@@ -50,6 +50,11 @@ pub enum ReconnectFailure {
     Lost,
     /// Another host has taken over the session: retry to take it back.
     Fenced,
+    /// The URL, the certificate or the runner's host names must be changed first. A link that was up is
+    /// retried all the same, since a network may answer in the runner's place for a while.
+    Misconfigured,
+    /// A process of another user listens at the runner's address on this machine. Nothing was sent to it.
+    ForeignPeer,
 }
 
 /// Why a retry was refused.
@@ -71,7 +76,10 @@ impl ReconnectFailure {
     /// Returns whether a retry can succeed.
     #[must_use]
     pub const fn can_retry(self) -> bool {
-        matches!(self, Self::Auth | Self::Lost | Self::Fenced)
+        matches!(
+            self,
+            Self::Auth | Self::Lost | Self::Fenced | Self::Misconfigured | Self::ForeignPeer
+        )
     }
 }
 
@@ -100,6 +108,8 @@ impl fmt::Display for ReconnectFailure {
             Self::Expired => "the session has expired",
             Self::Lost => "the runner cannot be reached",
             Self::Fenced => "another host has taken over the session",
+            Self::Misconfigured => "the connection is misconfigured",
+            Self::ForeignPeer => "another user listens at its address",
         })
     }
 }

@@ -20,12 +20,15 @@ mod machine;
 mod network;
 mod network_change;
 mod open;
+mod peer;
+mod refusal;
 mod socket;
 mod target;
 mod terminal;
 mod tls;
 mod trust;
 mod url;
+mod web_socket;
 
 pub use attach::{Attachment, StartPosition};
 pub use create::SessionRequest;

@@ -2,15 +2,17 @@
 //! that of a local dialogue.
 
 use std::path::Path;
+use std::sync::Arc;
 use std::time::Duration;
 
 use bowline_lifecycle::{AgentLocation, Remote};
 use bowline_runner::{Runner, ServeConfiguration, ServeLimits, ShimProgram, StateDir};
-use bowline_tests::chaos::{Address, ChaosProxy, Faults};
+use bowline_tests::chaos::{Address, ChaosProxy, Faults, Impatient};
 use bowline_tests::normalize::same;
 use bowline_tests::real_agent::scenario::{at_length, nested_agents};
 use bowline_tests::real_agent::{Agent, Home, Scenario, normalized_agent};
 use bowline_tests::session::within;
+use bowline_transport::SystemNetwork;
 use serde_json::Value;
 
 use crate::rig::Rig;
@@ -39,7 +41,9 @@ async fn transcript_is_same_over_cut_link() {
         // Only the explicit cuts disturb this link.
         proxy.be_kind();
         let url = format!("http://{}", proxy.address());
-        let place = AgentLocation::Runner(Remote::new(url.parse().expect("a URL")));
+        let mut remote = Remote::new(url.parse().expect("a URL"));
+        remote.network = Arc::new(Impatient::new(Arc::new(SystemNetwork)));
+        let place = AgentLocation::Runner(remote);
         let heard = told(&agent, scenario(), place, Some(&proxy)).await;
         same(&heard, &expected, "transcript");
         let cuts = proxy.severed();

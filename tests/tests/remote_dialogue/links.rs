@@ -10,6 +10,7 @@ use bowline_lifecycle::{AgentLocation, DialogueSession};
 use bowline_transport::{Address, Boxed, ByteStream, Network, SystemNetwork};
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 
+use bowline_tests::chaos::Impatient;
 use bowline_tests::normalize::same;
 
 use crate::rig::{Rig, transcript_of};
@@ -128,8 +129,8 @@ async fn transcript_is_same_over_broken_links() {
     let mut cuts = 0;
     for seed in 1..=3 {
         let network = Arc::new(Breaking::new(seed * 123_457, 100_000));
-        let mut remote = rig.remote();
-        remote.network = Arc::clone(&network) as _;
+        let mut remote = rig.http();
+        remote.network = Arc::new(Impatient::new(Arc::clone(&network) as _));
         let mut configuration = rig.configuration();
         configuration.location = AgentLocation::Runner(remote);
         let interrupted = transcript_of(DialogueSession::start(configuration).await).await;

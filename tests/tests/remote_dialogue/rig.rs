@@ -67,8 +67,17 @@ impl Rig {
 
     /// The same runner over gRPC, with the token in its file.
     pub(crate) fn grpc(&self) -> Remote {
+        self.at_port("grpc")
+    }
+
+    /// The same runner over WebSocket, with the token in its file.
+    pub(crate) fn http(&self) -> Remote {
+        self.at_port("http")
+    }
+
+    fn at_port(&self, scheme: &str) -> Remote {
         let runner = self.runner.as_ref().expect("it runs");
-        let url = format!("grpc://{}", runner.addresses()[0]);
+        let url = format!("{scheme}://{}", runner.addresses()[0]);
         let token = TokenFile(self.folder.path().join("token"));
         Remote::new(url.parse().expect("a URL")).with_credentials(token)
     }

@@ -14,10 +14,10 @@ use super::credentials::Token;
 use super::error::RemoteError;
 use super::machine::LinkError;
 use super::network::ByteStream;
-use super::open::{authorization, connect, failure, token};
+use super::open::{connect, token};
+use super::refusal::{Problem, authorization, failure, refused, unanswered};
 use super::target::Remote;
-use super::tls;
-use super::url::Carrier;
+use super::url::{Carrier, RemoteUrl};
 use crate::connection::ReconnectFailure;
 
 /// Time limit of a request. Creating a session may run a login shell first.
@@ -33,7 +33,8 @@ impl Remote {
     ///
     /// # Errors
     ///
-    /// Returns [`RemoteError::Link`] if the runner cannot be reached or does not answer within 60 s.
+    /// Returns [`RemoteError::Link`] if the runner cannot be reached, does not answer within 60 s, or refuses
+    /// the host name of the URL, and if something else answers in its place.
     pub async fn ask(
         &self,
         method: &str,
@@ -44,6 +45,13 @@ impl Remote {
             .map_err(|error| LinkError::lost(error.to_string()))?;
         let answer = ask(self, method, path, body).await;
         let answer = answer.map_err(|unanswered| unanswered.why)?;
+        if !answer.status().is_success() {
+            let problem = Problem::parse(answer.body());
+            let is_redirect = answer.status().is_redirection();
+            if is_redirect || problem.is_empty() || problem.refused_host(&self.url).is_some() {
+                return Err(refused(&self.url, &answer).into());
+            }
+        }
         Ok((answer.status().as_u16(), answer.into_body()))
     }
 }
@@ -118,14 +126,16 @@ async fn exchange(
     let request = request.body(Full::new(body));
     let request = request.map_err(|error| LinkError::lost(error.to_string()))?;
     let stream = connect(remote, Carrier::WebSocket).await?;
-    send_request_over(stream, request).await.map_err(unsure)
+    let sent = send_request_over(&remote.url, stream, request).await;
+    sent.map_err(unsure)
 }
 
 async fn send_request_over(
+    url: &RemoteUrl,
     stream: Box<dyn ByteStream>,
     request: Request<Full<Bytes>>,
 ) -> Result<Response<Bytes>, LinkError> {
-    let lost = |error: hyper::Error| tls::broken("no response from the runner", &error);
+    let lost = |error: hyper::Error| unanswered(url, &error);
     let stream = TokioIo::new(stream);
     let (mut sender, connection) = http1::handshake(stream).await.map_err(lost)?;
     let exchange = async {

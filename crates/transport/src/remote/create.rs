@@ -5,7 +5,7 @@ use std::ffi::OsStr;
 use std::time::Duration;
 
 use bytes::Bytes;
-use hyper::{Method, Response, StatusCode};
+use hyper::{Method, Response};
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
 use tokio::time::{Instant, sleep};
@@ -15,7 +15,7 @@ use super::ask::{RequestError, ask};
 use super::attach::Attachment;
 use super::error::RemoteError;
 use super::machine::{Backoff, LinkError};
-use super::open::{failure, host_refused};
+use super::refusal::{Problem, failure, refused};
 use super::target::Remote;
 use super::url::RemoteUrl;
 use crate::connection::ReconnectFailure;
@@ -56,15 +56,6 @@ pub(super) struct CreatedSession {
     pub(super) id: SessionId,
     #[serde(default)]
     pub(super) epoch: Option<Epoch>,
-}
-
-/// The error response of a runner.
-#[derive(Debug, Default, Deserialize)]
-#[serde(default)]
-struct Problem {
-    code: String,
-    detail: String,
-    next: String,
 }
 
 impl SessionRequest {
@@ -207,32 +198,21 @@ fn read(remote: &Remote, answer: &Response<Bytes>) -> Result<CreatedSession, Rem
     let status = answer.status();
     if status.is_success() {
         let made = serde_json::from_slice(answer.body());
-        return made.map_err(|error| {
-            let detail = format!("invalid response: {error}");
-            let next = "use a runner of this version".to_owned();
-            let code = String::new();
-            refused(status, Problem { code, detail, next })
+        return made.map_err(|error| RemoteError::Refused {
+            status: status.as_u16(),
+            code: String::new(),
+            detail: format!("invalid response: {error}; use a runner of this version"),
         });
     }
-    if let Some(refused) = host_refused(&remote.url, status, answer.body()) {
-        return Err(refused.into());
+    let problem = Problem::parse(answer.body());
+    if problem.is_empty() || status.is_redirection() || failure(status) == ReconnectFailure::Auth {
+        return Err(refused(&remote.url, answer).into());
     }
-    if failure(status) == ReconnectFailure::Auth {
-        return Err(RemoteError::Link {
-            failure: ReconnectFailure::Auth,
-            detail: format!("the runner answered {status}; check the token"),
-        });
-    }
-    let problem = serde_json::from_slice(answer.body());
-    Err(refused(status, problem.unwrap_or_default()))
-}
-
-fn refused(status: StatusCode, problem: Problem) -> RemoteError {
-    RemoteError::Refused {
+    Err(RemoteError::Refused {
         status: status.as_u16(),
+        detail: problem.text(),
         code: problem.code,
-        detail: format!("{}; {}", problem.detail, problem.next),
-    }
+    })
 }
 
 impl From<LinkError> for RemoteError {
@@ -248,6 +228,7 @@ impl From<LinkError> for RemoteError {
 mod tests {
     use super::*;
     use bowline_process::WindowSize;
+    use hyper::StatusCode;
 
     #[test]
     fn request_body_has_all_fields() {

@@ -105,7 +105,9 @@ impl Driver {
     pub(super) async fn run(mut self: Box<Self>) {
         self.feed(Input::Start);
         while !self.is_over {
-            let due = self.machine.poll_timeout().map(|due| self.start + due);
+            let due = self.machine.poll_timeout();
+            // A time that no clock reaches is never due.
+            let due = due.and_then(|due| self.start.checked_add(due));
             let needs = self.room + self.room_step;
             tokio::select! {
                 command = self.commands.recv(), if self.is_held => self.command(command),
@@ -292,6 +294,16 @@ impl Driver {
             self.feed(Input::Woke);
         }
         self.feed(Input::Timeout);
+    }
+}
+
+/// A task that is dropped before its end, because it panicked or its runtime has ended, leaves no handle
+/// waiting.
+impl Drop for Driver {
+    fn drop(&mut self) {
+        if !self.is_over {
+            self.notifications.abandon(&self.logs);
+        }
     }
 }
 

@@ -11,7 +11,7 @@ use futures_channel::mpsc;
 use futures_util::{Sink as _, Stream as _};
 use hyper::body::Incoming;
 use hyper::client::conn::http2;
-use hyper::{Request, Response, Uri};
+use hyper::{Request, Response, StatusCode, Uri};
 use hyper_util::rt::{TokioExecutor, TokioIo};
 use tokio::task::JoinHandle;
 use tonic::client::Grpc;
@@ -25,6 +25,7 @@ use super::batch::batch;
 use super::credentials::Token;
 use super::machine::LinkError;
 use super::network::ByteStream;
+use super::refusal::{Problem, failure, misconfigured, redirected, unanswered};
 use super::tls;
 use super::url::RemoteUrl;
 use crate::connection::ReconnectFailure;
@@ -106,7 +107,7 @@ pub(super) async fn attach(
     session: SessionId,
     token: Option<&Token>,
 ) -> Result<GrpcLink, LinkError> {
-    let lost = |error: hyper::Error| tls::broken("no response from the runner", &error);
+    let lost = |error: hyper::Error| unanswered(url, &error);
     let (sender, connection) = http2::Builder::new(TokioExecutor::new())
         .initial_stream_window_size(WINDOW_BYTES)
         .initial_connection_window_size(WINDOW_BYTES)
@@ -134,7 +135,9 @@ pub(super) async fn attach(
     let response = grpc.streaming(request, path, codec).await;
     Ok(GrpcLink {
         requests,
-        responses: response.map_err(|status| refused(&status))?.into_inner(),
+        responses: response
+            .map_err(|status| refused(url, &status))?
+            .into_inner(),
         _connection: connection,
     })
 }
@@ -147,20 +150,51 @@ fn ascii(text: &str) -> Result<MetadataValue<tonic::metadata::Ascii>, LinkError>
 }
 
 /// Maps the status of a refused call, as the runner assigns them to its HTTP statuses.
-fn refused(status: &Status) -> LinkError {
-    let failure = match status.code() {
-        Code::Unauthenticated | Code::PermissionDenied => ReconnectFailure::Auth,
-        Code::NotFound => ReconnectFailure::Gone,
-        Code::FailedPrecondition => ReconnectFailure::Expired,
-        Code::Unimplemented => ReconnectFailure::Version,
-        _ => ReconnectFailure::Lost,
-    };
+fn refused(url: &RemoteUrl, status: &Status) -> LinkError {
+    let problem = Problem::of_grpc(status.message());
+    if let Some(refused) = problem.refused_host(url) {
+        return refused;
+    }
+    let message = status.message();
+    // What answers in place of a runner sends no status of gRPC; the client derives one.
+    if let Some((_, http)) = message.split_once("HTTP status code ") {
+        let number = http.get(..3).and_then(|it| it.parse().ok());
+        return match number.and_then(|it| StatusCode::from_u16(it).ok()) {
+            Some(status) if status.is_redirection() => {
+                misconfigured(redirected(status.as_str(), None))
+            }
+            Some(status) if failure(status) == ReconnectFailure::Lost => {
+                LinkError::lost(format!("the runner answered {status}"))
+            }
+            _ => misconfigured(format!(
+                "no runner with gRPC answers at {url}: {http}; check the URL"
+            )),
+        };
+    }
     if status.code() == Code::Unknown
         && let Some(source) = std::error::Error::source(status)
     {
         return tls::broken("no response from the runner", source);
     }
-    LinkError::new(failure, format!("the runner answered {}", status.message()))
+    let (failure, remedy) = match status.code() {
+        Code::Unauthenticated | Code::PermissionDenied => {
+            (ReconnectFailure::Auth, "check the token")
+        }
+        Code::NotFound => (ReconnectFailure::Gone, ""),
+        Code::FailedPrecondition => (ReconnectFailure::Expired, ""),
+        Code::Unimplemented => (ReconnectFailure::Version, "use a runner of this version"),
+        _ => (ReconnectFailure::Lost, ""),
+    };
+    let separator = if remedy.is_empty() || !problem.is_empty() {
+        ""
+    } else {
+        "; "
+    };
+    let remedy = if separator.is_empty() { "" } else { remedy };
+    LinkError::new(
+        failure,
+        format!("the runner answered {message}{separator}{remedy}"),
+    )
 }
 
 /// One HTTP/2 connection as the service that tonic calls.
@@ -177,5 +211,56 @@ impl Service<Request<tonic::body::Body>> for Http2 {
 
     fn call(&mut self, request: Request<tonic::body::Body>) -> Self::Future {
         Box::pin(self.0.send_request(request))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn refusal(code: Code, message: &str) -> LinkError {
+        let url = "grpc://127.0.0.1:8080".parse().unwrap();
+        refused(&url, &Status::new(code, message))
+    }
+
+    #[test]
+    fn refused_host_is_not_a_refused_token() {
+        let message = "HOST_REFUSED: the host name is not this runner's; start it with --host";
+        let error = refusal(Code::PermissionDenied, message);
+        assert_eq!(error.failure, ReconnectFailure::Misconfigured);
+        assert!(
+            error.detail.ends_with("--host 127.0.0.1:8080"),
+            "{}",
+            error.detail
+        );
+    }
+
+    #[test]
+    fn runner_explains_its_refusal() {
+        let message = "TOKEN_WRONG: the token is wrong; read it again";
+        let error = refusal(Code::Unauthenticated, message);
+        assert_eq!(error.failure, ReconnectFailure::Auth);
+        assert_eq!(error.detail, format!("the runner answered {message}"));
+        let error = refusal(Code::PermissionDenied, "no");
+        assert!(
+            error.detail.ends_with("; check the token"),
+            "{}",
+            error.detail
+        );
+    }
+
+    #[test]
+    fn status_of_another_server_is_told_apart() {
+        let derived = "grpc-status header missing, mapped from HTTP status code ";
+        for (status, failure, remedy) in [
+            ("302", ReconnectFailure::Misconfigured, "a redirect"),
+            ("404", ReconnectFailure::Misconfigured, "check the URL"),
+            ("403", ReconnectFailure::Misconfigured, "check the URL"),
+            ("503", ReconnectFailure::Lost, "503"),
+        ] {
+            let error = refusal(Code::Unknown, &format!("{derived}{status}"));
+            assert_eq!(error.failure, failure, "{status}");
+            assert!(error.detail.contains(remedy), "{}", error.detail);
+        }
     }
 }

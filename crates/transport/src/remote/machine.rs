@@ -80,7 +80,9 @@ pub(crate) struct Machine {
     live: Liveness,
     backoff: Backoff,
     down_since: Option<Duration>,
-    /// Whether a refused token has been replaced since the link was last up.
+    /// When the link came up, while it is.
+    up_since: Option<Duration>,
+    /// Whether a refused token has been replaced since the link was last up for some seconds.
     token_replaced: bool,
     was_up: bool,
     exit: Option<ExitNotice>,
@@ -116,6 +118,7 @@ impl Machine {
             live: Liveness::new(),
             backoff,
             down_since: None,
+            up_since: None,
             token_replaced: false,
             was_up: false,
             exit: None,
@@ -157,7 +160,9 @@ impl Machine {
 
     /// Returns when [`Input::Timeout`] is due.
     pub(crate) fn poll_timeout(&self) -> Option<Duration> {
-        self.link.deadline(&self.live)
+        let link = self.link.deadline(&self.live);
+        let kill = self.requests.kill_deadline();
+        link.into_iter().chain(kill).min()
     }
 
     /// Handles a request of the host to the child.
@@ -186,13 +191,7 @@ impl Machine {
                 let signal = self.requests.signal(signal);
                 self.send_if_up(signal);
             }
-            Input::Kill(policy) => {
-                let kill = self.requests.kill(policy, self.now);
-                self.send_if_up(kill);
-                if self.link.is_failed() {
-                    self.give_up();
-                }
-            }
+            Input::Kill(policy) => self.kill(policy),
             _ => {}
         }
     }

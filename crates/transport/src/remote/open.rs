@@ -1,39 +1,20 @@
 //! Opens connections to a session: obtains the token, connects, and performs the handshake.
 
+use std::io;
 use std::sync::Arc;
-use std::time::Duration;
-
-use tokio_tungstenite::client_async_with_config;
-use tokio_tungstenite::tungstenite::Error;
-use tokio_tungstenite::tungstenite::client::IntoClientRequest as _;
-use tokio_tungstenite::tungstenite::handshake::client::Request;
-use tokio_tungstenite::tungstenite::http::header::{
-    AUTHORIZATION, HeaderValue, RETRY_AFTER, SEC_WEBSOCKET_PROTOCOL,
-};
-use tokio_tungstenite::tungstenite::http::{Response, StatusCode};
-use tokio_tungstenite::tungstenite::protocol::WebSocketConfig;
 
 use super::credentials::Token;
 use super::link::Link;
 use super::machine::LinkError;
 use super::network::{Address, ByteStream};
+use super::peer::foreign_peer;
 use super::target::Remote;
 use super::tls;
 use super::trust::Trust;
 use super::url::{Carrier, RemoteUrl};
+use super::web_socket;
 use crate::connection::ReconnectFailure;
 use bowline_process::SessionId;
-use bowline_wire::{HEADER_BYTES, MAX_PAYLOAD};
-use serde::Deserialize;
-
-/// The WebSocket subprotocol (RFC 6455, section 1.9).
-const PROTOCOL: &str = "bowline.frames.v1";
-
-/// Size limit of a WebSocket message, in bytes.
-const MESSAGE_BYTES: usize = 1 << 20;
-
-/// The error code of a runner that does not accept the `Host` header.
-const HOST_REFUSED: &str = "HOST_REFUSED";
 
 /// An open connection and the token that it was authenticated with.
 pub(super) struct Opened {
@@ -91,16 +72,7 @@ async fn open_with(
         let link = super::grpc::attach(stream, &remote.url, session, token).await?;
         return Ok(Link::Grpc(Box::new(link)));
     }
-    let request = request(remote, session, token)?;
-    let (socket, response) = client_async_with_config(request, stream, Some(limits()))
-        .await
-        .map_err(|error| handshake_error(&remote.url, error))?;
-    let spoken = response.headers().get(SEC_WEBSOCKET_PROTOCOL);
-    if spoken.is_none_or(|it| it != PROTOCOL) {
-        let detail =
-            format!("the runner does not support {PROTOCOL}; use a runner of this version");
-        return Err(LinkError::new(ReconnectFailure::Version, detail));
-    }
+    let socket = web_socket::attach(stream, &remote.url, session, token).await?;
     Ok(Link::Socket(Box::new(socket)))
 }
 
@@ -117,127 +89,42 @@ pub(super) async fn connect(
         RemoteUrl::Unix(path) | RemoteUrl::Shim(path) => Address::Unix(path),
         RemoteUrl::Tcp { host, port, .. } => Address::Tcp(host, *port),
     };
-    let lost = |error: std::io::Error| LinkError::lost(format!("{}: {error}", remote.url));
-    let stream = remote.network.connect(address).await.map_err(lost)?;
     match &remote.url {
         RemoteUrl::Tcp {
             host, tls: true, ..
-        } => tls::secure(stream, host, remote, carrier).await,
-        _ => Ok(stream),
-    }
-}
-
-fn request(
-    remote: &Remote,
-    session: SessionId,
-    token: Option<&Token>,
-) -> Result<Request, LinkError> {
-    let authority = remote.url.authority();
-    let uri = format!("ws://{authority}/api/sessions/{session}/attach");
-    let mut request = uri
-        .into_client_request()
-        .map_err(|error| LinkError::lost(error.to_string()))?;
-    let headers = request.headers_mut();
-    headers.insert(SEC_WEBSOCKET_PROTOCOL, HeaderValue::from_static(PROTOCOL));
-    if let Some(token) = token {
-        headers.insert(AUTHORIZATION, authorization(token)?);
-    }
-    Ok(request)
-}
-
-/// Returns the value of the `Authorization` header.
-pub(super) fn authorization(token: &Token) -> Result<HeaderValue, LinkError> {
-    let mut value = HeaderValue::from_str(&token.bearer()).map_err(|_| {
-        let detail = "the token has characters that are not allowed in a header; check the token";
-        LinkError::new(ReconnectFailure::Auth, detail)
-    })?;
-    value.set_sensitive(true);
-    Ok(value)
-}
-
-fn limits() -> WebSocketConfig {
-    WebSocketConfig::default()
-        .write_buffer_size(0)
-        .max_write_buffer_size(MESSAGE_BYTES)
-        .max_message_size(Some(MESSAGE_BYTES))
-        .max_frame_size(Some(HEADER_BYTES + MAX_PAYLOAD))
-}
-
-/// Converts an error of the WebSocket handshake.
-fn handshake_error(url: &RemoteUrl, error: Error) -> LinkError {
-    match error {
-        Error::Http(response) => refused(url, &response),
-        error => tls::broken("no response from the runner", &error),
-    }
-}
-
-/// Converts a refusal of the WebSocket handshake. The body may be missing or cut off.
-fn refused(url: &RemoteUrl, response: &Response<Option<Vec<u8>>>) -> LinkError {
-    let status = response.status();
-    let body = response.body().as_deref().unwrap_or_default();
-    if let Some(refused) = host_refused(url, status, body) {
-        return refused;
-    }
-    let mut why = LinkError::new(failure(status), format!("the runner answered {status}"));
-    let wait = response.headers().get(RETRY_AFTER);
-    let seconds = wait.and_then(|wait| wait.to_str().ok()?.parse().ok());
-    why.after = seconds.map(Duration::from_secs);
-    why
-}
-
-/// Returns the error if the runner refused the `Host` header, which another token does not change.
-pub(super) fn host_refused(url: &RemoteUrl, status: StatusCode, body: &[u8]) -> Option<LinkError> {
-    #[derive(Deserialize)]
-    struct Refusal {
-        code: String,
-    }
-
-    let refusal: Refusal = serde_json::from_slice(body).ok()?;
-    (status == StatusCode::FORBIDDEN && refusal.code == HOST_REFUSED).then(|| {
-        let host = url.authority();
-        LinkError::lost(format!(
-            "the runner refused the host name {host}; start it with --host {host}"
-        ))
-    })
-}
-
-/// Maps the status of a refusal to the kind of failure.
-pub(super) fn failure(status: StatusCode) -> ReconnectFailure {
-    match status {
-        StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN => ReconnectFailure::Auth,
-        StatusCode::NOT_FOUND => ReconnectFailure::Gone,
-        StatusCode::GONE => ReconnectFailure::Expired,
-        StatusCode::UPGRADE_REQUIRED | StatusCode::HTTP_VERSION_NOT_SUPPORTED => {
-            ReconnectFailure::Version
+        } => {
+            let connected = remote.network.connect(address).await;
+            let stream = connected.map_err(|error| unconnected(&remote.url, &error))?;
+            tls::secure(stream, host, remote, carrier).await
         }
-        _ => ReconnectFailure::Lost,
+        _ => {
+            let connected = remote.network.connect_to_owner(address).await;
+            connected.map_err(|error| unconnected(&remote.url, &error))
+        }
     }
+}
+
+fn unconnected(url: &RemoteUrl, error: &io::Error) -> LinkError {
+    let failure = match foreign_peer(error) {
+        Some(_) => ReconnectFailure::ForeignPeer,
+        None => ReconnectFailure::Lost,
+    };
+    LinkError::new(failure, format!("{url}: {error}"))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    fn refusal(status: StatusCode, body: &str) -> LinkError {
-        let url = "http://127.0.0.1:8080".parse().unwrap();
-        let mut response = Response::new(Some(body.as_bytes().to_vec()));
-        *response.status_mut() = status;
-        refused(&url, &response)
-    }
+    use crate::remote::peer::check;
 
     #[test]
-    fn refused_host_is_not_a_refused_token() {
-        let error = refusal(StatusCode::FORBIDDEN, r#"{"code":"HOST_REFUSED"}"#);
-        let detail = "the runner refused the host name 127.0.0.1:8080; \
-                      start it with --host 127.0.0.1:8080";
-        assert_eq!(error, LinkError::lost(detail));
-    }
-
-    #[test]
-    fn other_refusals_are_authentication_failures() {
-        for body in ["", "<html>", r#"{"code":"ORIGIN_REFUSED"}"#] {
-            let error = refusal(StatusCode::FORBIDDEN, body);
-            assert_eq!(error.failure, ReconnectFailure::Auth, "{body}");
-        }
+    fn foreign_listener_is_a_failure_of_its_own() {
+        let url = "unix:/run/runner.sock".parse().unwrap();
+        let error = check(1000, [1001]).unwrap_err();
+        let why = unconnected(&url, &error);
+        assert_eq!(why.failure, ReconnectFailure::ForeignPeer);
+        assert!(why.detail.contains("user id 1001"), "{}", why.detail);
+        let error = io::ErrorKind::ConnectionRefused.into();
+        assert_eq!(unconnected(&url, &error).failure, ReconnectFailure::Lost);
     }
 }

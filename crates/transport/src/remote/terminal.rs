@@ -6,7 +6,7 @@ use std::sync::Arc;
 use bytes::Bytes;
 use tokio::sync::{mpsc, oneshot, watch};
 
-use crate::connection::{ConnectionState, RetryError};
+use crate::connection::{ConnectionState, ReconnectFailed, RetryError};
 use crate::screen::Screen;
 use crate::session::{Kind, Terminal};
 use bowline_process::Containment;
@@ -173,10 +173,12 @@ impl Terminal for RemoteTerminal {
     }
 
     fn retry(&self) -> Result<(), RetryError> {
-        if self.updates.state.borrow().is_failed() {
-            self.command(Command::Retry, RetryError::NotFailed)
-        } else {
-            Err(RetryError::NotFailed)
+        match &*self.updates.state.borrow() {
+            ConnectionState::Failed(ReconnectFailed { failure, .. }) => {
+                let failure = *failure;
+                self.command(Command::Retry, RetryError::Hopeless { failure })
+            }
+            _ => Err(RetryError::NotFailed),
         }
     }
 

@@ -57,14 +57,54 @@ pub(super) fn broken(what: &str, error: &(dyn StdError + 'static)) -> LinkError 
         );
         return LinkError::new(ReconnectFailure::Auth, detail);
     }
-    LinkError::lost(format!("{what}: {error}"))
+    match tls_error(error).and_then(remedy) {
+        Some(remedy) => LinkError::new(
+            ReconnectFailure::Misconfigured,
+            format!("{what}: {error}; {remedy}"),
+        ),
+        None => LinkError::lost(format!("{what}: {error}")),
+    }
+}
+
+/// Returns what resolves a failed handshake; `None` if another attempt may succeed.
+fn remedy(error: &Error) -> Option<&'static str> {
+    match error {
+        Error::InvalidCertificate(_) => Some(
+            "the runner's certificate is not trusted: check the host name, or pin the certificate's \
+             fingerprint, which `bowline serve` prints",
+        ),
+        Error::InvalidMessage(_) => {
+            Some("the port does not speak TLS: check it, or use http:// on this machine")
+        }
+        Error::PeerIncompatible(_)
+        | Error::AlertReceived(
+            AlertDescription::ProtocolVersion
+            | AlertDescription::HandshakeFailure
+            | AlertDescription::NoApplicationProtocol
+            | AlertDescription::UnrecognisedName,
+        ) => Some("the server accepts no TLS 1.3 for this name: check the URL"),
+        _ => None,
+    }
+}
+
+/// Finds the TLS error among the causes of an error.
+fn tls_error<'a>(error: &'a (dyn StdError + 'static)) -> Option<&'a Error> {
+    if let Some(error) = error.downcast_ref() {
+        return Some(error);
+    }
+    // `source` of an I/O error skips its inner error.
+    let inner = error
+        .downcast_ref::<io::Error>()
+        .and_then(|it| it.get_ref())
+        .map(|it| it as &(dyn StdError + 'static));
+    inner.or_else(|| error.source()).and_then(tls_error)
 }
 
 /// Returns whether the runner refused the client certificate or requires one (RFC 8446, section 6.2).
 fn is_refusal(error: &(dyn StdError + 'static)) -> bool {
-    if let Some(Error::AlertReceived(alert)) = error.downcast_ref() {
-        return matches!(
-            alert,
+    matches!(
+        tls_error(error),
+        Some(Error::AlertReceived(
             AlertDescription::CertificateRequired
                 | AlertDescription::BadCertificate
                 | AlertDescription::UnsupportedCertificate
@@ -74,14 +114,8 @@ fn is_refusal(error: &(dyn StdError + 'static)) -> bool {
                 | AlertDescription::UnknownCA
                 | AlertDescription::AccessDenied
                 | AlertDescription::DecryptError
-        );
-    }
-    // `source` of an I/O error skips its inner error.
-    let inner = error
-        .downcast_ref::<io::Error>()
-        .and_then(|it| it.get_ref())
-        .map(|it| it as &(dyn StdError + 'static));
-    inner.or_else(|| error.source()).is_some_and(is_refusal)
+        ))
+    )
 }
 
 fn configuration(remote: &Remote) -> Result<ClientConfig, LinkError> {

@@ -268,6 +268,98 @@ async fn refusal_statuses_map_to_failures() {
     }
 }
 
+/// Attaches to a server that answers with these parts, and returns the failure.
+async fn refusal(url: &str, parts: &[&'static [u8]]) -> (ReconnectFailure, String) {
+    let rig = rig(url, 0, HttpServer::default());
+    let parts = parts.iter().map(|part| Bytes::from_static(part)).collect();
+    *rig.door.raw.lock().expect("alone") = Some(parts);
+    let joined =
+        TerminalEngine.attach_remote(&rig.remote, rig.owner.session, Attachment::default());
+    match soon("refusal", joined).await {
+        Err(RemoteError::Link { failure, detail }) => (failure, detail),
+        other => panic!("{other:?}"),
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn late_body_of_refusal_is_read() {
+    let head = b"HTTP/1.1 403 Forbidden\r\ncontent-length: 23\r\n\r\n";
+    let parts: [&[u8]; 3] = [head, b"{\"code\":\"HOST_", b"REFUSED\"}"];
+    let (failure, detail) = refusal("http://127.0.0.1:1", &parts).await;
+    assert_eq!(failure, ReconnectFailure::Misconfigured);
+    assert!(detail.contains("--host 127.0.0.1:1"), "{detail}");
+    // Without its body, the status decides.
+    let (failure, detail) = refusal("http://127.0.0.1:1", &parts[..2]).await;
+    assert_eq!(failure, ReconnectFailure::Auth);
+    assert!(
+        detail.contains("403 Forbidden; check the token"),
+        "{detail}"
+    );
+}
+
+#[tokio::test(start_paused = true)]
+async fn server_that_is_no_runner_is_named_with_remedy() {
+    let redirect =
+        b"HTTP/1.1 302 Found\r\nlocation: https://login.example/\r\ncontent-length: 0\r\n\r\n";
+    let page = b"HTTP/1.1 200 OK\r\ncontent-length: 6\r\n\r\n<html>";
+    // The record that a TLS server sends to a client without TLS (RFC 8446, section 6).
+    let alert = b"\x15\x03\x03\x00\x02\x02\x0a";
+    let banner = b"SSH-2.0-OpenSSH_9.6\r\n";
+    let other =
+        b"HTTP/1.1 101 Switching Protocols\r\nconnection: upgrade\r\nupgrade: websocket\r\n\r\n";
+    let cases: [(&'static [u8], ReconnectFailure, &str); 5] = [
+        (
+            redirect,
+            ReconnectFailure::Misconfigured,
+            "https://login.example/; use the URL of the runner",
+        ),
+        (page, ReconnectFailure::Misconfigured, "check the URL"),
+        (alert, ReconnectFailure::Misconfigured, "use https://"),
+        (banner, ReconnectFailure::Misconfigured, "check the port"),
+        (
+            other,
+            ReconnectFailure::Version,
+            "use a runner of this version",
+        ),
+    ];
+    for (answer, expected, remedy) in cases {
+        let (failure, detail) = refusal("http://127.0.0.1:1", &[answer]).await;
+        assert_eq!(failure, expected, "{detail}");
+        assert!(detail.contains(remedy), "{detail}");
+    }
+}
+
+#[tokio::test]
+async fn port_without_tls_is_named_with_remedy() {
+    let answer: &[u8] = b"HTTP/1.1 400 Bad Request\r\ncontent-length: 0\r\n\r\n";
+    let rig = rig("https://runner.example:1", 0, HttpServer::default());
+    *rig.door.raw.lock().unwrap() = Some(vec![Bytes::from_static(answer)]);
+    let error = make(&rig).await.unwrap_err();
+    let RemoteError::Link { failure, detail } = error else {
+        panic!("{error}");
+    };
+    assert_eq!(failure, ReconnectFailure::Misconfigured, "{detail}");
+    assert!(detail.contains("does not speak TLS"), "{detail}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn redirected_request_is_refused() {
+    let rig = rig("http://127.0.0.1:1", 0, HttpServer::default());
+    *rig.door.answer.lock().unwrap() = Some(StatusCode::TEMPORARY_REDIRECT);
+    for error in [
+        make(&rig).await.unwrap_err(),
+        rig.remote
+            .ask("GET", "/api/sessions", Bytes::new())
+            .await
+            .map(|_| ())
+            .unwrap_err(),
+    ] {
+        let text = error.to_string();
+        assert!(matches!(error, RemoteError::Link { .. }), "{text}");
+        assert!(text.contains("a redirect"), "{text}");
+    }
+}
+
 #[tokio::test(start_paused = true)]
 async fn token_is_not_sent_unencrypted() {
     let mut rig = rig("http://runner.example:1", 0, HttpServer::default());
@@ -312,17 +404,15 @@ async fn pinned_certificate_authenticates_runner() {
         ..HttpServer::default()
     };
     let mut rig = rig("https://runner.example:1", 0, door);
-    let refused = make(&rig).await;
-    assert!(
-        matches!(refused, Err(RemoteError::Link { .. })),
-        "{refused:?}"
-    );
-    rig.remote.trust = Trust::Certificates(vec![[7; 32]]);
-    let refused = make(&rig).await;
-    assert!(
-        matches!(refused, Err(RemoteError::Link { .. })),
-        "{refused:?}"
-    );
+    for trust in [Trust::Authorities, Trust::Certificates(vec![[7; 32]])] {
+        rig.remote.trust = trust;
+        let refused = make(&rig).await.unwrap_err();
+        let RemoteError::Link { failure, detail } = refused else {
+            panic!("{refused}");
+        };
+        assert_eq!(failure, ReconnectFailure::Misconfigured, "{detail}");
+        assert!(detail.contains("certificate is not trusted"), "{detail}");
+    }
     assert!(
         rig.door.heard.lock().unwrap().is_empty(),
         "no request is sent to an unknown server"

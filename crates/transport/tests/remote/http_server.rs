@@ -2,6 +2,7 @@
 
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex};
+use std::time::Duration;
 
 use bowline_transport::wire::{Decoder, encode};
 use bytes::{Bytes, BytesMut};
@@ -27,6 +28,8 @@ pub(crate) struct HttpServer {
     pub(crate) token: Mutex<Option<&'static str>>,
     /// The status of all responses, if set.
     pub(crate) answer: Mutex<Option<StatusCode>>,
+    /// The parts of the response in place of any other, sent one after the other.
+    pub(crate) raw: Mutex<Option<Vec<Bytes>>>,
     /// How many requests for a session are disconnected, before or after it is created.
     pub(crate) losses: Mutex<VecDeque<Loss>>,
     /// The received requests, including tokens.
@@ -76,7 +79,19 @@ impl HttpServer {
         });
     }
 
-    async fn speak(self: &Arc<Self>, owner: Owner, stream: impl AsyncStream) {
+    async fn speak(self: &Arc<Self>, owner: Owner, mut stream: impl AsyncStream) {
+        let raw = self.raw.lock().expect("alone").clone();
+        if let Some(parts) = raw {
+            // The beginning of the request is enough: it need not be HTTP.
+            let _ = stream.read_buf(&mut BytesMut::new()).await;
+            for part in parts {
+                // A host that has understood the first part may be gone.
+                let _ = stream.write_all(&part).await;
+                tokio::time::sleep(Duration::from_millis(100)).await;
+            }
+            // The rest never arrives.
+            return std::future::pending().await;
+        }
         let door = Arc::clone(self);
         let service = service_fn(move |request| {
             let (door, owner) = (Arc::clone(&door), owner.clone());

@@ -7,7 +7,8 @@ use std::time::Duration;
 use bowline_transport::wire::{Prompt, PromptMode, PromptStatus, StdioKind, StreamId, code};
 use bowline_transport::{
     Attachment, ConnectionState, Kind, Piece, ReconnectFailed, ReconnectFailure, RemoteError,
-    RetryError, Signal, StartPosition, Stream, TerminalEngine, WindowSize, WriteError,
+    RetryError, Signal, StartPosition, Stream, TerminalEngine, TerminationPolicy, WindowSize,
+    WriteError,
 };
 
 use crate::network::Chaos;
@@ -293,4 +294,37 @@ async fn prompt_is_sent_once() {
         network.connections.load(Relaxed) > 3,
         "the link was never cut"
     );
+}
+
+#[tokio::test(start_paused = true)]
+async fn panicked_connection_task_is_a_failed_link() {
+    let (owner, network) = calm(StdioKind::Pipes);
+    let session = attach(&owner, &network).await;
+    let mut output = session.reader(Stream::Output);
+    network.is_faulty.store(true, Relaxed);
+    owner.hang_up();
+    let state = state(&session, "a failed link", has_failed).await;
+    let ConnectionState::Failed(failed) = state else {
+        unreachable!("{state:?}");
+    };
+    assert!(
+        failed.detail.contains("attach to the session again"),
+        "{failed}"
+    );
+    assert_eq!(soon("the end of output", output.next()).await, None);
+    let exit = soon("exit", session.exited()).await;
+    assert_eq!(exit.status, bowline_transport::ExitStatus::Unknown);
+    let failure = ReconnectFailure::Lost;
+    assert_eq!(session.retry(), Err(RetryError::Hopeless { failure }));
+    soon("terminate", session.terminate(TerminationPolicy::AT_ONCE)).await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn panic_while_joining_is_a_link_error() {
+    let (owner, network) = calm(StdioKind::Pipes);
+    network.is_faulty.store(true, Relaxed);
+    let remote = remote(&network);
+    let joined = TerminalEngine.attach_remote(&remote, owner.session, Attachment::default());
+    let error = soon("attach", joined).await.unwrap_err();
+    assert!(matches!(error, RemoteError::Link { .. }), "{error}");
 }

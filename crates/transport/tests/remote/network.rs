@@ -29,6 +29,8 @@ pub(crate) struct Chaos {
     pub(crate) door: Option<Arc<HttpServer>>,
     /// Whether connections break without an error.
     pub(crate) is_silent: AtomicBool,
+    /// Whether connecting panics.
+    pub(crate) is_faulty: AtomicBool,
 }
 
 impl Chaos {
@@ -41,6 +43,7 @@ impl Chaos {
             is_down: AtomicBool::new(false),
             door: None,
             is_silent: AtomicBool::new(false),
+            is_faulty: AtomicBool::new(false),
         }
     }
 
@@ -68,6 +71,7 @@ impl Network for Chaos {
             if self.is_down.load(Relaxed) {
                 return Err(io::ErrorKind::ConnectionRefused.into());
             }
+            assert!(!self.is_faulty.load(Relaxed), "a faulty network");
             self.connections.fetch_add(1, Relaxed);
             let (ours, theirs) = duplex(PIPE_BYTES);
             match &self.door {

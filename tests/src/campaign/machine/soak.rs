@@ -3,12 +3,13 @@
 mod slopes;
 mod talk;
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use bowline_runner::SessionSpec;
 use bowline_runner::wire::SessionKind;
 use bowline_transport::{
-    Attachment, Carrier, Remote, RemoteUrl, SessionId, TerminalEngine, TokenFile,
+    Attachment, Carrier, Remote, RemoteUrl, SessionId, SystemNetwork, TerminalEngine, TokenFile,
 };
 use bytes::Bytes;
 use tokio::time::{Instant as At, sleep_until};
@@ -19,7 +20,7 @@ use super::station::Station;
 use super::usage::on_processor;
 use crate::campaign::support::{own, runtime, within};
 use crate::campaign::{Job, Random, Report};
-use crate::chaos::{Address, ChaosProxy, Faults};
+use crate::chaos::{Address, ChaosProxy, Faults, Impatient};
 use slopes::Usage;
 use talk::Talk;
 
@@ -123,7 +124,11 @@ fn through(proxy: &ChaosProxy, station: &Station) -> Remote {
         tls: false,
         carrier: Carrier::WebSocket,
     };
-    Remote::new(url).with_credentials(TokenFile(station.folder().join("token")))
+    let token = TokenFile(station.folder().join("token"));
+    let mut remote = Remote::new(url).with_credentials(token);
+    // Cut every two seconds, a link would otherwise be retried every few seconds.
+    remote.network = Arc::new(Impatient::new(Arc::new(SystemNetwork)));
+    remote
 }
 
 /// A session that soon reaches its retention limits.

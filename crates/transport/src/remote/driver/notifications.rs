@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use tokio::sync::{oneshot, watch};
 
-use crate::connection::{ConnectionState, ReconnectFailed};
+use crate::connection::{ConnectionState, ReconnectFailed, ReconnectFailure};
 use crate::remote::machine::{Output, Ticket, WriteFailure};
 use crate::remote::terminal::{Done, Logs, SessionUpdates};
 use crate::screen::Screen;
@@ -167,6 +167,20 @@ impl Notifications {
             outcome.took = took;
             self.report.send_replace(Some(outcome));
         }
+    }
+
+    /// Reports that the task has ended without a result: the link has failed, and the exit of the child
+    /// is unknown.
+    pub(super) fn abandon(&mut self, logs: &Logs) {
+        let failed = ReconnectFailed {
+            failure: ReconnectFailure::Lost,
+            detail: "the task of the connection has ended; attach to the session again".to_owned(),
+        };
+        self.state(ConnectionState::Failed(failed));
+        if self.exit.borrow().is_none() {
+            self.exited(None, logs);
+        }
+        self.finish(logs);
     }
 
     /// Closes the logs and fails pending writes, as for a child that has ended.

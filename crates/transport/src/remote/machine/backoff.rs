@@ -8,8 +8,9 @@ const BASE: Duration = Duration::from_millis(100);
 /// Upper bound of all delays.
 const CAP: Duration = Duration::from_secs(5);
 
-/// Exponential backoff with full jitter: a random part of a bound that doubles with each attempt, so
-/// that hosts that lost the same runner do not reconnect at once.
+/// Exponential backoff with equal jitter: a delay between half of a bound and the bound, which doubles with
+/// each attempt, so that hosts that lost the same runner do not reconnect at once, and a runner that drops
+/// every connection is tried less than 30 times a minute.
 #[derive(Debug)]
 pub(crate) struct Backoff {
     attempt: u32,
@@ -33,8 +34,9 @@ impl Backoff {
     pub(crate) fn next(&mut self) -> Duration {
         let bound = BASE.saturating_mul(1 << self.attempt.min(6)).min(CAP);
         self.attempt = self.attempt.saturating_add(1);
-        let micros = u64::try_from(bound.as_micros()).unwrap_or(u64::MAX);
-        Duration::from_micros(self.random.next() % micros)
+        let half = bound / 2;
+        let micros = u64::try_from(half.as_micros()).unwrap_or(u64::MAX);
+        half + Duration::from_micros(self.random.next() % micros)
     }
 
     /// Starts over, because the link works or may work again.
@@ -68,19 +70,24 @@ mod tests {
 
     #[test]
     fn delays_spread_over_doubling_bound() {
-        let mut longest = [Duration::ZERO; 9];
+        let mut extremes = [(Duration::MAX, Duration::ZERO); 9];
         for initial in 0..500 {
             let mut backoff = Backoff::new(initial);
-            for longest in &mut longest {
-                *longest = backoff.next().max(*longest);
+            for (shortest, longest) in &mut extremes {
+                let delay = backoff.next();
+                (*shortest, *longest) = (delay.min(*shortest), delay.max(*longest));
             }
             assert_eq!(backoff.attempt(), 9);
         }
-        for (attempt, longest) in longest.into_iter().enumerate() {
+        for (attempt, (shortest, longest)) in extremes.into_iter().enumerate() {
             let bound = (BASE * (1 << attempt)).min(CAP);
             assert!(
-                longest < bound && longest > bound * 9 / 10,
+                longest < bound && longest > bound * 19 / 20,
                 "{attempt}: {longest:?}"
+            );
+            assert!(
+                shortest >= bound / 2 && shortest < bound * 11 / 20,
+                "{attempt}: {shortest:?}"
             );
         }
     }

@@ -114,7 +114,7 @@ impl Machine {
             self.report_state(ConnectionState::Reconnected { from, gap });
         }
         self.was_up = true;
-        self.token_replaced = false;
+        self.up_since = Some(self.now);
         self.down_since = None;
         self.live.received_frame(self.now);
         for request in self.requests.unacknowledged() {

@@ -6,6 +6,7 @@ use super::Machine;
 use super::io::{LinkError, Output};
 use super::liveness::{Liveness, was_suspended};
 use crate::connection::{ConnectionState, ReconnectFailed, ReconnectFailure};
+use bowline_process::TerminationPolicy;
 use bowline_wire::Message;
 
 /// Time limit of connecting, and of the handshake.
@@ -16,6 +17,10 @@ const EXIT_ACK_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// Attempts to acknowledge the exit. The session expires without it.
 const MAX_EXIT_ACKS: u32 = 3;
+
+/// How long a link must have been up before its loss is retried without delay again. A runner that accepts
+/// and drops every connection is retried as slowly as one that refuses them.
+const STABLE_AFTER: Duration = Duration::from_secs(15);
 
 #[derive(Debug)]
 pub(super) enum Link {
@@ -65,7 +70,7 @@ impl Link {
 impl Machine {
     pub(super) fn connect(&mut self, is_refused: bool) {
         self.connection += 1;
-        let by = self.now + HANDSHAKE_TIMEOUT;
+        let by = self.now.saturating_add(HANDSHAKE_TIMEOUT);
         self.link = Link::Opening { by };
         let connection = self.connection;
         self.outputs.push_back(Output::Connect {
@@ -74,12 +79,26 @@ impl Machine {
         });
     }
 
+    /// Ends the child. The kill is repeated on each connection until its report or its deadline.
+    pub(super) fn kill(&mut self, policy: TerminationPolicy) {
+        let kill = self.requests.kill(policy, self.now);
+        self.send_if_up(kill);
+        if self.link.is_failed() {
+            self.give_up();
+        }
+    }
+
     /// Handles the loss of the connection.
     pub(super) fn broken(&mut self, why: LinkError) {
         if matches!(self.link, Link::Resting | Link::Failed(_) | Link::Over) {
             return;
         }
         tracing::debug!(session = %self.joining.session, failure = %why.failure, detail = why.detail, "link broken");
+        let up_since = self.up_since.take();
+        if up_since.is_some_and(|since| self.now.saturating_sub(since) >= STABLE_AFTER) {
+            self.backoff.reset();
+            self.token_replaced = false;
+        }
         self.shrink_window();
         self.outputs.push_back(Output::Disconnect);
         self.connection += 1;
@@ -94,6 +113,8 @@ impl Machine {
                 self.connect(true);
             }
             ReconnectFailure::Lost => self.wait(why),
+            // The runner was there before: what answers now may be a hotel's login page.
+            ReconnectFailure::Misconfigured if self.was_up => self.wait(why),
             _ => self.fail(why.failure, why.detail),
         }
     }
@@ -111,11 +132,14 @@ impl Machine {
         } else {
             self.joining.join_patience
         };
-        if self.now - since >= patience {
-            return self.fail(ReconnectFailure::Lost, why.detail);
+        let left = patience.saturating_sub(self.now.saturating_sub(since));
+        if left.is_zero() {
+            return self.fail(why.failure, why.detail);
         }
-        let pause = self.backoff.next().max(why.after.unwrap_or_default());
-        let until = self.now + pause;
+        // A delay that the runner requests does not exceed the patience: the last attempt is at its end.
+        let pause = self.backoff.next();
+        let pause = pause.max(why.after.unwrap_or_default()).min(left);
+        let until = self.now.saturating_add(pause);
         self.link = Link::Waiting { until };
         self.report_reconnecting();
     }
@@ -204,6 +228,13 @@ impl Machine {
         let Some(due) = self.poll_timeout().filter(|due| *due <= self.now) else {
             return;
         };
+        if self
+            .requests
+            .kill_deadline()
+            .is_some_and(|due| due <= self.now)
+        {
+            return self.give_up();
+        }
         if was_suspended(due, self.now) {
             self.start_over();
         }
@@ -258,7 +289,7 @@ impl Machine {
         self.exit_acks += 1;
         self.send(Message::ExitAck);
         let nonce = self.ping();
-        let by = self.now + EXIT_ACK_TIMEOUT;
+        let by = self.now.saturating_add(EXIT_ACK_TIMEOUT);
         self.link = Link::Leaving { by, nonce };
     }
 

@@ -116,7 +116,6 @@ impl Machine {
                     bytes: fresh.bytes,
                     is_replay,
                 });
-                self.backoff.reset();
                 self.finish_streams();
             }
             Err(DataError::Hole { next, offset }) => {
@@ -177,10 +176,7 @@ impl Machine {
 
     fn acknowledged(&mut self, settled: Result<Vec<WriteResult>, InvalidAck>) {
         match settled {
-            Ok(settled) => {
-                self.backoff.reset();
-                self.settle(settled);
-            }
+            Ok(settled) => self.settle(settled),
             Err(InvalidAck) => self.lost("the session acknowledged input that was not sent"),
         }
     }

@@ -8,6 +8,10 @@ use bowline_process::TerminationPolicy;
 use bowline_process::WindowSize;
 use bowline_wire::{Message, Prompt, PromptStatus};
 
+/// Time that a kill may take in addition to its grace periods: a dead link is noticed and replaced, and a
+/// busy machine ends many sessions.
+const KILL_MARGIN: Duration = Duration::from_secs(60);
+
 #[derive(Debug)]
 pub(super) struct PendingRequests {
     /// Prefix of each id, which distinguishes this host's ids from those of earlier hosts.
@@ -100,6 +104,29 @@ impl PendingRequests {
             since,
         });
         Message::Kill { id, policy }
+    }
+
+    /// Returns when a kill that was not reported counts as failed.
+    pub(super) fn kill_deadline(&self) -> Option<Duration> {
+        let kill = self.kill.as_ref()?;
+        let TerminationPolicy {
+            eof_grace,
+            interrupt,
+            term_grace,
+            kill: kill_time,
+        } = kill.policy;
+        let periods = [
+            eof_grace,
+            interrupt.unwrap_or_default(),
+            term_grace,
+            kill_time,
+            KILL_MARGIN,
+        ];
+        Some(
+            periods
+                .into_iter()
+                .fold(kill.since, Duration::saturating_add),
+        )
     }
 
     pub(super) fn is_killing(&self) -> bool {

@@ -1,4 +1,5 @@
 mod model;
+mod pacing;
 mod schedules;
 
 use crate::screen::Screen;
@@ -40,6 +41,8 @@ struct Host {
     now: Duration,
     connection: Connection,
     sent: Vec<Message>,
+    /// When each connection was requested.
+    attempts: Vec<Duration>,
 }
 
 impl Host {
@@ -49,6 +52,7 @@ impl Host {
             now: Duration::ZERO,
             connection: 0,
             sent: Vec::new(),
+            attempts: Vec::new(),
         }
     }
 
@@ -60,6 +64,7 @@ impl Host {
                 Output::Send(frame) => self.sent.push(frame.message),
                 Output::Connect { connection, .. } => {
                     self.connection = connection;
+                    self.attempts.push(self.now);
                     outputs.push(output);
                 }
                 output => outputs.push(output),

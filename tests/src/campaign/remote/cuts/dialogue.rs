@@ -13,6 +13,7 @@ use super::super::super::support::{own, within};
 use super::super::daemon::Daemon;
 use super::super::network::Detour;
 use super::{Storm, Tally};
+use crate::chaos::Impatient;
 use crate::normalize::{difference, normalized};
 use crate::session::{converse, terminate, transcript};
 
@@ -32,7 +33,7 @@ pub(super) async fn run(
         proxy: Detour(storm.proxy.address()),
         is_made: false.into(),
     };
-    let mut remote = daemon.remote_over(Arc::new(network));
+    let mut remote = daemon.remote_over(Arc::new(Impatient::new(Arc::new(network))));
     if is_grpc {
         let url = format!("grpc://{}", daemon.address()).parse();
         remote.url = url.map_err(|error| format!("{error}"))?;

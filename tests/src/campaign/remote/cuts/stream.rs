@@ -14,6 +14,7 @@ use super::super::daemon::Daemon;
 use super::super::network::Detour;
 use super::super::responder::{self, Responder};
 use super::{Storm, Tally};
+use crate::chaos::Impatient;
 
 /// Maximum number of lines of a session.
 const LINES: u64 = 160;
@@ -43,7 +44,8 @@ pub(super) async fn run(
         what = on_pty(what, PtyMode::Raw);
     }
     let id = daemon.leave(what).await?;
-    let mut remote = daemon.remote_over(Arc::new(Detour(storm.proxy.address())));
+    let network = Impatient::new(Arc::new(Detour(storm.proxy.address())));
+    let mut remote = daemon.remote_over(Arc::new(network));
     if matches!(kind, Kind::TerminalOverGrpc | Kind::PipesOverGrpc) {
         let url = format!("grpc://{}", daemon.address()).parse();
         remote.url = url.map_err(|error| format!("{error}"))?;

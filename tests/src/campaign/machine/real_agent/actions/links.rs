@@ -1,6 +1,9 @@
 //! A link that is cut five times per second.
 
+use std::sync::Arc;
 use std::time::Duration;
+
+use bowline_transport::SystemNetwork;
 
 use super::{scenario, send, settled, shims};
 use crate::campaign::Random;
@@ -8,7 +11,7 @@ use crate::campaign::machine::program::socket;
 use crate::campaign::machine::real_agent::judge::{Completeness, whole};
 use crate::campaign::machine::real_agent::stage::{Theatre, end};
 use crate::campaign::machine::station::Station;
-use crate::chaos::{Address, ChaosProxy, Faults};
+use crate::chaos::{Address, ChaosProxy, Faults, Impatient};
 
 const EVERY: Duration = Duration::from_millis(200);
 
@@ -31,7 +34,8 @@ pub(super) async fn cut(
     proxy.be_kind();
     stage.order.runner = Some(format!("http://{}", proxy.address()));
     let mut configuration = stage.order.configuration()?;
-    let remote = stage.order.remote()?.ok_or("no runner")?;
+    let mut remote = stage.order.remote()?.ok_or("no runner")?;
+    remote.network = Arc::new(Impatient::new(Arc::new(SystemNetwork)));
     let token = bowline_transport::TokenFile(station.folder().join("token"));
     configuration.location =
         bowline_lifecycle::AgentLocation::Runner(remote.with_credentials(token));
