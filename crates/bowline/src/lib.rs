@@ -205,7 +205,7 @@ pub use bowline_lifecycle::{
     LoginShell, PermissionAnswer, PermissionKind, PermissionRecord, Permissions, Prompt, Question,
     QuestionOption, Receipt, ReceiptState, RequestState, SessionBuilder, SessionId, Signal,
     SpawnError, StartError, TerminationReport, TranscriptChange as Change, WatchdogPolicy, change,
-    probe, run_guard,
+    default_guard, probe, run_guard,
 };
 #[cfg(feature = "remote")]
 pub use bowline_lifecycle::{

@@ -6,7 +6,8 @@ use std::time::Duration;
 
 use bowline_reducer::Window;
 use bowline_transport::{
-    Configuration, Environment, LoginShell, Overflow, PtyMode, Stdio, TerminationPolicy, WindowSize,
+    Configuration, Environment, LoginShell, Overflow, PtyMode, Stdio, TerminationPolicy,
+    WindowSize, default_guard,
 };
 
 use crate::command::{AgentMode, AgentOptions};
@@ -73,8 +74,9 @@ pub struct DialogueConfiguration {
     /// How the agent is terminated.
     pub termination: TerminationPolicy,
     /// A program that begins with a call of [`run_guard`](crate::run_guard), such as the host itself.
-    /// It terminates the agent and its descendants if the host is killed. Without one, they survive a
-    /// SIGKILL of the host.
+    /// It terminates the agent and its descendants if the host is killed. The default is
+    /// [`default_guard`](crate::default_guard): `bowline`, if it is installed. Without a guard they
+    /// survive a SIGKILL of the host, and those that do not read their input any exit of it.
     pub guard: Option<PathBuf>,
     /// A file to record the agent's output in, byte for byte; or, if its name ends in `.bjl`, a
     /// journal of output, standard error and input. It must not exist.
@@ -162,6 +164,9 @@ impl DialogueConfiguration {
         let command = options.command(&self.program, self.cwd.as_deref(), self.env.clone())?;
         let mut configuration = Configuration::new(command.program);
         configuration.guard.clone_from(&self.guard);
+        if configuration.guard.is_none() && matches!(self.location, AgentLocation::Local) {
+            configuration.guard = default_guard().map(Into::into);
+        }
         configuration.env = command.env;
         configuration.cwd.clone_from(&self.cwd);
         match self.stdio {

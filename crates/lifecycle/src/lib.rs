@@ -60,8 +60,8 @@ pub use bowline_transport::{
     ConnectionState, Containment, ContainmentProbe, Drained, Environment, Exit, ExitStatus,
     LoginEnvironment, LoginFailure, LoginShell, LoginSource, Provenance, ReconnectFailed,
     ReconnectFailure, ResourceUsage, RetryError, SessionId, Signal, SignalError, SpawnError,
-    TerminalSession, TerminationPolicy, TerminationReport, WindowSize, check_threads, probe,
-    run_guard,
+    TerminalSession, TerminationPolicy, TerminationReport, WindowSize, check_threads,
+    default_guard, probe, run_guard,
 };
 pub use bowline_transport::{Piece, journal, wire::StreamId};
 pub use command::{

@@ -11,6 +11,7 @@
 //! child as a subreaper (`PR_SET_CHILD_SUBREAPER`, prctl(2)): orphans are reparented to it, so that
 //! parentage finds every descendant.
 
+mod find;
 mod link;
 mod order;
 #[cfg(target_os = "linux")]
@@ -20,6 +21,7 @@ mod watch;
 
 use std::process::ExitCode;
 
+pub use find::default_guard;
 pub(crate) use link::{Answer, Link};
 pub(crate) use order::{Order, Program};
 

@@ -61,7 +61,7 @@ pub use containment::{Containment, ContainmentProbe, probe};
 pub use environment::Environment;
 pub use error::{ResizeError, SignalError, SpawnError, WriteError};
 pub use exit::{Drained, Exit, ExitStatus};
-pub use guard::run_guard;
+pub use guard::{default_guard, run_guard};
 pub use local::{LocalProcess, StreamReaders, WriteReceipt};
 pub use log::{LogReader, Overflow, Piece};
 pub use login::{LoginEnvironment, LoginFailure, LoginShell, LoginSource, Provenance, RESOLVING};

@@ -99,8 +99,8 @@ pub use bowline_process::{
     HardenedPtySystem, InputLimits, LogLimits, LogReader, LoginEnvironment, LoginFailure,
     LoginShell, LoginSource, MARKER, Overflow, Piece, Provenance, PtyMode, RESOLVING, ResizeError,
     ResourceUsage, SessionId, Signal, SignalError, SpawnError, Stdio, Stream, TerminalState,
-    TerminationPolicy, TerminationReport, WindowSize, WriteError, check_threads, probe, pty_system,
-    run_guard,
+    TerminationPolicy, TerminationReport, WindowSize, WriteError, check_threads, default_guard,
+    probe, pty_system, run_guard,
 };
 pub use bowline_wire as wire;
 pub use connection::{ConnectionState, ReconnectFailed, ReconnectFailure, RetryError};

@@ -4,7 +4,7 @@ use std::sync::{Arc, Mutex};
 
 use bowline_transport::{
     Configuration, ExitStatus, Piece, PtyMode, Stdio, Stream, TerminalEngine, TerminalSession,
-    TerminationPolicy, WindowSize,
+    TerminationPolicy, WindowSize, default_guard,
 };
 
 use secrecy::ExposeSecret as _;
@@ -65,6 +65,7 @@ impl PtyTerminal {
             configuration.env.set(name, value.expose_secret());
         }
         configuration.cwd.clone_from(&command.cwd);
+        configuration.guard = default_guard().map(Into::into);
         configuration.stdio = Stdio::Pty {
             size: self.size,
             mode: PtyMode::Cooked,

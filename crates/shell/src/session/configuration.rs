@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use bowline_transport::{
     Configuration, Containment, Environment, LoginShell, PtyMode, Stdio, TerminationPolicy,
-    WindowSize,
+    WindowSize, default_guard,
 };
 
 use crate::line_buffer::LineLimits;
@@ -45,7 +45,7 @@ pub struct ShellConfiguration {
     /// The strongest containment to use; `None` for the strongest available.
     pub containment: Option<Containment>,
     /// A program that ends the session's processes if this process is killed; see
-    /// [`Configuration::guard`].
+    /// [`Configuration::guard`]. The default is [`default_guard`](bowline_lifecycle::default_guard).
     pub guard: Option<PathBuf>,
 }
 
@@ -90,7 +90,10 @@ impl ShellConfiguration {
     }
 
     pub(super) fn terminal(&self) -> Configuration {
-        self.terminal_with(|| (login_shell(), vec!["-l".into()]))
+        let mut configuration = self.terminal_with(|| (login_shell(), vec!["-l".into()]));
+        let guard = configuration.guard.take();
+        configuration.guard = guard.or_else(|| default_guard().map(Into::into));
+        configuration
     }
 
     /// As `terminal`, for a machine whose login shell is determined there.
