@@ -1,4 +1,4 @@
-//! Cancels waiting calls for callers whose language does not drop futures.
+//! Cancels waiting calls from outside of the task that waits.
 
 use std::sync::Arc;
 
@@ -8,9 +8,8 @@ use crate::error::{BowlineError, Result};
 
 /// A token that cancels waiting calls.
 ///
-/// Cancelling a Swift task does not reach the call it awaits. The `Bowline` Swift module therefore
-/// passes one of these to each call that waits and cancels it together with the task. Kotlin drops the
-/// call when its coroutine is cancelled and does not need one.
+/// Cancelling a Swift task or a Kotlin coroutine ends the call that it awaits. Use a token to end
+/// several calls at once, or a call whose task is to go on.
 #[derive(Debug, uniffi::Object)]
 pub struct Cancellation {
     cancelled: watch::Sender<bool>,

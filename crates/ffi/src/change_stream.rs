@@ -9,6 +9,7 @@ use tokio::time::{sleep, timeout};
 use crate::change::{ChangeBatch, batch};
 use crate::core::{self, reducer};
 use crate::counters::{CountGuard, ObjectKind};
+use crate::cursor::CursorSpace;
 use crate::error::{BowlineError, Result};
 use crate::recording_fold::RecordingFold;
 use crate::runtime::{Tracked, abortable, block_on};
@@ -20,6 +21,7 @@ use crate::runtime::{Tracked, abortable, block_on};
 #[derive(uniffi::Object)]
 pub struct ChangeStream {
     source: Tracked<ChangeSource>,
+    cursors: CursorSpace,
     stopped: watch::Sender<bool>,
 }
 
@@ -36,9 +38,10 @@ impl std::fmt::Debug for ChangeStream {
 }
 
 impl ChangeStream {
-    pub(crate) fn new(source: ChangeSource) -> Arc<Self> {
+    pub(crate) fn new(source: ChangeSource, cursors: CursorSpace) -> Arc<Self> {
         Arc::new(Self {
             source: Tracked::new(ObjectKind::Stream, source),
+            cursors,
             stopped: watch::Sender::new(false),
         })
     }
@@ -48,11 +51,12 @@ impl ChangeStream {
 impl ChangeStream {
     /// Waits for changes after `cursor` and returns them as one batch.
     ///
-    /// Pass 0 to begin with the whole transcript, and the cursor of the last batch from then on.
+    /// Pass 0 to begin with the whole transcript, and the cursor of the last batch from then on. A
+    /// cursor of another transcript is read as 0.
     /// After the first change the call waits `coalesceForMs` milliseconds more, so that changes in
     /// quick succession arrive as one. A batch has at most `maxCount` changes, except that a reset
-    /// is never split. Returns nothing once the stream was stopped, or the transcript has ended and
-    /// was read completely.
+    /// is never split. Returns nothing once the stream was stopped or released, or the transcript has
+    /// ended and was read completely.
     ///
     /// Cancel safe: no change is lost, since the cursor stays with the caller.
     ///
@@ -60,12 +64,15 @@ impl ChangeStream {
     ///
     /// `Invalid` if `maxCount` is 0; `Io` if a recording cannot be read.
     pub async fn next(
-        &self,
+        self: Arc<Self>,
         cursor: u64,
         max_count: u32,
         coalesce_for_ms: u32,
     ) -> Result<Option<ChangeBatch>> {
-        abortable(self.read(cursor, max_count, coalesce_for_ms)?).await
+        let read = self.read(cursor, max_count, coalesce_for_ms)?;
+        // Releasing the last handle ends the read.
+        drop(self);
+        abortable(read).await
     }
 
     /// Waits for changes like `next`, but blocks the calling thread. This is the cheapest way to read
@@ -74,7 +81,7 @@ impl ChangeStream {
     /// # Errors
     ///
     /// As `next`; `NoAnswer` if no change arrives within `timeoutMs` milliseconds; `Invalid` if
-    /// called from a callback.
+    /// called from a callback. Use `stop` to end the call early: the stream is not released during it.
     pub fn next_blocking(
         &self,
         cursor: u64,
@@ -115,7 +122,8 @@ impl ChangeStream {
                 "read 0 changes: pass a maxCount of at least 1",
             ));
         }
-        let source = ChangeSource::clone(&self.source);
+        let (source, cursors) = (ChangeSource::clone(&self.source), self.cursors);
+        let position = cursors.position(cursor).unwrap_or(0);
         let mut stopped = self.stopped.subscribe();
         let guard = CountGuard::new(ObjectKind::Read);
         Ok(async move {
@@ -124,7 +132,13 @@ impl ChangeStream {
                 biased;
                 // An error means that the stream was dropped, which stops it as well.
                 _ = stopped.wait_for(|it| *it) => Ok(None),
-                batch = source.next(cursor, max_count, coalesce_for_ms) => batch,
+                batch = source.next(position, max_count, coalesce_for_ms) => {
+                    let mut batch = batch?;
+                    if let Some(batch) = &mut batch {
+                        batch.cursor = cursors.cursor(batch.cursor);
+                    }
+                    Ok(batch)
+                }
             }
         })
     }

@@ -1,10 +1,9 @@
 //! The configuration of a dialogue session.
 
-use std::time::Duration;
-
 use crate::core::{self, reducer};
 use crate::environment::{EnvironmentChanges, TerminationPolicy};
 use crate::error::{BowlineError, Result};
+use crate::limits::{duration, positive_size, size};
 use crate::options::AgentOptions;
 use crate::remote::RunnerConfiguration;
 use crate::watchdog::WatchdogPolicy;
@@ -61,7 +60,7 @@ pub struct DialogueConfiguration {
     /// Whether to send an `initialize` request first.
     #[uniffi(default = true)]
     pub initialize: bool,
-    /// The longest line that is parsed, in bytes; 64 MiB when absent.
+    /// The longest line that is parsed, in bytes; 64 MiB when absent. 0 is refused.
     #[uniffi(default = None)]
     pub max_line: Option<u64>,
     /// How much of the transcript is kept in memory; all of it when absent.
@@ -154,11 +153,6 @@ impl From<TranscriptWindow> for reducer::Window {
     }
 }
 
-/// Converts a size to `usize`, saturating.
-pub(crate) fn size(number: u64) -> usize {
-    usize::try_from(number).unwrap_or(usize::MAX)
-}
-
 impl TryFrom<DialogueConfiguration> for core::DialogueConfiguration {
     type Error = BowlineError;
 
@@ -187,11 +181,14 @@ impl TryFrom<DialogueConfiguration> for core::DialogueConfiguration {
             partial_messages: it.partial_messages,
             ask_permissions: it.ask_permissions,
             initialize: it.initialize,
-            max_line: it.max_line.map_or(plain.max_line, size),
+            max_line: match it.max_line {
+                Some(max_line) => positive_size("maxLine", max_line)?,
+                None => plain.max_line,
+            },
             window: it.window.map(Into::into),
             stderr_bytes: size(it.stderr_bytes),
-            control_timeout: Duration::from_millis(it.control_timeout_ms),
-            end_grace: Duration::from_millis(it.end_grace_ms),
+            control_timeout: duration(it.control_timeout_ms),
+            end_grace: duration(it.end_grace_ms),
             watchdog: it.watchdog.map(Into::into).unwrap_or_default(),
             termination: it.termination.map(Into::into).unwrap_or_default(),
             guard: it.guard.map(Into::into),

@@ -25,7 +25,9 @@ pub struct EngineConfiguration {
     /// The agent's path, or a name to look up in `PATH`; `claude` when absent.
     #[uniffi(default = None)]
     pub program: Option<String>,
-    /// The path of `bowline`, run as a guard that terminates sessions if the host is killed.
+    /// The path of `bowline`, run as a guard that terminates sessions if the host is killed. When absent
+    /// it is the program that the variable `BOWLINE_GUARD` names, or else a `bowline` of this library's
+    /// version beside the host's program or in `PATH`. If there is none a warning is logged once.
     #[uniffi(default = None)]
     pub guard: Option<String>,
 }
@@ -114,7 +116,7 @@ impl Engine {
         let (remote, session) = (runner.try_into()?, parse_id(&session)?);
         uncancelled(async move {
             let session = core::DialogueSession::attach(&remote, session, configuration).await?;
-            Ok(DialogueSession::new(session))
+            Ok(DialogueSession::attached(session))
         })
         .await
     }
@@ -140,7 +142,7 @@ impl Engine {
                 core::DialogueSession::attach_with_events(&remote, session, configuration, limits);
             let (session, events) = attached.await?;
             Ok(SessionWithEvents {
-                session: DialogueSession::new(session),
+                session: DialogueSession::attached(session),
                 events: DialogueEventStream::new(events),
             })
         })
@@ -164,7 +166,8 @@ impl Engine {
     ///
     /// # Errors
     ///
-    /// `Start` if the program or the runner cannot be started or reached.
+    /// `Start` if the program or the runner cannot be started or reached; `Configuration` if the
+    /// configuration is not valid.
     pub async fn start_shell(
         &self,
         mut configuration: ShellConfiguration,
@@ -192,7 +195,7 @@ impl Engine {
     ) -> Result<Arc<ShellSession>> {
         let (remote, session) = (runner.try_into()?, parse_id(&session)?);
         uncancelled(async move {
-            let attached = core::ShellSession::attach(&remote, session, configuration.into());
+            let attached = core::ShellSession::attach(&remote, session, configuration.try_into()?);
             Ok(ShellSession::new(attached.await?))
         })
         .await

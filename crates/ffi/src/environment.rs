@@ -1,9 +1,9 @@
 //! Environment, termination and terminal settings of processes.
 
 use std::collections::HashMap;
-use std::time::Duration;
 
 use crate::core;
+use crate::limits::duration;
 use crate::mirror::mirror_into;
 
 /// Changes to the environment that a process inherits from the host.
@@ -61,10 +61,10 @@ pub struct TerminationPolicy {
 impl From<TerminationPolicy> for core::TerminationPolicy {
     fn from(policy: TerminationPolicy) -> Self {
         Self {
-            eof_grace: Duration::from_millis(policy.eof_grace_ms),
-            interrupt: policy.interrupt_grace_ms.map(Duration::from_millis),
-            term_grace: Duration::from_millis(policy.term_grace_ms),
-            kill: Duration::from_millis(policy.kill_timeout_ms),
+            eof_grace: duration(policy.eof_grace_ms),
+            interrupt: policy.interrupt_grace_ms.map(duration),
+            term_grace: duration(policy.term_grace_ms),
+            kill: duration(policy.kill_timeout_ms),
         }
     }
 }

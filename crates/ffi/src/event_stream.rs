@@ -8,6 +8,8 @@ use tokio::sync::{Mutex, watch};
 use tokio::time::{sleep, timeout_at};
 
 use crate::counters::{CountGuard, ObjectKind};
+use crate::cursor::CursorSpace;
+use crate::error::{BowlineError, Result};
 
 /// A source of events. `next` must be cancel safe.
 pub(crate) trait EventSource: Send + 'static {
@@ -19,14 +21,14 @@ pub(crate) trait EventSource: Send + 'static {
 /// An event source with a buffer of the events that are not acknowledged.
 pub(crate) struct EventBuffer<S: EventSource> {
     state: Mutex<BufferState<S>>,
-    stopped: watch::Sender<bool>,
+    cursors: CursorSpace,
     _guard: CountGuard,
 }
 
 struct BufferState<S: EventSource> {
     source: S,
     unacknowledged: VecDeque<S::Event>,
-    /// Cursor of the first unacknowledged event.
+    /// Position of the first unacknowledged event.
     first: u64,
 }
 
@@ -39,38 +41,53 @@ impl<S: EventSource> EventBuffer<S> {
         };
         Self {
             state: Mutex::new(state),
-            stopped: watch::Sender::new(false),
+            cursors: CursorSpace::unique(),
             _guard: CountGuard::new(ObjectKind::Stream),
         }
     }
 
-    pub(crate) fn stop(&self) {
-        self.stopped.send_replace(true);
-    }
-
-    /// Returns the events from `cursor` on and the cursor after them, or `None` at the end.
+    /// Returns the events from `cursor` on and the cursor after them, or `None` at the end or once
+    /// the stream was stopped or dropped.
+    ///
+    /// # Errors
+    ///
+    /// `Invalid` if `max_count` is 0 or the cursor is of another stream.
     pub(crate) async fn next(
         &self,
         cursor: u64,
-        max_count: usize,
-        coalesce_for: Duration,
-    ) -> Option<(u64, Vec<S::Event>)> {
-        let mut stopped = self.stopped.subscribe();
-        tokio::select! {
-            biased;
-            _ = stopped.wait_for(|it| *it) => None,
-            events = self.read(cursor, max_count, coalesce_for) => events,
+        max_count: u32,
+        coalesce_for_ms: u32,
+        mut stopped: watch::Receiver<bool>,
+    ) -> Result<Option<(u64, Vec<S::Event>)>> {
+        if max_count == 0 {
+            return Err(BowlineError::invalid(
+                "read 0 events: pass a maxCount of at least 1",
+            ));
         }
+        let position = self.cursors.position(cursor).ok_or_else(|| {
+            BowlineError::invalid(
+                "read events: the cursor is of another stream; pass 0 or the cursor of this \
+                 stream's last batch",
+            )
+        })?;
+        let coalesce_for = Duration::from_millis(coalesce_for_ms.into());
+        let events = tokio::select! {
+            biased;
+            // An error means that the stream was dropped, which stops it as well.
+            _ = stopped.wait_for(|it| *it) => None,
+            events = self.read(position, max_count as usize, coalesce_for) => events,
+        };
+        Ok(events.map(|(position, events)| (self.cursors.cursor(position), events)))
     }
 
     async fn read(
         &self,
-        cursor: u64,
+        position: u64,
         max_count: usize,
         coalesce_for: Duration,
     ) -> Option<(u64, Vec<S::Event>)> {
         let mut state = self.state.lock().await;
-        state.acknowledge(cursor);
+        state.acknowledge(position);
         if state.unacknowledged.is_empty() {
             state.buffer_next().await?;
         }
@@ -96,8 +113,8 @@ impl<S: EventSource> EventBuffer<S> {
 }
 
 impl<S: EventSource> BufferState<S> {
-    fn acknowledge(&mut self, cursor: u64) {
-        while self.first < cursor && self.unacknowledged.pop_front().is_some() {
+    fn acknowledge(&mut self, position: u64) {
+        while self.first < position && self.unacknowledged.pop_front().is_some() {
             self.first += 1;
         }
     }
@@ -120,6 +137,7 @@ macro_rules! event_stream {
         #[derive(uniffi::Object)]
         pub struct $stream {
             buffer: std::sync::Arc<$crate::event_stream::EventBuffer<$source>>,
+            stopped: tokio::sync::watch::Sender<bool>,
         }
 
         $(#[$batch_doc])*
@@ -142,6 +160,7 @@ macro_rules! event_stream {
                 let buffer = $crate::event_stream::EventBuffer::new(source.into());
                 std::sync::Arc::new(Self {
                     buffer: std::sync::Arc::new(buffer),
+                    stopped: tokio::sync::watch::Sender::new(false),
                 })
             }
         }
@@ -153,28 +172,26 @@ macro_rules! event_stream {
             /// Pass 0 first, and the cursor of the last batch from then on; this acknowledges the
             /// batch. Until then the same cursor returns the same events again. After the first
             /// event the call waits `coalesceForMs` milliseconds for more. A batch has at most
-            /// `maxCount` events. Returns nothing once the stream was stopped, or has ended and
-            /// every event was acknowledged.
+            /// `maxCount` events. Returns nothing once the stream was stopped or released, or has
+            /// ended and every event was acknowledged.
             ///
             /// Cancel safe: no event is lost.
             ///
             /// # Errors
             ///
-            /// `Invalid` if `maxCount` is 0.
+            /// `Invalid` if `maxCount` is 0 or the cursor is of another stream.
             pub async fn next(
-                &self,
+                self: std::sync::Arc<Self>,
                 cursor: u64,
                 max_count: u32,
                 coalesce_for_ms: u32,
             ) -> $crate::error::Result<Option<$batch>> {
                 let buffer = std::sync::Arc::clone(&self.buffer);
+                let stopped = self.stopped.subscribe();
+                // Releasing the last handle ends the read.
+                drop(self);
                 $crate::runtime::abortable(async move {
-                    if max_count == 0 {
-                        let reason = "read 0 events: pass a maxCount of at least 1";
-                        return Err($crate::BowlineError::invalid(reason));
-                    }
-                    let coalesce_for = std::time::Duration::from_millis(coalesce_for_ms.into());
-                    let read = buffer.next(cursor, max_count as usize, coalesce_for).await;
+                    let read = buffer.next(cursor, max_count, coalesce_for_ms, stopped).await?;
                     Ok(read.map(|(cursor, events)| $batch { cursor, events }))
                 })
                 .await
@@ -184,7 +201,7 @@ macro_rules! event_stream {
             ///
             /// May be called more than once and from any thread. The source is not affected.
             pub fn stop(&self) {
-                self.buffer.stop();
+                self.stopped.send_replace(true);
             }
         }
     };

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use crate::change::TurnOutcome;
 use crate::core;
 use crate::event_stream::{EventSource, event_stream};
+use crate::limits::size;
 use crate::mirror::mirror;
 use crate::outcome::millis;
 use crate::permission::PermissionRecord;
@@ -51,8 +52,8 @@ pub struct EventLimits {
 impl From<EventLimits> for core::EventLimits {
     fn from(limits: EventLimits) -> Self {
         Self {
-            events: crate::configuration::size(limits.events),
-            bytes: crate::configuration::size(limits.bytes),
+            events: size(limits.events),
+            bytes: size(limits.bytes),
         }
     }
 }

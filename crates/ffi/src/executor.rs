@@ -4,7 +4,6 @@ mod host_terminal;
 
 use std::collections::HashMap;
 use std::sync::Arc;
-use std::time::Duration;
 
 use bytes::Bytes;
 
@@ -17,6 +16,7 @@ use crate::error::{BowlineError, Result};
 use crate::hooks::{
     HookConfiguration, HookQuestionStream, HookReply, HookReport, HookStream, OpenQuestions,
 };
+use crate::limits::duration;
 use crate::mirror::mirror;
 use crate::options::AgentOptions;
 use crate::outcome::millis;
@@ -156,11 +156,11 @@ impl TerminalExecutor {
             None => core::HookConfiguration::default(),
         };
         if let Some(max_run) = it.max_run_ms {
-            configuration.longest_run = (max_run > 0).then(|| Duration::from_millis(max_run));
+            configuration.longest_run = (max_run > 0).then(|| duration(max_run));
         }
-        configuration.exit_grace = Duration::from_millis(it.exit_grace_ms);
-        configuration.hook_grace = Duration::from_millis(it.hook_grace_ms);
-        configuration.end_grace = Duration::from_millis(it.end_grace_ms);
+        configuration.exit_grace = duration(it.exit_grace_ms);
+        configuration.hook_grace = duration(it.hook_grace_ms);
+        configuration.end_grace = duration(it.end_grace_ms);
         let size = it.size.map(Into::into).unwrap_or_default();
         let bridge = terminal.map(HostTerminalBridge::new);
         let (visible, pty): (Arc<dyn core::VisibleTerminal>, _) = match &bridge {

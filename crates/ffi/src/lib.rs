@@ -6,8 +6,8 @@
 //! * Streams are **pulled** in batches by cursor. Reading does not consume, so a cancelled reader
 //!   continues from its last cursor without losing or repeating anything.
 //! * Every call fails with [`BowlineError`], which has a `reason`. A panic becomes its `Internal` case.
-//! * Calls run on a tokio runtime of this crate. Dropping the future of a waiting call ends it; for
-//!   languages that do not drop futures there is [`Cancellation`].
+//! * Calls run on a tokio runtime of this crate. Dropping the future of a waiting call ends it, as the
+//!   generated code does when a task or coroutine is cancelled. [`Cancellation`] ends calls from outside.
 //! * Callbacks are rare: log lines, tokens and terminals of the host. They run on threads of this crate
 //!   and no lock is held during a call.
 //!
@@ -21,6 +21,7 @@ mod change_stream;
 mod configuration;
 mod core;
 mod counters;
+mod cursor;
 mod diagnostics;
 mod engine;
 mod environment;
@@ -29,6 +30,7 @@ mod event_stream;
 mod events;
 mod executor;
 mod hooks;
+mod limits;
 mod logging;
 mod login;
 mod manager;

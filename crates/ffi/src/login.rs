@@ -2,10 +2,10 @@
 
 use std::collections::HashMap;
 use std::path::PathBuf;
-use std::time::Duration;
 
 use crate::core;
 use crate::environment::EnvironmentChanges;
+use crate::limits::duration;
 use crate::mirror::mirror;
 use crate::outcome::millis;
 
@@ -70,7 +70,7 @@ pub(crate) async fn capture(query: LoginShellQuery) -> LoginEnvironmentView {
         shell.shell = path.into();
     }
     if let Some(timeout) = query.timeout_ms {
-        shell.timeout = Duration::from_millis(timeout);
+        shell.timeout = duration(timeout);
     }
     let environment = if query.ignores_cache {
         shell.capture().await

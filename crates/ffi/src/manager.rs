@@ -2,10 +2,11 @@
 
 use std::sync::Arc;
 
-use crate::configuration::{DialogueConfiguration, size};
+use crate::configuration::DialogueConfiguration;
 use crate::core;
 use crate::counters::ObjectKind;
 use crate::error::Result;
+use crate::limits::size;
 use crate::mirror::mirror;
 use crate::outcome::TerminationView;
 use crate::prompt::Receipt;
@@ -260,10 +261,15 @@ impl SessionManager {
         uncancelled(async move {
             let runner = configuration.runner.take();
             let created = match runner {
-                None => manager.create_shell(configuration.into(), label).await?,
+                None => {
+                    manager
+                        .create_shell(configuration.try_into()?, label)
+                        .await?
+                }
                 Some(runner) => {
                     let remote = runner.try_into()?;
-                    let created = manager.create_shell_at(&remote, configuration.into(), label);
+                    let created =
+                        manager.create_shell_at(&remote, configuration.try_into()?, label);
                     created.await?
                 }
             };

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use crate::change_stream::{ChangeSource, ChangeStream};
 use crate::counters::ObjectKind;
+use crate::cursor::CursorSpace;
 use crate::error::Result;
 use crate::recording_fold::RecordingFold;
 use crate::runtime::{Tracked, call, uncancelled};
@@ -17,6 +18,7 @@ use crate::snapshot::TranscriptSnapshot;
 #[derive(uniffi::Object)]
 pub struct Recording {
     fold: Tracked<Arc<RecordingFold>>,
+    cursors: CursorSpace,
 }
 
 impl std::fmt::Debug for Recording {
@@ -32,6 +34,7 @@ impl Recording {
         let fold = Arc::new(RecordingFold::open(path)?);
         Ok(Arc::new(Self {
             fold: Tracked::new(ObjectKind::Recording, fold),
+            cursors: CursorSpace::unique(),
         }))
     }
 }
@@ -42,7 +45,7 @@ impl Recording {
     pub fn change_stream(&self) -> Result<Arc<ChangeStream>> {
         call(|| {
             let source = ChangeSource::Recording(Arc::clone(&self.fold));
-            Ok(ChangeStream::new(source))
+            Ok(ChangeStream::new(source, self.cursors))
         })
     }
 
@@ -52,7 +55,8 @@ impl Recording {
     ///
     /// `Io` if the file cannot be read to its end.
     pub async fn snapshot(&self) -> Result<Arc<TranscriptSnapshot>> {
-        let fold = Arc::clone(&self.fold);
-        uncancelled(async move { Ok(TranscriptSnapshot::new(fold.complete().await?)) }).await
+        let (fold, cursors) = (Arc::clone(&self.fold), self.cursors);
+        uncancelled(async move { Ok(TranscriptSnapshot::new(fold.complete().await?, cursors)) })
+            .await
     }
 }

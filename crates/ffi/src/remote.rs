@@ -3,10 +3,10 @@
 use std::fmt;
 use std::pin::Pin;
 use std::sync::Arc;
-use std::time::Duration;
 
 use crate::core::{self, CredentialsProvider, NoToken, Token};
 use crate::error::{BowlineError, Result};
+use crate::limits::duration;
 
 /// The address of a runner, the credentials for it and how to connect. Opens no connection.
 #[derive(Clone, uniffi::Record)]
@@ -127,7 +127,7 @@ impl TryFrom<RunnerConfiguration> for core::Remote {
             key: it.key.into(),
         });
         if let Some(timeout) = it.reconnect_timeout_ms {
-            remote.patience = Duration::from_millis(timeout);
+            remote.patience = duration(timeout);
         }
         if let Some(name) = it.client_name {
             remote.client = name;

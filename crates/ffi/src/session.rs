@@ -7,6 +7,7 @@ use crate::change::Phase;
 use crate::change_stream::{ChangeSource, ChangeStream};
 use crate::core::{self, HostRequest};
 use crate::counters::ObjectKind;
+use crate::cursor::CursorSpace;
 use crate::environment::SignalKind;
 use crate::error::{BowlineError, Result};
 use crate::events::{ConnectionView, DialogueEventStream, EventLimits, LastActivity};
@@ -32,6 +33,7 @@ pub struct SessionWithEvents {
 #[derive(uniffi::Object)]
 pub struct DialogueSession {
     session: Tracked<core::DialogueSession>,
+    cursors: CursorSpace,
 }
 
 impl std::fmt::Debug for DialogueSession {
@@ -41,9 +43,21 @@ impl std::fmt::Debug for DialogueSession {
 }
 
 impl DialogueSession {
+    /// Returns a handle of a session that this process has started.
     pub(crate) fn new(session: core::DialogueSession) -> Arc<Self> {
+        let cursors = CursorSpace::named(session.id().to_string());
+        Self::with_cursors(session, cursors)
+    }
+
+    /// Returns a handle of a session that was attached to. Each attachment has a transcript of its own.
+    pub(crate) fn attached(session: core::DialogueSession) -> Arc<Self> {
+        Self::with_cursors(session, CursorSpace::unique())
+    }
+
+    fn with_cursors(session: core::DialogueSession, cursors: CursorSpace) -> Arc<Self> {
         Arc::new(Self {
             session: Tracked::new(ObjectKind::Session, session),
+            cursors,
         })
     }
 
@@ -97,7 +111,10 @@ impl DialogueSession {
 
     /// Returns a stream of the transcript's changes from the beginning.
     pub fn change_stream(&self) -> Result<Arc<ChangeStream>> {
-        call(|| Ok(ChangeStream::new(ChangeSource::Session(self.core()))))
+        call(|| {
+            let source = ChangeSource::Session(self.core());
+            Ok(ChangeStream::new(source, self.cursors))
+        })
     }
 
     /// Returns a stream of the session's events from now on.
@@ -113,8 +130,9 @@ impl DialogueSession {
 
     /// Returns the current transcript. It shares its text with the session and is cheap.
     pub async fn snapshot(&self) -> Result<Arc<TranscriptSnapshot>> {
-        let session = self.core();
-        abortable(async move { Ok(TranscriptSnapshot::new(session.snapshot().await)) }).await
+        let (session, cursors) = (self.core(), self.cursors);
+        abortable(async move { Ok(TranscriptSnapshot::new(session.snapshot().await, cursors)) })
+            .await
     }
 
     /// Reads entries that were dropped from the transcript's window from the session's recording.

@@ -38,10 +38,10 @@ impl ShellSession {
     pub(crate) async fn start(mut configuration: ShellConfiguration) -> Result<Arc<Self>> {
         let runner = configuration.runner.take();
         Ok(Self::new(match runner {
-            None => core::ShellSession::start(configuration.into())?,
+            None => core::ShellSession::start(configuration.try_into()?)?,
             Some(runner) => {
                 let remote = runner.try_into()?;
-                core::ShellSession::start_at(&remote, configuration.into()).await?
+                core::ShellSession::start_at(&remote, configuration.try_into()?).await?
             }
         }))
     }

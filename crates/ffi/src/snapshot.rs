@@ -5,6 +5,7 @@ use std::sync::Arc;
 use crate::change::{self, Change};
 use crate::core::reducer::{BlockKind, Entry, EntryKind, Page, Snapshot, Thread, ToolCall};
 use crate::counters::ObjectKind;
+use crate::cursor::CursorSpace;
 use crate::error::{BowlineError, Result};
 use crate::runtime::{Tracked, call};
 
@@ -12,6 +13,7 @@ use crate::runtime::{Tracked, call};
 #[derive(uniffi::Object)]
 pub struct TranscriptSnapshot {
     snapshot: Tracked<Snapshot>,
+    cursors: CursorSpace,
 }
 
 impl std::fmt::Debug for TranscriptSnapshot {
@@ -32,8 +34,9 @@ pub struct SnapshotPage {
 }
 
 impl TranscriptSnapshot {
-    pub(crate) fn new(snapshot: Snapshot) -> Arc<Self> {
+    pub(crate) fn new(snapshot: Snapshot, cursors: CursorSpace) -> Arc<Self> {
         Arc::new(Self {
+            cursors,
             snapshot: Tracked::new(ObjectKind::Snapshot, snapshot),
         })
     }
@@ -48,7 +51,7 @@ impl TranscriptSnapshot {
 
     /// Returns the cursor from which to read later changes.
     pub fn cursor(&self) -> Result<u64> {
-        call(|| Ok(self.snapshot.revision().number()))
+        call(|| Ok(self.cursors.cursor(self.snapshot.revision().number())))
     }
 
     /// Returns the number of entries of the main thread, or of the sub-agent that the tool call
@@ -66,7 +69,7 @@ impl TranscriptSnapshot {
     ///
     /// # Errors
     ///
-    /// `NotFound` if there is no such sub-agent.
+    /// `NotFound` if there is no such sub-agent; `Invalid` if `maxCount` is 0.
     #[uniffi::method(default(thread = None, before = None, max_count = 50))]
     pub fn page(
         &self,
@@ -75,6 +78,11 @@ impl TranscriptSnapshot {
         max_count: u32,
     ) -> Result<SnapshotPage> {
         call(|| {
+            if max_count == 0 {
+                return Err(BowlineError::invalid(
+                    "read a page of 0 entries: pass a maxCount of at least 1",
+                ));
+            }
             let entries = self.thread(thread.as_deref())?.entries().rev();
             let is_before = |entry: &Entry<'_>| before.is_none_or(|it| entry.id().number() < it);
             let mut entries = entries.filter(is_before);

@@ -1,8 +1,7 @@
 //! Watchdog settings for silent agents.
 
-use std::time::Duration;
-
 use crate::core;
+use crate::limits::duration;
 
 /// How long an agent may be silent in one phase.
 #[derive(Clone, Copy, Debug, uniffi::Record)]
@@ -56,8 +55,8 @@ pub enum WatchdogPolicy {
 impl From<SilenceLimit> for core::SilenceLimit {
     fn from(limit: SilenceLimit) -> Self {
         Self {
-            silence: Duration::from_millis(limit.silence_ms),
-            at_most: limit.max_silence_ms.map(Duration::from_millis),
+            silence: duration(limit.silence_ms),
+            at_most: limit.max_silence_ms.map(duration),
         }
     }
 }
@@ -68,7 +67,7 @@ impl From<WatchdogPolicy> for core::WatchdogPolicy {
             WatchdogPolicy::Standard => Self::default(),
             WatchdogPolicy::Disabled => Self::never(),
             WatchdogPolicy::FixedTimeout { timeout_ms } => {
-                Self::fixed_timeout(Duration::from_millis(timeout_ms))
+                Self::fixed_timeout(duration(timeout_ms))
             }
             WatchdogPolicy::Phases {
                 check_interval_ms,
@@ -81,16 +80,16 @@ impl From<WatchdogPolicy> for core::WatchdogPolicy {
                 post_result,
                 draining_ms,
             } => Self {
-                check: Duration::from_millis(check_interval_ms),
-                inquiry: probe_ms.map(Duration::from_millis),
-                permission: permission_timeout_ms.map(Duration::from_millis),
+                check: duration(check_interval_ms),
+                inquiry: probe_ms.map(duration),
+                permission: permission_timeout_ms.map(duration),
                 limits: core::PhaseLimits {
                     starting: starting.map(Into::into),
                     model: model.map(Into::into),
                     tool: tool.map(Into::into),
                     background: background.map(Into::into),
                     post_result: post_result.map(Into::into),
-                    draining: draining_ms.map(Duration::from_millis),
+                    draining: draining_ms.map(duration),
                 },
             },
         }

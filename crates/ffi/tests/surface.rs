@@ -83,7 +83,11 @@ async fn reading_by_cursor_does_not_consume() {
     let stream = recording.change_stream().expect("no fault");
     let mut cursor = 0;
     let mut batches = 0;
-    while let Some(batch) = stream.next(cursor, 1, 0).await.expect("it is readable") {
+    while let Some(batch) = Arc::clone(&stream)
+        .next(cursor, 1, 0)
+        .await
+        .expect("it is readable")
+    {
         assert_eq!(batch.is_reset, cursor == 0);
         assert_eq!(batch.changes.len(), 1);
         assert!(batch.cursor > cursor);
@@ -91,7 +95,10 @@ async fn reading_by_cursor_does_not_consume() {
         batches += 1;
     }
     assert!(batches > 100, "one batch for each line, {batches}");
-    let again = stream.next(0, 10_000, 0).await.expect("it is readable");
+    let again = Arc::clone(&stream)
+        .next(0, 10_000, 0)
+        .await
+        .expect("it is readable");
     let again = again.expect("the whole transcript");
     assert_eq!((again.cursor, again.is_reset), (cursor, true));
     assert!(again.changes.len() < batches, "coalesced");
@@ -100,8 +107,14 @@ async fn reading_by_cursor_does_not_consume() {
         Some(Change::Session { .. })
     ));
     stream.stop();
-    assert!(stream.next(0, 1, 0).await.expect("no fault").is_none());
-    let none = stream.next(0, 0, 0).await;
+    assert!(
+        Arc::clone(&stream)
+            .next(0, 1, 0)
+            .await
+            .expect("no fault")
+            .is_none()
+    );
+    let none = Arc::clone(&stream).next(0, 0, 0).await;
     assert!(matches!(none, Err(BowlineError::Invalid { .. })));
 }
 

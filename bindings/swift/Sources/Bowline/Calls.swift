@@ -1,20 +1,3 @@
-/// Runs a call of the library that ends when the task is cancelled. UniFFI does not pass the
-/// cancellation of a Swift task on, so it is passed as a ``Cancellation``.
-func cancellable<Value: Sendable>(
-    _ body: @Sendable (Cancellation) async throws -> Value
-) async throws -> Value {
-    let cancellation = Cancellation()
-    do {
-        return try await withTaskCancellationHandler {
-            try await body(cancellation)
-        } onCancel: {
-            cancellation.cancel()
-        }
-    } catch BowlineError.Cancelled where Task.isCancelled {
-        throw CancellationError()
-    }
-}
-
 extension DialogueSession {
     /// Sends text as a prompt.
     ///
@@ -49,21 +32,6 @@ extension DialogueSession {
     public func deny(_ requestId: String, reason: String, interrupt: Bool = false) async throws {
         try await respond(requestId: requestId, answer: .deny(reason: reason, interrupt: interrupt))
     }
-
-    /// Waits for the end of the session. Does not end it.
-    ///
-    /// - Returns: How the session ended.
-    /// - Throws: `CancellationError` if the task is cancelled. The session continues.
-    public func waitForEnd() async throws -> DialogueEnd {
-        try await cancellable { try await self.waitForEnd(cancellation: $0) }
-    }
-
-    /// Holds back further prompts and waits until the agent has answered those that it has.
-    ///
-    /// - Throws: `CancellationError` if the task is cancelled. The session stays paused.
-    public func pause() async throws {
-        try await cancellable { try await self.pause(cancellation: $0) }
-    }
 }
 
 extension Receipt {
@@ -73,7 +41,7 @@ extension Receipt {
     /// - Returns: The state that the prompt is in.
     /// - Throws: `CancellationError` if the task is cancelled. The prompt is not affected.
     public func waitFor(_ state: ReceiptState) async throws -> ReceiptState {
-        try await cancellable { try await self.waitFor(state: state, cancellation: $0) }
+        try await waitFor(state: state)
     }
 
     /// Waits until the prompt is answered or reaches another final state.
@@ -86,25 +54,13 @@ extension Receipt {
     }
 }
 
-extension ShellSession {
-    /// Waits for the program's exit. Does not end it.
-    ///
-    /// - Returns: How the program ended.
-    /// - Throws: `CancellationError` if the task is cancelled. The program keeps running.
-    public func waitForExit() async throws -> ExitView {
-        try await cancellable { try await self.waitForExit(cancellation: $0) }
-    }
-}
-
 extension HookServer {
     /// Waits until a question is closed: answered, past its deadline, or cancelled by the agent.
     ///
     /// - Parameter question: The question's id.
     /// - Throws: `CancellationError` if the task is cancelled.
     public func waitForWithdrawal(of question: UInt64) async throws {
-        try await cancellable {
-            try await self.waitForWithdrawal(question: question, cancellation: $0)
-        }
+        try await waitForWithdrawal(question: question)
     }
 }
 
@@ -116,7 +72,7 @@ extension TerminalExecutor {
     /// - Throws: `CancellationError` if the task is cancelled; ``BowlineError`` as
     ///   `execute(command:cancellation:)`.
     public func execute(_ command: ExecutorCommand) async throws -> CommandOutcome {
-        try await cancellable { try await self.execute(command: command, cancellation: $0) }
+        try await execute(command: command)
     }
 
     /// Waits until a question is closed; see ``HookServer/waitForWithdrawal(of:)``.
@@ -124,8 +80,6 @@ extension TerminalExecutor {
     /// - Parameter question: The question's id.
     /// - Throws: `CancellationError` if the task is cancelled.
     public func waitForWithdrawal(of question: UInt64) async throws {
-        try await cancellable {
-            try await self.waitForWithdrawal(question: question, cancellation: $0)
-        }
+        try await waitForWithdrawal(question: question)
     }
 }

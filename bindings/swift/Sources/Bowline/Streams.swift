@@ -14,34 +14,73 @@ extension HookQuestionStream: CursorStream {}
 /// The maximum number of changes or events in a batch, unless given.
 private let defaultMaxCount: UInt32 = 10_000
 
-/// The read position in a stream. Only one task uses it at a time.
-private final class StreamReader<Source: CursorStream>: @unchecked Sendable {
-    private let source: Source
-    private var cursor: UInt64
+/// Reads a stream and converts its batches, for one task at a time: several tasks may take elements of one
+/// stream, each of which goes to one of them.
+private actor StreamReader<Source: CursorStream, State: Sendable, Element: Sendable> {
+    typealias Step = @Sendable (inout State, Source.Batch) -> (cursor: UInt64, element: Element)
 
-    init(_ source: Source, from cursor: UInt64) {
+    private let source: Source
+    private let maxCount: UInt32
+    private let coalesceForMs: UInt32
+    private let step: Step
+    private var cursor: UInt64
+    private var state: State
+    private var isReading = false
+    private var waiting: [CheckedContinuation<Void, Never>] = []
+
+    init(
+        _ source: Source, from cursor: UInt64, maxCount: UInt32, coalesceFor: Duration, state: State,
+        step: @escaping Step
+    ) {
         self.source = source
         self.cursor = cursor
+        self.maxCount = maxCount
+        self.coalesceForMs = coalesceFor.wholeMilliseconds
+        self.state = state
+        self.step = step
     }
 
     deinit {
         source.stop()
     }
 
-    func next(
-        maxCount: UInt32, coalesceForMs: UInt32,
-        cursorAfter: @Sendable (Source.Batch) -> UInt64
-    ) async throws -> Source.Batch? {
-        let batch = try await withTaskCancellationHandler {
-            try await source.next(
+    /// Returns the next element, or nil at the end or once the task is cancelled.
+    func next() async throws -> Element? {
+        await enter()
+        defer { leave() }
+        guard let batch = try await read() else { return nil }
+        let (cursorAfter, element) = step(&state, batch)
+        cursor = cursorAfter
+        return element
+    }
+
+    private func read() async throws -> Source.Batch? {
+        let (source, cursor) = (source, cursor)
+        let (maxCount, coalesceForMs) = (maxCount, coalesceForMs)
+        do {
+            return try await source.next(
                 cursor: cursor, maxCount: maxCount, coalesceForMs: coalesceForMs)
-        } onCancel: {
+        } catch is CancellationError {
             source.stop()
+            return nil
         }
-        if let batch {
-            cursor = cursorAfter(batch)
+    }
+
+    /// Waits until no other task reads.
+    private func enter() async {
+        guard isReading else {
+            isReading = true
+            return
         }
-        return batch
+        await withCheckedContinuation { waiting.append($0) }
+    }
+
+    private func leave() {
+        if waiting.isEmpty {
+            isReading = false
+        } else {
+            waiting.removeFirst().resume()
+        }
     }
 }
 
@@ -50,12 +89,23 @@ private func batches<Source: CursorStream>(
     of source: Source, from cursor: UInt64 = 0, maxCount: UInt32 = defaultMaxCount,
     coalesceFor: Duration, cursorAfter: @escaping @Sendable (Source.Batch) -> UInt64
 ) -> AsyncThrowingStream<Source.Batch, any Error> {
-    let reader = StreamReader(source, from: cursor)
-    let coalesceForMs = coalesceFor.wholeMilliseconds
-    return AsyncThrowingStream {
-        try await reader.next(
-            maxCount: maxCount, coalesceForMs: coalesceForMs, cursorAfter: cursorAfter)
+    let reader = StreamReader<Source, Void, Source.Batch>(
+        source, from: cursor, maxCount: maxCount, coalesceFor: coalesceFor, state: ()
+    ) { (cursorAfter($1), $1) }
+    return AsyncThrowingStream { try await reader.next() }
+}
+
+/// Reads a stream of changes and returns the transcript after each batch.
+func transcriptStream(
+    of source: ChangeStream, coalesceFor: Duration
+) -> AsyncThrowingStream<Transcript, any Error> {
+    let reader = StreamReader<ChangeStream, Transcript, Transcript>(
+        source, from: 0, maxCount: defaultMaxCount, coalesceFor: coalesceFor, state: Transcript()
+    ) { transcript, batch in
+        transcript.apply(batch)
+        return (batch.cursor, transcript)
     }
+    return AsyncThrowingStream { try await reader.next() }
 }
 
 extension Duration {
@@ -71,7 +121,7 @@ extension DialogueSession {
     /// The changes of the transcript, batch by batch, until the session ends.
     ///
     /// A reader that was cancelled can continue without loss from the cursor of the last batch that it
-    /// has applied.
+    /// has applied. A cursor of another session begins anew, with a reset.
     ///
     /// - Parameters:
     ///   - cursor: The cursor to read from; 0 for the whole transcript.

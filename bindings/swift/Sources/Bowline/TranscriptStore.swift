@@ -27,7 +27,8 @@ public final class TranscriptStore {
 
     /// Applies a session's changes until the session ends or the task is cancelled.
     ///
-    /// Calling it again continues where the previous call stopped.
+    /// Calling it again continues where the previous call stopped. Following another session discards
+    /// the transcript.
     ///
     /// - Parameters:
     ///   - session: The session.
@@ -72,7 +73,7 @@ extension DialogueSession {
     public func transcripts(
         coalesceFor: Duration = .milliseconds(16)
     ) throws -> AsyncThrowingStream<Transcript, any Error> {
-        fold(try changes(coalesceFor: coalesceFor))
+        transcriptStream(of: try changeStream(), coalesceFor: coalesceFor)
     }
 }
 
@@ -81,29 +82,6 @@ extension Recording {
     ///
     /// - Throws: ``BowlineError``.
     public func transcripts() throws -> AsyncThrowingStream<Transcript, any Error> {
-        fold(try changes())
+        transcriptStream(of: try changeStream(), coalesceFor: .zero)
     }
-}
-
-/// Applies batches to a transcript. Only one task uses it at a time.
-private final class TranscriptFold: @unchecked Sendable {
-    private var transcript = Transcript()
-    private var batches: AsyncThrowingStream<ChangeBatch, any Error>.AsyncIterator
-
-    init(_ batches: AsyncThrowingStream<ChangeBatch, any Error>) {
-        self.batches = batches.makeAsyncIterator()
-    }
-
-    func next() async throws -> Transcript? {
-        guard let batch = try await batches.next() else { return nil }
-        transcript.apply(batch)
-        return transcript
-    }
-}
-
-private func fold(
-    _ batches: AsyncThrowingStream<ChangeBatch, any Error>
-) -> AsyncThrowingStream<Transcript, any Error> {
-    let fold = TranscriptFold(batches)
-    return AsyncThrowingStream { try await fold.next() }
 }

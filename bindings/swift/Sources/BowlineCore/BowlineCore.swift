@@ -362,7 +362,7 @@ private func uniffiCheckCallStatus<E: Swift.Error>(
             }
 
         case CALL_CANCELLED:
-            fatalError("Cancellation not supported yet")
+            throw CancellationError()
 
         default:
             throw UniffiInternalError.unexpectedRustCallStatusCode
@@ -642,9 +642,8 @@ fileprivate struct FfiConverterData: FfiConverterRustBuffer {
 /**
  * A token that cancels waiting calls.
  *
- * Cancelling a Swift task does not reach the call it awaits. The `Bowline` Swift module therefore
- * passes one of these to each call that waits and cancels it together with the task. Kotlin drops the
- * call when its coroutine is cancelled and does not need one.
+ * Cancelling a Swift task or a Kotlin coroutine ends the call that it awaits. Use a token to end
+ * several calls at once, or a call whose task is to go on.
  */
 public protocol CancellationProtocol: AnyObject, Sendable {
 
@@ -662,9 +661,8 @@ public protocol CancellationProtocol: AnyObject, Sendable {
 /**
  * A token that cancels waiting calls.
  *
- * Cancelling a Swift task does not reach the call it awaits. The `Bowline` Swift module therefore
- * passes one of these to each call that waits and cancels it together with the task. Kotlin drops the
- * call when its coroutine is cancelled and does not need one.
+ * Cancelling a Swift task or a Kotlin coroutine ends the call that it awaits. Use a token to end
+ * several calls at once, or a call whose task is to go on.
  */
 open class Cancellation: CancellationProtocol, @unchecked Sendable {
     fileprivate let handle: UInt64
@@ -814,11 +812,12 @@ public protocol ChangeStreamProtocol: AnyObject, Sendable {
     /**
      * Waits for changes after `cursor` and returns them as one batch.
      *
-     * Pass 0 to begin with the whole transcript, and the cursor of the last batch from then on.
+     * Pass 0 to begin with the whole transcript, and the cursor of the last batch from then on. A
+     * cursor of another transcript is read as 0.
      * After the first change the call waits `coalesceForMs` milliseconds more, so that changes in
      * quick succession arrive as one. A batch has at most `maxCount` changes, except that a reset
-     * is never split. Returns nothing once the stream was stopped, or the transcript has ended and
-     * was read completely.
+     * is never split. Returns nothing once the stream was stopped or released, or the transcript has
+     * ended and was read completely.
      *
      * Cancel safe: no change is lost, since the cursor stays with the caller.
      *
@@ -835,7 +834,7 @@ public protocol ChangeStreamProtocol: AnyObject, Sendable {
      * # Errors
      *
      * As `next`; `NoAnswer` if no change arrives within `timeoutMs` milliseconds; `Invalid` if
-     * called from a callback.
+     * called from a callback. Use `stop` to end the call early: the stream is not released during it.
      */
     func nextBlocking(cursor: UInt64, maxCount: UInt32, coalesceForMs: UInt32, timeoutMs: UInt32) throws  -> ChangeBatch?
 
@@ -909,11 +908,12 @@ open class ChangeStream: ChangeStreamProtocol, @unchecked Sendable {
     /**
      * Waits for changes after `cursor` and returns them as one batch.
      *
-     * Pass 0 to begin with the whole transcript, and the cursor of the last batch from then on.
+     * Pass 0 to begin with the whole transcript, and the cursor of the last batch from then on. A
+     * cursor of another transcript is read as 0.
      * After the first change the call waits `coalesceForMs` milliseconds more, so that changes in
      * quick succession arrive as one. A batch has at most `maxCount` changes, except that a reset
-     * is never split. Returns nothing once the stream was stopped, or the transcript has ended and
-     * was read completely.
+     * is never split. Returns nothing once the stream was stopped or released, or the transcript has
+     * ended and was read completely.
      *
      * Cancel safe: no change is lost, since the cursor stays with the caller.
      *
@@ -932,6 +932,7 @@ open func next(cursor: UInt64, maxCount: UInt32, coalesceForMs: UInt32)async thr
             pollFunc: ffi_bowline_ffi_rust_future_poll_rust_buffer,
             completeFunc: ffi_bowline_ffi_rust_future_complete_rust_buffer,
             freeFunc: ffi_bowline_ffi_rust_future_free_rust_buffer,
+            cancelFunc: { ffi_bowline_ffi_rust_future_cancel_rust_buffer($0) },
             liftFunc: FfiConverterOptionTypeChangeBatch.lift,
             errorHandler: FfiConverterTypeBowlineError_lift
         )
@@ -944,7 +945,7 @@ open func next(cursor: UInt64, maxCount: UInt32, coalesceForMs: UInt32)async thr
      * # Errors
      *
      * As `next`; `NoAnswer` if no change arrives within `timeoutMs` milliseconds; `Invalid` if
-     * called from a callback.
+     * called from a callback. Use `stop` to end the call early: the stream is not released during it.
      */
 open func nextBlocking(cursor: UInt64, maxCount: UInt32, coalesceForMs: UInt32, timeoutMs: UInt32)throws  -> ChangeBatch?  {
     return try  FfiConverterOptionTypeChangeBatch.lift(try rustCallWithError(FfiConverterTypeBowlineError_lift) {
@@ -1035,14 +1036,14 @@ public protocol DialogueEventStreamProtocol: AnyObject, Sendable {
      * Pass 0 first, and the cursor of the last batch from then on; this acknowledges the
      * batch. Until then the same cursor returns the same events again. After the first
      * event the call waits `coalesceForMs` milliseconds for more. A batch has at most
-     * `maxCount` events. Returns nothing once the stream was stopped, or has ended and
-     * every event was acknowledged.
+     * `maxCount` events. Returns nothing once the stream was stopped or released, or has
+     * ended and every event was acknowledged.
      *
      * Cancel safe: no event is lost.
      *
      * # Errors
      *
-     * `Invalid` if `maxCount` is 0.
+     * `Invalid` if `maxCount` is 0 or the cursor is of another stream.
      */
     func next(cursor: UInt64, maxCount: UInt32, coalesceForMs: UInt32) async throws  -> DialogueEventBatch?
 
@@ -1118,14 +1119,14 @@ open class DialogueEventStream: DialogueEventStreamProtocol, @unchecked Sendable
      * Pass 0 first, and the cursor of the last batch from then on; this acknowledges the
      * batch. Until then the same cursor returns the same events again. After the first
      * event the call waits `coalesceForMs` milliseconds for more. A batch has at most
-     * `maxCount` events. Returns nothing once the stream was stopped, or has ended and
-     * every event was acknowledged.
+     * `maxCount` events. Returns nothing once the stream was stopped or released, or has
+     * ended and every event was acknowledged.
      *
      * Cancel safe: no event is lost.
      *
      * # Errors
      *
-     * `Invalid` if `maxCount` is 0.
+     * `Invalid` if `maxCount` is 0 or the cursor is of another stream.
      */
 open func next(cursor: UInt64, maxCount: UInt32, coalesceForMs: UInt32)async throws  -> DialogueEventBatch?  {
     return
@@ -1138,6 +1139,7 @@ open func next(cursor: UInt64, maxCount: UInt32, coalesceForMs: UInt32)async thr
             pollFunc: ffi_bowline_ffi_rust_future_poll_rust_buffer,
             completeFunc: ffi_bowline_ffi_rust_future_complete_rust_buffer,
             freeFunc: ffi_bowline_ffi_rust_future_free_rust_buffer,
+            cancelFunc: { ffi_bowline_ffi_rust_future_cancel_rust_buffer($0) },
             liftFunc: FfiConverterOptionTypeDialogueEventBatch.lift,
             errorHandler: FfiConverterTypeBowlineError_lift
         )
@@ -1511,6 +1513,7 @@ open func detach()async throws  -> DialogueEnd  {
             pollFunc: ffi_bowline_ffi_rust_future_poll_rust_buffer,
             completeFunc: ffi_bowline_ffi_rust_future_complete_rust_buffer,
             freeFunc: ffi_bowline_ffi_rust_future_free_rust_buffer,
+            cancelFunc: { ffi_bowline_ffi_rust_future_cancel_rust_buffer($0) },
             liftFunc: FfiConverterTypeDialogueEnd_lift,
             errorHandler: FfiConverterTypeBowlineError_lift
         )
@@ -1531,6 +1534,7 @@ open func end()async throws  -> DialogueEnd  {
             pollFunc: ffi_bowline_ffi_rust_future_poll_rust_buffer,
             completeFunc: ffi_bowline_ffi_rust_future_complete_rust_buffer,
             freeFunc: ffi_bowline_ffi_rust_future_free_rust_buffer,
+            cancelFunc: { ffi_bowline_ffi_rust_future_cancel_rust_buffer($0) },
             liftFunc: FfiConverterTypeDialogueEnd_lift,
             errorHandler: FfiConverterTypeBowlineError_lift
         )
@@ -1559,6 +1563,7 @@ open func entriesBefore(entry: UInt32? = nil)async throws  -> SnapshotPage?  {
             pollFunc: ffi_bowline_ffi_rust_future_poll_rust_buffer,
             completeFunc: ffi_bowline_ffi_rust_future_complete_rust_buffer,
             freeFunc: ffi_bowline_ffi_rust_future_free_rust_buffer,
+            cancelFunc: { ffi_bowline_ffi_rust_future_cancel_rust_buffer($0) },
             liftFunc: FfiConverterOptionTypeSnapshotPage.lift,
             errorHandler: FfiConverterTypeBowlineError_lift
         )
@@ -1622,6 +1627,7 @@ open func interrupt(scope: InterruptScope? = nil)async throws  -> InterruptRepor
             pollFunc: ffi_bowline_ffi_rust_future_poll_rust_buffer,
             completeFunc: ffi_bowline_ffi_rust_future_complete_rust_buffer,
             freeFunc: ffi_bowline_ffi_rust_future_free_rust_buffer,
+            cancelFunc: { ffi_bowline_ffi_rust_future_cancel_rust_buffer($0) },
             liftFunc: FfiConverterTypeInterruptReport_lift,
             errorHandler: FfiConverterTypeBowlineError_lift
         )
@@ -1641,6 +1647,7 @@ open func lastActivity()async throws  -> LastActivity  {
             pollFunc: ffi_bowline_ffi_rust_future_poll_rust_buffer,
             completeFunc: ffi_bowline_ffi_rust_future_complete_rust_buffer,
             freeFunc: ffi_bowline_ffi_rust_future_free_rust_buffer,
+            cancelFunc: { ffi_bowline_ffi_rust_future_cancel_rust_buffer($0) },
             liftFunc: FfiConverterTypeLastActivity_lift,
             errorHandler: FfiConverterTypeBowlineError_lift
         )
@@ -1665,6 +1672,7 @@ open func pause(cancellation: Cancellation? = nil)async throws   {
             pollFunc: ffi_bowline_ffi_rust_future_poll_void,
             completeFunc: ffi_bowline_ffi_rust_future_complete_void,
             freeFunc: ffi_bowline_ffi_rust_future_free_void,
+            cancelFunc: { ffi_bowline_ffi_rust_future_cancel_void($0) },
             liftFunc: { $0 },
             errorHandler: FfiConverterTypeBowlineError_lift
         )
@@ -1696,6 +1704,7 @@ open func phase()async throws  -> Phase  {
             pollFunc: ffi_bowline_ffi_rust_future_poll_rust_buffer,
             completeFunc: ffi_bowline_ffi_rust_future_complete_rust_buffer,
             freeFunc: ffi_bowline_ffi_rust_future_free_rust_buffer,
+            cancelFunc: { ffi_bowline_ffi_rust_future_cancel_rust_buffer($0) },
             liftFunc: FfiConverterTypePhase_lift,
             errorHandler: FfiConverterTypeBowlineError_lift
         )
@@ -1733,6 +1742,7 @@ open func request(subtype: String, fields: String? = nil)async throws  -> String
             pollFunc: ffi_bowline_ffi_rust_future_poll_rust_buffer,
             completeFunc: ffi_bowline_ffi_rust_future_complete_rust_buffer,
             freeFunc: ffi_bowline_ffi_rust_future_free_rust_buffer,
+            cancelFunc: { ffi_bowline_ffi_rust_future_cancel_rust_buffer($0) },
             liftFunc: FfiConverterString.lift,
             errorHandler: FfiConverterTypeBowlineError_lift
         )
@@ -1760,6 +1770,7 @@ open func respond(requestId: String, answer: PermissionAnswer, answeredBy: Strin
             pollFunc: ffi_bowline_ffi_rust_future_poll_void,
             completeFunc: ffi_bowline_ffi_rust_future_complete_void,
             freeFunc: ffi_bowline_ffi_rust_future_free_void,
+            cancelFunc: { ffi_bowline_ffi_rust_future_cancel_void($0) },
             liftFunc: { $0 },
             errorHandler: FfiConverterTypeBowlineError_lift
         )
@@ -1798,6 +1809,7 @@ open func send(prompt: Prompt)async throws  -> Receipt  {
             pollFunc: ffi_bowline_ffi_rust_future_poll_u64,
             completeFunc: ffi_bowline_ffi_rust_future_complete_u64,
             freeFunc: ffi_bowline_ffi_rust_future_free_u64,
+            cancelFunc: { ffi_bowline_ffi_rust_future_cancel_u64($0) },
             liftFunc: FfiConverterTypeReceipt_lift,
             errorHandler: FfiConverterTypeBowlineError_lift
         )
@@ -1821,6 +1833,7 @@ open func setModel(model: String?)async throws   {
             pollFunc: ffi_bowline_ffi_rust_future_poll_void,
             completeFunc: ffi_bowline_ffi_rust_future_complete_void,
             freeFunc: ffi_bowline_ffi_rust_future_free_void,
+            cancelFunc: { ffi_bowline_ffi_rust_future_cancel_void($0) },
             liftFunc: { $0 },
             errorHandler: FfiConverterTypeBowlineError_lift
         )
@@ -1844,6 +1857,7 @@ open func setPermissionMode(mode: String)async throws   {
             pollFunc: ffi_bowline_ffi_rust_future_poll_void,
             completeFunc: ffi_bowline_ffi_rust_future_complete_void,
             freeFunc: ffi_bowline_ffi_rust_future_free_void,
+            cancelFunc: { ffi_bowline_ffi_rust_future_cancel_void($0) },
             liftFunc: { $0 },
             errorHandler: FfiConverterTypeBowlineError_lift
         )
@@ -1879,6 +1893,7 @@ open func snapshot()async throws  -> TranscriptSnapshot  {
             pollFunc: ffi_bowline_ffi_rust_future_poll_u64,
             completeFunc: ffi_bowline_ffi_rust_future_complete_u64,
             freeFunc: ffi_bowline_ffi_rust_future_free_u64,
+            cancelFunc: { ffi_bowline_ffi_rust_future_cancel_u64($0) },
             liftFunc: FfiConverterTypeTranscriptSnapshot_lift,
             errorHandler: FfiConverterTypeBowlineError_lift
         )
@@ -1900,6 +1915,7 @@ open func terminate()async throws  -> DialogueEnd  {
             pollFunc: ffi_bowline_ffi_rust_future_poll_rust_buffer,
             completeFunc: ffi_bowline_ffi_rust_future_complete_rust_buffer,
             freeFunc: ffi_bowline_ffi_rust_future_free_rust_buffer,
+            cancelFunc: { ffi_bowline_ffi_rust_future_cancel_rust_buffer($0) },
             liftFunc: FfiConverterTypeDialogueEnd_lift,
             errorHandler: FfiConverterTypeBowlineError_lift
         )
@@ -1923,6 +1939,7 @@ open func unpause()async throws   {
             pollFunc: ffi_bowline_ffi_rust_future_poll_void,
             completeFunc: ffi_bowline_ffi_rust_future_complete_void,
             freeFunc: ffi_bowline_ffi_rust_future_free_void,
+            cancelFunc: { ffi_bowline_ffi_rust_future_cancel_void($0) },
             liftFunc: { $0 },
             errorHandler: FfiConverterTypeBowlineError_lift
         )
@@ -1946,6 +1963,7 @@ open func waitForEnd(cancellation: Cancellation? = nil)async throws  -> Dialogue
             pollFunc: ffi_bowline_ffi_rust_future_poll_rust_buffer,
             completeFunc: ffi_bowline_ffi_rust_future_complete_rust_buffer,
             freeFunc: ffi_bowline_ffi_rust_future_free_rust_buffer,
+            cancelFunc: { ffi_bowline_ffi_rust_future_cancel_rust_buffer($0) },
             liftFunc: FfiConverterTypeDialogueEnd_lift,
             errorHandler: FfiConverterTypeBowlineError_lift
         )
@@ -2139,7 +2157,8 @@ public protocol EngineProtocol: AnyObject, Sendable {
      *
      * # Errors
      *
-     * `Start` if the program or the runner cannot be started or reached.
+     * `Start` if the program or the runner cannot be started or reached; `Configuration` if the
+     * configuration is not valid.
      */
     func startShell(configuration: ShellConfiguration) async throws  -> ShellSession
 
@@ -2256,6 +2275,7 @@ open func attach(runner: RunnerConfiguration, session: String, configuration: Di
             pollFunc: ffi_bowline_ffi_rust_future_poll_u64,
             completeFunc: ffi_bowline_ffi_rust_future_complete_u64,
             freeFunc: ffi_bowline_ffi_rust_future_free_u64,
+            cancelFunc: { ffi_bowline_ffi_rust_future_cancel_u64($0) },
             liftFunc: FfiConverterTypeDialogueSession_lift,
             errorHandler: FfiConverterTypeBowlineError_lift
         )
@@ -2283,6 +2303,7 @@ open func attachShell(runner: RunnerConfiguration, session: String, configuratio
             pollFunc: ffi_bowline_ffi_rust_future_poll_u64,
             completeFunc: ffi_bowline_ffi_rust_future_complete_u64,
             freeFunc: ffi_bowline_ffi_rust_future_free_u64,
+            cancelFunc: { ffi_bowline_ffi_rust_future_cancel_u64($0) },
             liftFunc: FfiConverterTypeShellSession_lift,
             errorHandler: FfiConverterTypeBowlineError_lift
         )
@@ -2306,6 +2327,7 @@ open func attachWithEvents(runner: RunnerConfiguration, session: String, configu
             pollFunc: ffi_bowline_ffi_rust_future_poll_rust_buffer,
             completeFunc: ffi_bowline_ffi_rust_future_complete_rust_buffer,
             freeFunc: ffi_bowline_ffi_rust_future_free_rust_buffer,
+            cancelFunc: { ffi_bowline_ffi_rust_future_cancel_rust_buffer($0) },
             liftFunc: FfiConverterTypeSessionWithEvents_lift,
             errorHandler: FfiConverterTypeBowlineError_lift
         )
@@ -2329,6 +2351,7 @@ open func loginEnvironment(query: LoginShellQuery? = nil)async throws  -> LoginE
             pollFunc: ffi_bowline_ffi_rust_future_poll_rust_buffer,
             completeFunc: ffi_bowline_ffi_rust_future_complete_rust_buffer,
             freeFunc: ffi_bowline_ffi_rust_future_free_rust_buffer,
+            cancelFunc: { ffi_bowline_ffi_rust_future_cancel_rust_buffer($0) },
             liftFunc: FfiConverterTypeLoginEnvironmentView_lift,
             errorHandler: FfiConverterTypeBowlineError_lift
         )
@@ -2364,6 +2387,7 @@ open func openManager(configuration: ManagerConfiguration)async throws  -> Sessi
             pollFunc: ffi_bowline_ffi_rust_future_poll_u64,
             completeFunc: ffi_bowline_ffi_rust_future_complete_u64,
             freeFunc: ffi_bowline_ffi_rust_future_free_u64,
+            cancelFunc: { ffi_bowline_ffi_rust_future_cancel_u64($0) },
             liftFunc: FfiConverterTypeSessionManager_lift,
             errorHandler: FfiConverterTypeBowlineError_lift
         )
@@ -2399,6 +2423,7 @@ open func openRecording(path: String)async throws  -> Recording  {
             pollFunc: ffi_bowline_ffi_rust_future_poll_u64,
             completeFunc: ffi_bowline_ffi_rust_future_complete_u64,
             freeFunc: ffi_bowline_ffi_rust_future_free_u64,
+            cancelFunc: { ffi_bowline_ffi_rust_future_cancel_u64($0) },
             liftFunc: FfiConverterTypeRecording_lift,
             errorHandler: FfiConverterTypeBowlineError_lift
         )
@@ -2424,6 +2449,7 @@ open func respond(session: String, requestId: String, answer: PermissionAnswer, 
             pollFunc: ffi_bowline_ffi_rust_future_poll_void,
             completeFunc: ffi_bowline_ffi_rust_future_complete_void,
             freeFunc: ffi_bowline_ffi_rust_future_free_void,
+            cancelFunc: { ffi_bowline_ffi_rust_future_cancel_void($0) },
             liftFunc: { $0 },
             errorHandler: FfiConverterTypeBowlineError_lift
         )
@@ -2468,6 +2494,7 @@ open func start(configuration: DialogueConfiguration)async throws  -> DialogueSe
             pollFunc: ffi_bowline_ffi_rust_future_poll_u64,
             completeFunc: ffi_bowline_ffi_rust_future_complete_u64,
             freeFunc: ffi_bowline_ffi_rust_future_free_u64,
+            cancelFunc: { ffi_bowline_ffi_rust_future_cancel_u64($0) },
             liftFunc: FfiConverterTypeDialogueSession_lift,
             errorHandler: FfiConverterTypeBowlineError_lift
         )
@@ -2493,6 +2520,7 @@ open func startExecutor(configuration: ExecutorConfiguration, terminal: HostTerm
             pollFunc: ffi_bowline_ffi_rust_future_poll_u64,
             completeFunc: ffi_bowline_ffi_rust_future_complete_u64,
             freeFunc: ffi_bowline_ffi_rust_future_free_u64,
+            cancelFunc: { ffi_bowline_ffi_rust_future_cancel_u64($0) },
             liftFunc: FfiConverterTypeTerminalExecutor_lift,
             errorHandler: FfiConverterTypeBowlineError_lift
         )
@@ -2516,6 +2544,7 @@ open func startHooks(configuration: HookConfiguration)async throws  -> HookServe
             pollFunc: ffi_bowline_ffi_rust_future_poll_u64,
             completeFunc: ffi_bowline_ffi_rust_future_complete_u64,
             freeFunc: ffi_bowline_ffi_rust_future_free_u64,
+            cancelFunc: { ffi_bowline_ffi_rust_future_cancel_u64($0) },
             liftFunc: FfiConverterTypeHookServer_lift,
             errorHandler: FfiConverterTypeBowlineError_lift
         )
@@ -2526,7 +2555,8 @@ open func startHooks(configuration: HookConfiguration)async throws  -> HookServe
      *
      * # Errors
      *
-     * `Start` if the program or the runner cannot be started or reached.
+     * `Start` if the program or the runner cannot be started or reached; `Configuration` if the
+     * configuration is not valid.
      */
 open func startShell(configuration: ShellConfiguration)async throws  -> ShellSession  {
     return
@@ -2539,6 +2569,7 @@ open func startShell(configuration: ShellConfiguration)async throws  -> ShellSes
             pollFunc: ffi_bowline_ffi_rust_future_poll_u64,
             completeFunc: ffi_bowline_ffi_rust_future_complete_u64,
             freeFunc: ffi_bowline_ffi_rust_future_free_u64,
+            cancelFunc: { ffi_bowline_ffi_rust_future_cancel_u64($0) },
             liftFunc: FfiConverterTypeShellSession_lift,
             errorHandler: FfiConverterTypeBowlineError_lift
         )
@@ -2562,6 +2593,7 @@ open func startWithEvents(configuration: DialogueConfiguration, limits: EventLim
             pollFunc: ffi_bowline_ffi_rust_future_poll_rust_buffer,
             completeFunc: ffi_bowline_ffi_rust_future_complete_rust_buffer,
             freeFunc: ffi_bowline_ffi_rust_future_free_rust_buffer,
+            cancelFunc: { ffi_bowline_ffi_rust_future_cancel_rust_buffer($0) },
             liftFunc: FfiConverterTypeSessionWithEvents_lift,
             errorHandler: FfiConverterTypeBowlineError_lift
         )
@@ -2652,14 +2684,14 @@ public protocol HookQuestionStreamProtocol: AnyObject, Sendable {
      * Pass 0 first, and the cursor of the last batch from then on; this acknowledges the
      * batch. Until then the same cursor returns the same events again. After the first
      * event the call waits `coalesceForMs` milliseconds for more. A batch has at most
-     * `maxCount` events. Returns nothing once the stream was stopped, or has ended and
-     * every event was acknowledged.
+     * `maxCount` events. Returns nothing once the stream was stopped or released, or has
+     * ended and every event was acknowledged.
      *
      * Cancel safe: no event is lost.
      *
      * # Errors
      *
-     * `Invalid` if `maxCount` is 0.
+     * `Invalid` if `maxCount` is 0 or the cursor is of another stream.
      */
     func next(cursor: UInt64, maxCount: UInt32, coalesceForMs: UInt32) async throws  -> HookQuestionBatch?
 
@@ -2733,14 +2765,14 @@ open class HookQuestionStream: HookQuestionStreamProtocol, @unchecked Sendable {
      * Pass 0 first, and the cursor of the last batch from then on; this acknowledges the
      * batch. Until then the same cursor returns the same events again. After the first
      * event the call waits `coalesceForMs` milliseconds for more. A batch has at most
-     * `maxCount` events. Returns nothing once the stream was stopped, or has ended and
-     * every event was acknowledged.
+     * `maxCount` events. Returns nothing once the stream was stopped or released, or has
+     * ended and every event was acknowledged.
      *
      * Cancel safe: no event is lost.
      *
      * # Errors
      *
-     * `Invalid` if `maxCount` is 0.
+     * `Invalid` if `maxCount` is 0 or the cursor is of another stream.
      */
 open func next(cursor: UInt64, maxCount: UInt32, coalesceForMs: UInt32)async throws  -> HookQuestionBatch?  {
     return
@@ -2753,6 +2785,7 @@ open func next(cursor: UInt64, maxCount: UInt32, coalesceForMs: UInt32)async thr
             pollFunc: ffi_bowline_ffi_rust_future_poll_rust_buffer,
             completeFunc: ffi_bowline_ffi_rust_future_complete_rust_buffer,
             freeFunc: ffi_bowline_ffi_rust_future_free_rust_buffer,
+            cancelFunc: { ffi_bowline_ffi_rust_future_cancel_rust_buffer($0) },
             liftFunc: FfiConverterOptionTypeHookQuestionBatch.lift,
             errorHandler: FfiConverterTypeBowlineError_lift
         )
@@ -3098,6 +3131,7 @@ open func stop()async throws  -> HookReport  {
             pollFunc: ffi_bowline_ffi_rust_future_poll_rust_buffer,
             completeFunc: ffi_bowline_ffi_rust_future_complete_rust_buffer,
             freeFunc: ffi_bowline_ffi_rust_future_free_rust_buffer,
+            cancelFunc: { ffi_bowline_ffi_rust_future_cancel_rust_buffer($0) },
             liftFunc: FfiConverterTypeHookReport_lift,
             errorHandler: FfiConverterTypeBowlineError_lift
         )
@@ -3156,6 +3190,7 @@ open func waitForWithdrawal(question: UInt64, cancellation: Cancellation? = nil)
             pollFunc: ffi_bowline_ffi_rust_future_poll_void,
             completeFunc: ffi_bowline_ffi_rust_future_complete_void,
             freeFunc: ffi_bowline_ffi_rust_future_free_void,
+            cancelFunc: { ffi_bowline_ffi_rust_future_cancel_void($0) },
             liftFunc: { $0 },
             errorHandler: FfiConverterTypeBowlineError_lift
         )
@@ -3222,14 +3257,14 @@ public protocol HookStreamProtocol: AnyObject, Sendable {
      * Pass 0 first, and the cursor of the last batch from then on; this acknowledges the
      * batch. Until then the same cursor returns the same events again. After the first
      * event the call waits `coalesceForMs` milliseconds for more. A batch has at most
-     * `maxCount` events. Returns nothing once the stream was stopped, or has ended and
-     * every event was acknowledged.
+     * `maxCount` events. Returns nothing once the stream was stopped or released, or has
+     * ended and every event was acknowledged.
      *
      * Cancel safe: no event is lost.
      *
      * # Errors
      *
-     * `Invalid` if `maxCount` is 0.
+     * `Invalid` if `maxCount` is 0 or the cursor is of another stream.
      */
     func next(cursor: UInt64, maxCount: UInt32, coalesceForMs: UInt32) async throws  -> HookBatch?
 
@@ -3303,14 +3338,14 @@ open class HookStream: HookStreamProtocol, @unchecked Sendable {
      * Pass 0 first, and the cursor of the last batch from then on; this acknowledges the
      * batch. Until then the same cursor returns the same events again. After the first
      * event the call waits `coalesceForMs` milliseconds for more. A batch has at most
-     * `maxCount` events. Returns nothing once the stream was stopped, or has ended and
-     * every event was acknowledged.
+     * `maxCount` events. Returns nothing once the stream was stopped or released, or has
+     * ended and every event was acknowledged.
      *
      * Cancel safe: no event is lost.
      *
      * # Errors
      *
-     * `Invalid` if `maxCount` is 0.
+     * `Invalid` if `maxCount` is 0 or the cursor is of another stream.
      */
 open func next(cursor: UInt64, maxCount: UInt32, coalesceForMs: UInt32)async throws  -> HookBatch?  {
     return
@@ -3323,6 +3358,7 @@ open func next(cursor: UInt64, maxCount: UInt32, coalesceForMs: UInt32)async thr
             pollFunc: ffi_bowline_ffi_rust_future_poll_rust_buffer,
             completeFunc: ffi_bowline_ffi_rust_future_complete_rust_buffer,
             freeFunc: ffi_bowline_ffi_rust_future_free_rust_buffer,
+            cancelFunc: { ffi_bowline_ffi_rust_future_cancel_rust_buffer($0) },
             liftFunc: FfiConverterOptionTypeHookBatch.lift,
             errorHandler: FfiConverterTypeBowlineError_lift
         )
@@ -4060,6 +4096,7 @@ open func waitFor(state: ReceiptState, cancellation: Cancellation? = nil)async t
             pollFunc: ffi_bowline_ffi_rust_future_poll_rust_buffer,
             completeFunc: ffi_bowline_ffi_rust_future_complete_rust_buffer,
             freeFunc: ffi_bowline_ffi_rust_future_free_rust_buffer,
+            cancelFunc: { ffi_bowline_ffi_rust_future_cancel_rust_buffer($0) },
             liftFunc: FfiConverterTypeReceiptState_lift,
             errorHandler: FfiConverterTypeBowlineError_lift
         )
@@ -4229,6 +4266,7 @@ open func snapshot()async throws  -> TranscriptSnapshot  {
             pollFunc: ffi_bowline_ffi_rust_future_poll_u64,
             completeFunc: ffi_bowline_ffi_rust_future_complete_u64,
             freeFunc: ffi_bowline_ffi_rust_future_free_u64,
+            cancelFunc: { ffi_bowline_ffi_rust_future_cancel_u64($0) },
             liftFunc: FfiConverterTypeTranscriptSnapshot_lift,
             errorHandler: FfiConverterTypeBowlineError_lift
         )
@@ -4420,6 +4458,7 @@ open func end(id: String, isForced: Bool = false, keepsLog: Bool = false)async t
             pollFunc: ffi_bowline_ffi_rust_future_poll_void,
             completeFunc: ffi_bowline_ffi_rust_future_complete_void,
             freeFunc: ffi_bowline_ffi_rust_future_free_void,
+            cancelFunc: { ffi_bowline_ffi_rust_future_cancel_void($0) },
             liftFunc: { $0 },
             errorHandler: FfiConverterTypeBowlineError_lift
         )
@@ -4445,6 +4484,7 @@ open func log(id: String, from: UInt64 = UInt64(0))async throws  -> Data  {
             pollFunc: ffi_bowline_ffi_rust_future_poll_rust_buffer,
             completeFunc: ffi_bowline_ffi_rust_future_complete_rust_buffer,
             freeFunc: ffi_bowline_ffi_rust_future_free_rust_buffer,
+            cancelFunc: { ffi_bowline_ffi_rust_future_cancel_rust_buffer($0) },
             liftFunc: FfiConverterData.lift,
             errorHandler: FfiConverterTypeBowlineError_lift
         )
@@ -4468,6 +4508,7 @@ open func session(id: String)async throws  -> RunnerSession  {
             pollFunc: ffi_bowline_ffi_rust_future_poll_rust_buffer,
             completeFunc: ffi_bowline_ffi_rust_future_complete_rust_buffer,
             freeFunc: ffi_bowline_ffi_rust_future_free_rust_buffer,
+            cancelFunc: { ffi_bowline_ffi_rust_future_cancel_rust_buffer($0) },
             liftFunc: FfiConverterTypeRunnerSession_lift,
             errorHandler: FfiConverterTypeBowlineError_lift
         )
@@ -4492,6 +4533,7 @@ open func sessions()async throws  -> [RunnerSession]  {
             pollFunc: ffi_bowline_ffi_rust_future_poll_rust_buffer,
             completeFunc: ffi_bowline_ffi_rust_future_complete_rust_buffer,
             freeFunc: ffi_bowline_ffi_rust_future_free_rust_buffer,
+            cancelFunc: { ffi_bowline_ffi_rust_future_cancel_rust_buffer($0) },
             liftFunc: FfiConverterSequenceTypeRunnerSession.lift,
             errorHandler: FfiConverterTypeBowlineError_lift
         )
@@ -4515,6 +4557,7 @@ open func transcript(id: String)async throws  -> String  {
             pollFunc: ffi_bowline_ffi_rust_future_poll_rust_buffer,
             completeFunc: ffi_bowline_ffi_rust_future_complete_rust_buffer,
             freeFunc: ffi_bowline_ffi_rust_future_free_rust_buffer,
+            cancelFunc: { ffi_bowline_ffi_rust_future_cancel_rust_buffer($0) },
             liftFunc: FfiConverterString.lift,
             errorHandler: FfiConverterTypeBowlineError_lift
         )
@@ -4581,14 +4624,14 @@ public protocol SessionEventStreamProtocol: AnyObject, Sendable {
      * Pass 0 first, and the cursor of the last batch from then on; this acknowledges the
      * batch. Until then the same cursor returns the same events again. After the first
      * event the call waits `coalesceForMs` milliseconds for more. A batch has at most
-     * `maxCount` events. Returns nothing once the stream was stopped, or has ended and
-     * every event was acknowledged.
+     * `maxCount` events. Returns nothing once the stream was stopped or released, or has
+     * ended and every event was acknowledged.
      *
      * Cancel safe: no event is lost.
      *
      * # Errors
      *
-     * `Invalid` if `maxCount` is 0.
+     * `Invalid` if `maxCount` is 0 or the cursor is of another stream.
      */
     func next(cursor: UInt64, maxCount: UInt32, coalesceForMs: UInt32) async throws  -> SessionEventBatch?
 
@@ -4662,14 +4705,14 @@ open class SessionEventStream: SessionEventStreamProtocol, @unchecked Sendable {
      * Pass 0 first, and the cursor of the last batch from then on; this acknowledges the
      * batch. Until then the same cursor returns the same events again. After the first
      * event the call waits `coalesceForMs` milliseconds for more. A batch has at most
-     * `maxCount` events. Returns nothing once the stream was stopped, or has ended and
-     * every event was acknowledged.
+     * `maxCount` events. Returns nothing once the stream was stopped or released, or has
+     * ended and every event was acknowledged.
      *
      * Cancel safe: no event is lost.
      *
      * # Errors
      *
-     * `Invalid` if `maxCount` is 0.
+     * `Invalid` if `maxCount` is 0 or the cursor is of another stream.
      */
 open func next(cursor: UInt64, maxCount: UInt32, coalesceForMs: UInt32)async throws  -> SessionEventBatch?  {
     return
@@ -4682,6 +4725,7 @@ open func next(cursor: UInt64, maxCount: UInt32, coalesceForMs: UInt32)async thr
             pollFunc: ffi_bowline_ffi_rust_future_poll_rust_buffer,
             completeFunc: ffi_bowline_ffi_rust_future_complete_rust_buffer,
             freeFunc: ffi_bowline_ffi_rust_future_free_rust_buffer,
+            cancelFunc: { ffi_bowline_ffi_rust_future_cancel_rust_buffer($0) },
             liftFunc: FfiConverterOptionTypeSessionEventBatch.lift,
             errorHandler: FfiConverterTypeBowlineError_lift
         )
@@ -4945,6 +4989,7 @@ open func cleanup()async throws  -> [SessionReport]  {
             pollFunc: ffi_bowline_ffi_rust_future_poll_rust_buffer,
             completeFunc: ffi_bowline_ffi_rust_future_complete_rust_buffer,
             freeFunc: ffi_bowline_ffi_rust_future_free_rust_buffer,
+            cancelFunc: { ffi_bowline_ffi_rust_future_cancel_rust_buffer($0) },
             liftFunc: FfiConverterSequenceTypeSessionReport.lift,
             errorHandler: FfiConverterTypeBowlineError_lift
         )
@@ -4968,6 +5013,7 @@ open func createDialogue(configuration: DialogueConfiguration, label: String)asy
             pollFunc: ffi_bowline_ffi_rust_future_poll_rust_buffer,
             completeFunc: ffi_bowline_ffi_rust_future_complete_rust_buffer,
             freeFunc: ffi_bowline_ffi_rust_future_free_rust_buffer,
+            cancelFunc: { ffi_bowline_ffi_rust_future_cancel_rust_buffer($0) },
             liftFunc: FfiConverterTypeManagedSession_lift,
             errorHandler: FfiConverterTypeBowlineError_lift
         )
@@ -4992,6 +5038,7 @@ open func createShell(configuration: ShellConfiguration, label: String)async thr
             pollFunc: ffi_bowline_ffi_rust_future_poll_rust_buffer,
             completeFunc: ffi_bowline_ffi_rust_future_complete_rust_buffer,
             freeFunc: ffi_bowline_ffi_rust_future_free_rust_buffer,
+            cancelFunc: { ffi_bowline_ffi_rust_future_cancel_rust_buffer($0) },
             liftFunc: FfiConverterTypeManagedSession_lift,
             errorHandler: FfiConverterTypeBowlineError_lift
         )
@@ -5046,6 +5093,7 @@ open func flush()async throws   {
             pollFunc: ffi_bowline_ffi_rust_future_poll_void,
             completeFunc: ffi_bowline_ffi_rust_future_complete_void,
             freeFunc: ffi_bowline_ffi_rust_future_free_void,
+            cancelFunc: { ffi_bowline_ffi_rust_future_cancel_void($0) },
             liftFunc: { $0 },
             errorHandler: FfiConverterTypeBowlineError_lift
         )
@@ -5069,6 +5117,7 @@ open func kill(id: String)async throws  -> KilledSession  {
             pollFunc: ffi_bowline_ffi_rust_future_poll_rust_buffer,
             completeFunc: ffi_bowline_ffi_rust_future_complete_rust_buffer,
             freeFunc: ffi_bowline_ffi_rust_future_free_rust_buffer,
+            cancelFunc: { ffi_bowline_ffi_rust_future_cancel_rust_buffer($0) },
             liftFunc: FfiConverterTypeKilledSession_lift,
             errorHandler: FfiConverterTypeBowlineError_lift
         )
@@ -5092,6 +5141,7 @@ open func resume(id: String, configuration: DialogueConfiguration)async throws  
             pollFunc: ffi_bowline_ffi_rust_future_poll_rust_buffer,
             completeFunc: ffi_bowline_ffi_rust_future_complete_rust_buffer,
             freeFunc: ffi_bowline_ffi_rust_future_free_rust_buffer,
+            cancelFunc: { ffi_bowline_ffi_rust_future_cancel_rust_buffer($0) },
             liftFunc: FfiConverterTypeManagedSession_lift,
             errorHandler: FfiConverterTypeBowlineError_lift
         )
@@ -5115,6 +5165,7 @@ open func sendPrompt(id: String, prompt: String)async throws  -> ManagerPrompt  
             pollFunc: ffi_bowline_ffi_rust_future_poll_rust_buffer,
             completeFunc: ffi_bowline_ffi_rust_future_complete_rust_buffer,
             freeFunc: ffi_bowline_ffi_rust_future_free_rust_buffer,
+            cancelFunc: { ffi_bowline_ffi_rust_future_cancel_rust_buffer($0) },
             liftFunc: FfiConverterTypeManagerPrompt_lift,
             errorHandler: FfiConverterTypeBowlineError_lift
         )
@@ -5198,6 +5249,7 @@ open func shutdown()async throws  -> ShutdownReport  {
             pollFunc: ffi_bowline_ffi_rust_future_poll_rust_buffer,
             completeFunc: ffi_bowline_ffi_rust_future_complete_rust_buffer,
             freeFunc: ffi_bowline_ffi_rust_future_free_rust_buffer,
+            cancelFunc: { ffi_bowline_ffi_rust_future_cancel_rust_buffer($0) },
             liftFunc: FfiConverterTypeShutdownReport_lift,
             errorHandler: FfiConverterTypeBowlineError_lift
         )
@@ -5486,6 +5538,7 @@ open func detach()async throws   {
             pollFunc: ffi_bowline_ffi_rust_future_poll_void,
             completeFunc: ffi_bowline_ffi_rust_future_complete_void,
             freeFunc: ffi_bowline_ffi_rust_future_free_void,
+            cancelFunc: { ffi_bowline_ffi_rust_future_cancel_void($0) },
             liftFunc: { $0 },
             errorHandler: FfiConverterTypeBowlineError_lift
         )
@@ -5530,6 +5583,7 @@ open func kill()async throws  -> TerminationView  {
             pollFunc: ffi_bowline_ffi_rust_future_poll_rust_buffer,
             completeFunc: ffi_bowline_ffi_rust_future_complete_rust_buffer,
             freeFunc: ffi_bowline_ffi_rust_future_free_rust_buffer,
+            cancelFunc: { ffi_bowline_ffi_rust_future_cancel_rust_buffer($0) },
             liftFunc: FfiConverterTypeTerminationView_lift,
             errorHandler: FfiConverterTypeBowlineError_lift
         )
@@ -5646,6 +5700,7 @@ open func submit(prompt: String, options: SubmitOptions? = nil)async throws  -> 
             pollFunc: ffi_bowline_ffi_rust_future_poll_rust_buffer,
             completeFunc: ffi_bowline_ffi_rust_future_complete_rust_buffer,
             freeFunc: ffi_bowline_ffi_rust_future_free_rust_buffer,
+            cancelFunc: { ffi_bowline_ffi_rust_future_cancel_rust_buffer($0) },
             liftFunc: FfiConverterTypeSubmission_lift,
             errorHandler: FfiConverterTypeBowlineError_lift
         )
@@ -5678,6 +5733,7 @@ open func terminate()async throws  -> TerminationView  {
             pollFunc: ffi_bowline_ffi_rust_future_poll_rust_buffer,
             completeFunc: ffi_bowline_ffi_rust_future_complete_rust_buffer,
             freeFunc: ffi_bowline_ffi_rust_future_free_rust_buffer,
+            cancelFunc: { ffi_bowline_ffi_rust_future_cancel_rust_buffer($0) },
             liftFunc: FfiConverterTypeTerminationView_lift,
             errorHandler: FfiConverterTypeBowlineError_lift
         )
@@ -5701,6 +5757,7 @@ open func typeBytes(bytes: Data)async throws   {
             pollFunc: ffi_bowline_ffi_rust_future_poll_void,
             completeFunc: ffi_bowline_ffi_rust_future_complete_void,
             freeFunc: ffi_bowline_ffi_rust_future_free_void,
+            cancelFunc: { ffi_bowline_ffi_rust_future_cancel_void($0) },
             liftFunc: { $0 },
             errorHandler: FfiConverterTypeBowlineError_lift
         )
@@ -5724,6 +5781,7 @@ open func typeText(text: String)async throws   {
             pollFunc: ffi_bowline_ffi_rust_future_poll_void,
             completeFunc: ffi_bowline_ffi_rust_future_complete_void,
             freeFunc: ffi_bowline_ffi_rust_future_free_void,
+            cancelFunc: { ffi_bowline_ffi_rust_future_cancel_void($0) },
             liftFunc: { $0 },
             errorHandler: FfiConverterTypeBowlineError_lift
         )
@@ -5747,6 +5805,7 @@ open func waitForExit(cancellation: Cancellation? = nil)async throws  -> ExitVie
             pollFunc: ffi_bowline_ffi_rust_future_poll_rust_buffer,
             completeFunc: ffi_bowline_ffi_rust_future_complete_rust_buffer,
             freeFunc: ffi_bowline_ffi_rust_future_free_rust_buffer,
+            cancelFunc: { ffi_bowline_ffi_rust_future_cancel_rust_buffer($0) },
             liftFunc: FfiConverterTypeExitView_lift,
             errorHandler: FfiConverterTypeBowlineError_lift
         )
@@ -5973,6 +6032,7 @@ open func cleanup()async throws  -> HookReport  {
             pollFunc: ffi_bowline_ffi_rust_future_poll_rust_buffer,
             completeFunc: ffi_bowline_ffi_rust_future_complete_rust_buffer,
             freeFunc: ffi_bowline_ffi_rust_future_free_rust_buffer,
+            cancelFunc: { ffi_bowline_ffi_rust_future_cancel_rust_buffer($0) },
             liftFunc: FfiConverterTypeHookReport_lift,
             errorHandler: FfiConverterTypeBowlineError_lift
         )
@@ -6030,6 +6090,7 @@ open func execute(command: ExecutorCommand, cancellation: Cancellation? = nil)as
             pollFunc: ffi_bowline_ffi_rust_future_poll_rust_buffer,
             completeFunc: ffi_bowline_ffi_rust_future_complete_rust_buffer,
             freeFunc: ffi_bowline_ffi_rust_future_free_rust_buffer,
+            cancelFunc: { ffi_bowline_ffi_rust_future_cancel_rust_buffer($0) },
             liftFunc: FfiConverterTypeCommandOutcome_lift,
             errorHandler: FfiConverterTypeBowlineError_lift
         )
@@ -6085,6 +6146,7 @@ open func typeText(text: String)async throws   {
             pollFunc: ffi_bowline_ffi_rust_future_poll_void,
             completeFunc: ffi_bowline_ffi_rust_future_complete_void,
             freeFunc: ffi_bowline_ffi_rust_future_free_void,
+            cancelFunc: { ffi_bowline_ffi_rust_future_cancel_void($0) },
             liftFunc: { $0 },
             errorHandler: FfiConverterTypeBowlineError_lift
         )
@@ -6108,6 +6170,7 @@ open func waitForWithdrawal(question: UInt64, cancellation: Cancellation? = nil)
             pollFunc: ffi_bowline_ffi_rust_future_poll_void,
             completeFunc: ffi_bowline_ffi_rust_future_complete_void,
             freeFunc: ffi_bowline_ffi_rust_future_free_void,
+            cancelFunc: { ffi_bowline_ffi_rust_future_cancel_void($0) },
             liftFunc: { $0 },
             errorHandler: FfiConverterTypeBowlineError_lift
         )
@@ -6424,7 +6487,7 @@ public protocol TranscriptSnapshotProtocol: AnyObject, Sendable {
      *
      * # Errors
      *
-     * `NotFound` if there is no such sub-agent.
+     * `NotFound` if there is no such sub-agent; `Invalid` if `maxCount` is 0.
      */
     func page(thread: String?, before: UInt32?, maxCount: UInt32) throws  -> SnapshotPage
 
@@ -6542,7 +6605,7 @@ open func json()throws  -> String  {
      *
      * # Errors
      *
-     * `NotFound` if there is no such sub-agent.
+     * `NotFound` if there is no such sub-agent; `Invalid` if `maxCount` is 0.
      */
 open func page(thread: String? = nil, before: UInt32? = nil, maxCount: UInt32 = UInt32(50))throws  -> SnapshotPage  {
     return try  FfiConverterTypeSnapshotPage_lift(try rustCallWithError(FfiConverterTypeBowlineError_lift) {
@@ -7649,7 +7712,7 @@ public struct DialogueConfiguration {
      */
     public var initialize: Bool
     /**
-     * The longest line that is parsed, in bytes; 64 MiB when absent.
+     * The longest line that is parsed, in bytes; 64 MiB when absent. 0 is refused.
      */
     public var maxLine: UInt64?
     /**
@@ -7742,7 +7805,7 @@ public struct DialogueConfiguration {
          * Whether to send an `initialize` request first.
          */initialize: Bool = true,
         /**
-         * The longest line that is parsed, in bytes; 64 MiB when absent.
+         * The longest line that is parsed, in bytes; 64 MiB when absent. 0 is refused.
          */maxLine: UInt64? = nil,
         /**
          * How much of the transcript is kept in memory; all of it when absent.
@@ -8174,7 +8237,9 @@ public struct EngineConfiguration: Equatable, Hashable {
      */
     public var program: String?
     /**
-     * The path of `bowline`, run as a guard that terminates sessions if the host is killed.
+     * The path of `bowline`, run as a guard that terminates sessions if the host is killed. When absent
+     * it is the program that the variable `BOWLINE_GUARD` names, or else a `bowline` of this library's
+     * version beside the host's program or in `PATH`. If there is none a warning is logged once.
      */
     public var `guard`: String?
 
@@ -8185,7 +8250,9 @@ public struct EngineConfiguration: Equatable, Hashable {
          * The agent's path, or a name to look up in `PATH`; `claude` when absent.
          */program: String? = nil,
         /**
-         * The path of `bowline`, run as a guard that terminates sessions if the host is killed.
+         * The path of `bowline`, run as a guard that terminates sessions if the host is killed. When absent
+         * it is the program that the variable `BOWLINE_GUARD` names, or else a `bowline` of this library's
+         * version beside the host's program or in `PATH`. If there is none a warning is logged once.
          */`guard`: String? = nil) {
         self.program = program
         self.`guard` = `guard`
@@ -12761,7 +12828,7 @@ public struct ShellConfiguration {
      */
     public var idleAfterMs: UInt64
     /**
-     * The maximum length of a line, in characters. Longer ones are split.
+     * The maximum length of a line, in characters. Longer ones are split. 0 is refused.
      */
     public var maxLine: UInt64
     /**
@@ -12809,7 +12876,7 @@ public struct ShellConfiguration {
          * How long the program must write nothing for the session to be idle, in milliseconds.
          */idleAfterMs: UInt64 = UInt64(1000),
         /**
-         * The maximum length of a line, in characters. Longer ones are split.
+         * The maximum length of a line, in characters. Longer ones are split. 0 is refused.
          */maxLine: UInt64 = UInt64(65536),
         /**
          * The maximum number of lines that are kept for readers.
@@ -23030,6 +23097,7 @@ fileprivate func uniffiRustCallAsync<F, T>(
     pollFunc: (UInt64, @escaping UniffiRustFutureContinuationCallback, UInt64) -> (),
     completeFunc: (UInt64, UnsafeMutablePointer<RustCallStatus>) -> F,
     freeFunc: (UInt64) -> (),
+    cancelFunc: @escaping @Sendable (UInt64) -> (),
     liftFunc: (F) throws -> T,
     errorHandler: ((RustBuffer) throws -> Swift.Error)?
 ) async throws -> T {
@@ -23040,6 +23108,8 @@ fileprivate func uniffiRustCallAsync<F, T>(
     defer {
         freeFunc(rustFuture)
     }
+    // A cancelled future is ready at once.
+    await withTaskCancellationHandler {
     var pollResult: Int8;
     repeat {
         pollResult = await withUnsafeContinuation {
@@ -23052,6 +23122,9 @@ fileprivate func uniffiRustCallAsync<F, T>(
             )
         }
     } while pollResult != UNIFFI_RUST_FUTURE_POLL_READY
+    } onCancel: {
+        cancelFunc(rustFuture)
+    }
 
     return try liftFunc(makeRustCall(
         { completeFunc(rustFuture, $0) },
@@ -23097,6 +23170,7 @@ public func forcePanic(location: PanicLocation)async throws   {
             pollFunc: ffi_bowline_ffi_rust_future_poll_void,
             completeFunc: ffi_bowline_ffi_rust_future_complete_void,
             freeFunc: ffi_bowline_ffi_rust_future_free_void,
+            cancelFunc: { ffi_bowline_ffi_rust_future_cancel_void($0) },
             liftFunc: { $0 },
             errorHandler: FfiConverterTypeBowlineError_lift
         )
@@ -23225,10 +23299,10 @@ private let initializationResult: InitializationResult = {
     if (uniffi_bowline_ffi_checksum_method_cancellation_is_cancelled() != 18513) {
         return InitializationResult.apiChecksumMismatch
     }
-    if (uniffi_bowline_ffi_checksum_method_changestream_next() != 16450) {
+    if (uniffi_bowline_ffi_checksum_method_changestream_next() != 60727) {
         return InitializationResult.apiChecksumMismatch
     }
-    if (uniffi_bowline_ffi_checksum_method_changestream_next_blocking() != 51644) {
+    if (uniffi_bowline_ffi_checksum_method_changestream_next_blocking() != 12117) {
         return InitializationResult.apiChecksumMismatch
     }
     if (uniffi_bowline_ffi_checksum_method_changestream_stop() != 34177) {
@@ -23273,7 +23347,7 @@ private let initializationResult: InitializationResult = {
     if (uniffi_bowline_ffi_checksum_method_engine_start_hooks() != 35964) {
         return InitializationResult.apiChecksumMismatch
     }
-    if (uniffi_bowline_ffi_checksum_method_engine_start_shell() != 23560) {
+    if (uniffi_bowline_ffi_checksum_method_engine_start_shell() != 7159) {
         return InitializationResult.apiChecksumMismatch
     }
     if (uniffi_bowline_ffi_checksum_method_engine_start_with_events() != 40068) {
@@ -23285,7 +23359,7 @@ private let initializationResult: InitializationResult = {
     if (uniffi_bowline_ffi_checksum_method_engine_tombstones() != 43435) {
         return InitializationResult.apiChecksumMismatch
     }
-    if (uniffi_bowline_ffi_checksum_method_dialogueeventstream_next() != 28260) {
+    if (uniffi_bowline_ffi_checksum_method_dialogueeventstream_next() != 24465) {
         return InitializationResult.apiChecksumMismatch
     }
     if (uniffi_bowline_ffi_checksum_method_dialogueeventstream_stop() != 29395) {
@@ -23357,13 +23431,13 @@ private let initializationResult: InitializationResult = {
     if (uniffi_bowline_ffi_checksum_method_hookserver_wait_for_withdrawal() != 53681) {
         return InitializationResult.apiChecksumMismatch
     }
-    if (uniffi_bowline_ffi_checksum_method_hookstream_next() != 51948) {
+    if (uniffi_bowline_ffi_checksum_method_hookstream_next() != 28304) {
         return InitializationResult.apiChecksumMismatch
     }
     if (uniffi_bowline_ffi_checksum_method_hookstream_stop() != 3370) {
         return InitializationResult.apiChecksumMismatch
     }
-    if (uniffi_bowline_ffi_checksum_method_hookquestionstream_next() != 29301) {
+    if (uniffi_bowline_ffi_checksum_method_hookquestionstream_next() != 779) {
         return InitializationResult.apiChecksumMismatch
     }
     if (uniffi_bowline_ffi_checksum_method_hookquestionstream_stop() != 64266) {
@@ -23579,7 +23653,7 @@ private let initializationResult: InitializationResult = {
     if (uniffi_bowline_ffi_checksum_method_shellsession_wait_for_exit() != 31297) {
         return InitializationResult.apiChecksumMismatch
     }
-    if (uniffi_bowline_ffi_checksum_method_sessioneventstream_next() != 15462) {
+    if (uniffi_bowline_ffi_checksum_method_sessioneventstream_next() != 46540) {
         return InitializationResult.apiChecksumMismatch
     }
     if (uniffi_bowline_ffi_checksum_method_sessioneventstream_stop() != 58540) {
@@ -23594,7 +23668,7 @@ private let initializationResult: InitializationResult = {
     if (uniffi_bowline_ffi_checksum_method_transcriptsnapshot_json() != 43616) {
         return InitializationResult.apiChecksumMismatch
     }
-    if (uniffi_bowline_ffi_checksum_method_transcriptsnapshot_page() != 52053) {
+    if (uniffi_bowline_ffi_checksum_method_transcriptsnapshot_page() != 14426) {
         return InitializationResult.apiChecksumMismatch
     }
     if (uniffi_bowline_ffi_checksum_method_transcriptsnapshot_tool_call() != 37882) {

@@ -72,6 +72,33 @@ final class DialogueSessionTests: TimedTestCase {
         }
     }
 
+    func testCancelledTaskEndsItsCall() async throws {
+        try await withSession(configuration()) { session in
+            let receipt = try await session.send("/ask make test")
+            _ = try await session.awaitPermissionRequest()
+            let changes = try session.changeStream()
+            let events = try session.eventStream()
+            let cursor = try await session.snapshot().cursor()
+            let calls: [@Sendable () async throws -> Void] = [
+                { _ = try await session.waitForEnd() },
+                { _ = try await receipt.waitFor(state: .answered) },
+                { _ = try await receipt.waitUntilSettled() },
+                { try await session.pause() },
+                { _ = try await events.next(cursor: 0, maxCount: 1, coalesceForMs: 0) },
+                { while true { _ = try await changes.next(cursor: cursor, maxCount: 1, coalesceForMs: .max) } },
+            ]
+            for (number, call) in calls.enumerated() {
+                let pending = try liveCounters().pendingCalls
+                let task = Task { try await call() }
+                try await eventually("call \(number) waits") { try liveCounters().pendingCalls > pending }
+                task.cancel()
+                let kind = await errorKind { try await task.value }
+                XCTAssertEqual(kind, "CancellationError", "call \(number)")
+                try await eventually("call \(number) ends") { try liveCounters().pendingCalls == pending }
+            }
+        }
+    }
+
     func testToolRunsIfAllowedAndNotIfDenied() async throws {
         try await withSession(configuration()) { session in
             let first = try await session.send("/ask make test")

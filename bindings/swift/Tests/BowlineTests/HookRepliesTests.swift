@@ -105,12 +105,13 @@ final class HookRepliesTests: TimedTestCase {
 
     /// Posts an event, answers its question and returns the answer that the agent receives.
     private func postAndAnswer(
-        _ server: HookServer, _ questions: HookQuestionStream, _ number: Int, _ kind: String,
+        _ server: HookServer, _ questions: HookQuestionStream, _ cursor: inout UInt64, _ kind: String,
         _ answer: (UInt64) async throws -> Void
     ) async throws -> String {
         async let response = post(server, kind)
-        let batch = try await questions.next(cursor: UInt64(number), maxCount: 1, coalesceForMs: 0)
-        guard let question = batch?.events.first else { throw MissingValue() }
+        let batch = try await questions.next(cursor: cursor, maxCount: 1, coalesceForMs: 0)
+        guard let batch, let question = batch.events.first else { throw MissingValue() }
+        cursor = batch.cursor
         XCTAssertEqual(question.event.kind, kind)
         try await answer(question.id)
         return try await response
@@ -119,14 +120,15 @@ final class HookRepliesTests: TimedTestCase {
     func testEachReplyIsEncodedInTheAgentsFormat() async throws {
         let server = try await server(deadlineMs: 30_000)
         let questions = try server.questionStream()
-        for (number, (kind, reply, expected)) in cases.enumerated() {
-            let response = try await postAndAnswer(server, questions, number, kind) {
+        var cursor: UInt64 = 0
+        for (kind, reply, expected) in cases {
+            let response = try await postAndAnswer(server, questions, &cursor, kind) {
                 try server.answer(question: $0, reply: reply)
             }
             XCTAssertEqual(response, expected, "\(reply)")
         }
-        for (number, (kind, reply)) in invalid.enumerated() {
-            let response = try await postAndAnswer(server, questions, cases.count + number, kind) { question in
+        for (kind, reply) in invalid {
+            let response = try await postAndAnswer(server, questions, &cursor, kind) { question in
                 let refusal = await errorKind { try server.answer(question: question, reply: reply) }
                 XCTAssertEqual(refusal, "Invalid", "\(reply)")
             }
@@ -139,7 +141,8 @@ final class HookRepliesTests: TimedTestCase {
     func testClosedQuestionCompletesWaitForWithdrawal() async throws {
         let shortDeadline = try await server(deadlineMs: 50)
         let late = try shortDeadline.questionStream()
-        let response = try await postAndAnswer(shortDeadline, late, 0, "Stop") { question in
+        var (ofLate, ofQuestions): (UInt64, UInt64) = (0, 0)
+        let response = try await postAndAnswer(shortDeadline, late, &ofLate, "Stop") { question in
             try await shortDeadline.waitForWithdrawal(of: question)
             try await shortDeadline.waitForWithdrawal(question: question)
             let refusal = await errorKind { try shortDeadline.answer(question: question, reply: .nothing) }
@@ -149,7 +152,7 @@ final class HookRepliesTests: TimedTestCase {
         _ = try await shortDeadline.stop()
         let longDeadline = try await server(deadlineMs: 30_000)
         let questions = try longDeadline.questionStream()
-        let answer = try await postAndAnswer(longDeadline, questions, 0, "Stop") { question in
+        let answer = try await postAndAnswer(longDeadline, questions, &ofQuestions, "Stop") { question in
             let cancelled = Task { try await longDeadline.waitForWithdrawal(of: question) }
             cancelled.cancel()
             switch await cancelled.result {

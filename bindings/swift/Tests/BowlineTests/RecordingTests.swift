@@ -3,6 +3,37 @@ import Bowline
 import XCTest
 
 final class RecordingTests: TimedTestCase {
+    func testTasksShareTheElementsOfOneStream() async throws {
+        let recording = try await recording("partial.jsonl")
+        var expected: [UInt64] = []
+        for try await batch in try recording.changes(maxCount: 1) { expected.append(batch.cursor) }
+        let batches = try recording.changes(maxCount: 1)
+        let transcripts = try recording.transcripts()
+        let (cursors, jsons) = (Shared<UInt64>(), Shared<String>())
+        try await withThrowingTaskGroup(of: Void.self) { group in
+            for _ in 0..<4 {
+                group.addTask { for try await batch in batches { cursors.add(batch.cursor) } }
+                group.addTask { for try await it in transcripts { jsons.add(it.json()) } }
+            }
+            try await group.waitForAll()
+        }
+        XCTAssertEqual(cursors.all.sorted(), expected)
+        let complete = try await recording.snapshot().json()
+        XCTAssertTrue(jsons.all.contains(complete))
+    }
+
+    @MainActor
+    func testStoreThatFollowsAnotherTranscriptBeginsAnew() async throws {
+        let store = TranscriptStore()
+        for name in ["plain.jsonl", "partial.jsonl", "plain.jsonl"] {
+            let path = fixtures.appendingPathComponent(name).path
+            let recording = try await engine().openRecording(path: path)
+            try await store.follow(recording)
+            let expected = try await recording.snapshot().json()
+            XCTAssertEqual(store.transcript.json(), expected, name)
+        }
+    }
+
     /// The SHA-256 of the transcript of each fixture, written by `.ci/sums`.
     private func sums() throws -> [String: String] {
         let file = programs.appendingPathComponent("fixtures.sha256")

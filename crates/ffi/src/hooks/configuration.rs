@@ -1,11 +1,9 @@
 //! The configuration of a hook server.
 
-use std::time::Duration;
-
 use super::HookReply;
-use crate::configuration::size;
 use crate::core::{self, HookKind};
 use crate::error::{BowlineError, Result};
+use crate::limits::{duration, size};
 
 /// The configuration of a hook server. By default it receives the common events over HTTP, decides
 /// nothing and forwards nothing.
@@ -185,7 +183,7 @@ impl TryFrom<HookGate> for core::HookGate {
     fn try_from(gate: HookGate) -> Result<Self> {
         Ok(Self {
             kinds: kinds(gate.kinds),
-            deadline: Duration::from_millis(gate.deadline_ms),
+            deadline: duration(gate.deadline_ms),
             default: gate.fallback.try_into()?,
         })
     }
@@ -209,10 +207,10 @@ impl From<HookBackend> for core::HookBackend {
             token: it.token.map(core::SecretString::from),
             allow_clear_text: it.allow_clear_text,
             attempts: it.attempts,
-            backoff: Duration::from_millis(it.backoff_ms),
-            timeout: Duration::from_millis(it.timeout_ms),
+            backoff: duration(it.backoff_ms),
+            timeout: duration(it.timeout_ms),
             queue: size(it.queue),
-            flush: Duration::from_millis(it.flush_ms),
+            flush: duration(it.flush_ms),
             ..Self::new(it.url, it.session_id)
         }
     }
@@ -223,9 +221,9 @@ impl From<HookLimits> for core::HookLimits {
         Self {
             body_bytes: size(it.body_bytes),
             header_bytes: size(it.header_bytes),
-            header_time: Duration::from_millis(it.header_ms),
-            body_time: Duration::from_millis(it.body_ms),
-            answer_time: Duration::from_millis(it.answer_ms),
+            header_time: duration(it.header_ms),
+            body_time: duration(it.body_ms),
+            answer_time: duration(it.answer_ms),
             connections: size(it.connections),
         }
     }

@@ -1,10 +1,9 @@
 //! The configuration of a shell session.
 
-use std::time::Duration;
-
-use crate::configuration::size;
 use crate::core;
 use crate::environment::{ContainmentLevel, EnvironmentChanges, TerminalSize, TerminationPolicy};
+use crate::error::{BowlineError, Result};
+use crate::limits::{duration, positive_size, size};
 use crate::remote::RunnerConfiguration;
 
 /// The configuration of a shell session.
@@ -28,7 +27,7 @@ pub struct ShellConfiguration {
     /// How long the program must write nothing for the session to be idle, in milliseconds.
     #[uniffi(default = 1000)]
     pub idle_after_ms: u64,
-    /// The maximum length of a line, in characters. Longer ones are split.
+    /// The maximum length of a line, in characters. Longer ones are split. 0 is refused.
     #[uniffi(default = 65536)]
     pub max_line: u64,
     /// The maximum number of lines that are kept for readers.
@@ -68,8 +67,10 @@ pub enum ShellProgram {
     },
 }
 
-impl From<ShellConfiguration> for core::ShellConfiguration {
-    fn from(it: ShellConfiguration) -> Self {
+impl TryFrom<ShellConfiguration> for core::ShellConfiguration {
+    type Error = BowlineError;
+
+    fn try_from(it: ShellConfiguration) -> Result<Self> {
         let program = match it.program {
             None | Some(ShellProgram::Login) => core::ShellProgram::Login,
             Some(ShellProgram::LoginWith { shell }) => core::ShellProgram::LoginWith(shell.into()),
@@ -78,18 +79,18 @@ impl From<ShellConfiguration> for core::ShellConfiguration {
                 args.into_iter().map(Into::into).collect(),
             ),
         };
-        Self {
+        Ok(Self {
             program,
             env: it.environment.unwrap_or_default().into(),
             size: it.size.map(Into::into).unwrap_or_default(),
-            idle_after: Duration::from_millis(it.idle_after_ms),
-            max_line: size(it.max_line),
+            idle_after: duration(it.idle_after_ms),
+            max_line: positive_size("maxLine", it.max_line)?,
             history_lines: size(it.history_lines),
             history_bytes: size(it.history_bytes),
             termination: it.termination.map(Into::into).unwrap_or_default(),
             containment: it.containment.map(Into::into),
             guard: it.guard.map(Into::into),
             ..Self::new(it.cwd)
-        }
+        })
     }
 }

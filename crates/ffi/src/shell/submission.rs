@@ -1,8 +1,7 @@
 //! Prompts that are typed into a program, and the result.
 
-use std::time::Duration;
-
 use crate::core;
+use crate::limits::duration;
 
 /// How a prompt is typed into a program on a terminal.
 #[derive(Clone, Copy, Debug, uniffi::Record)]
@@ -28,10 +27,10 @@ impl From<SubmitOptions> for core::SubmitOptions {
     fn from(it: SubmitOptions) -> Self {
         Self {
             refuse_controls: it.refuse_controls,
-            ready_within: Duration::from_millis(it.ready_within_ms),
-            settle: Duration::from_millis(it.settle_ms),
-            read_within: Duration::from_millis(it.read_within_ms),
-            verify_within: Duration::from_millis(it.verify_within_ms),
+            ready_within: duration(it.ready_within_ms),
+            settle: duration(it.settle_ms),
+            read_within: duration(it.read_within_ms),
+            verify_within: duration(it.verify_within_ms),
         }
     }
 }

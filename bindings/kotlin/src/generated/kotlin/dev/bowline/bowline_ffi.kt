@@ -31,7 +31,6 @@ import java.nio.charset.CodingErrorAction
 import java.util.concurrent.atomic.AtomicLong
 import java.util.concurrent.ConcurrentHashMap
 import java.util.concurrent.atomic.AtomicBoolean
-import kotlin.coroutines.resume
 import kotlinx.coroutines.CancellableContinuation
 import kotlinx.coroutines.DelicateCoroutinesApi
 import kotlinx.coroutines.GlobalScope
@@ -47,7 +46,7 @@ import kotlinx.coroutines.suspendCancellableCoroutine
  * @suppress
  */
 @Structure.FieldOrder("capacity", "len", "data")
-open class RustBuffer : Structure() {
+internal open class RustBuffer : Structure() {
     // Note: `capacity` and `len` are actually `ULong` values, but JVM only supports signed values.
     // When dealing with these fields, make sure to call `toULong()`.
     @JvmField var capacity: Long = 0
@@ -151,7 +150,7 @@ internal object FfiConverterByRefBytes : FfiConverter<java.nio.ByteBuffer, Forei
  *
  * @suppress
  */
-public interface FfiConverter<KotlinType, FfiType> {
+internal interface FfiConverter<KotlinType, FfiType> {
     // Convert an FFI type to a Kotlin type
     fun lift(value: FfiType): KotlinType
 
@@ -218,7 +217,7 @@ public interface FfiConverter<KotlinType, FfiType> {
  *
  * @suppress
  */
-public interface FfiConverterRustBuffer<KotlinType>: FfiConverter<KotlinType, RustBuffer.ByValue> {
+internal interface FfiConverterRustBuffer<KotlinType>: FfiConverter<KotlinType, RustBuffer.ByValue> {
     override fun lift(value: RustBuffer.ByValue) = liftFromRustBuffer(value)
     override fun lower(value: KotlinType) = lowerIntoRustBuffer(value)
 }
@@ -265,7 +264,7 @@ class InternalException(message: String) : kotlin.Exception(message)
  *
  * @suppress
  */
-interface UniffiRustCallStatusErrorHandler<E> {
+internal interface UniffiRustCallStatusErrorHandler<E> {
     fun lift(error_buf: RustBuffer.ByValue): E;
 }
 
@@ -306,7 +305,7 @@ private fun<E: kotlin.Exception> uniffiCheckCallStatus(errorHandler: UniffiRustC
  *
  * @suppress
  */
-object UniffiNullRustCallStatusErrorHandler: UniffiRustCallStatusErrorHandler<InternalException> {
+internal object UniffiNullRustCallStatusErrorHandler: UniffiRustCallStatusErrorHandler<InternalException> {
     override fun lift(error_buf: RustBuffer.ByValue): InternalException {
         RustBuffer.free(error_buf)
         return InternalException("Unexpected CALL_ERROR")
@@ -325,10 +324,8 @@ internal inline fun<T> uniffiTraitInterfaceCall(
 ) {
     try {
         writeReturn(makeCall())
-    } catch(e: kotlin.Exception) {
-        val err = try { e.stackTraceToString() } catch(_: Throwable) { "" }
-        callStatus.code = UNIFFI_CALL_UNEXPECTED_ERROR
-        callStatus.error_buf = FfiConverterString.lower(err)
+    } catch(e: Throwable) {
+        uniffiFail(callStatus, e)
     }
 }
 
@@ -340,15 +337,8 @@ internal inline fun<T, reified E: Throwable> uniffiTraitInterfaceCallWithError(
 ) {
     try {
         writeReturn(makeCall())
-    } catch(e: kotlin.Exception) {
-        if (e is E) {
-            callStatus.code = UNIFFI_CALL_ERROR
-            callStatus.error_buf = lowerError(e)
-        } else {
-            val err = try { e.stackTraceToString() } catch(_: Throwable) { "" }
-            callStatus.code = UNIFFI_CALL_UNEXPECTED_ERROR
-            callStatus.error_buf = FfiConverterString.lower(err)
-        }
+    } catch(e: Throwable) {
+        uniffiFail(callStatus, e) { if (e is E) lowerError(e) else null }
     }
 }
 // Initial value and increment amount for handles.
@@ -1562,10 +1552,10 @@ private fun uniffiCheckApiChecksums(lib: IntegrityCheckingUniffiLib) {
     if ((lib.uniffi_bowline_ffi_checksum_method_cancellation_is_cancelled() and 0xFFFF) != 18513) {
         throw RuntimeException("UniFFI API checksum mismatch: try cleaning and rebuilding your project")
     }
-    if ((lib.uniffi_bowline_ffi_checksum_method_changestream_next() and 0xFFFF) != 16450) {
+    if ((lib.uniffi_bowline_ffi_checksum_method_changestream_next() and 0xFFFF) != 60727) {
         throw RuntimeException("UniFFI API checksum mismatch: try cleaning and rebuilding your project")
     }
-    if ((lib.uniffi_bowline_ffi_checksum_method_changestream_next_blocking() and 0xFFFF) != 51644) {
+    if ((lib.uniffi_bowline_ffi_checksum_method_changestream_next_blocking() and 0xFFFF) != 12117) {
         throw RuntimeException("UniFFI API checksum mismatch: try cleaning and rebuilding your project")
     }
     if ((lib.uniffi_bowline_ffi_checksum_method_changestream_stop() and 0xFFFF) != 34177) {
@@ -1610,7 +1600,7 @@ private fun uniffiCheckApiChecksums(lib: IntegrityCheckingUniffiLib) {
     if ((lib.uniffi_bowline_ffi_checksum_method_engine_start_hooks() and 0xFFFF) != 35964) {
         throw RuntimeException("UniFFI API checksum mismatch: try cleaning and rebuilding your project")
     }
-    if ((lib.uniffi_bowline_ffi_checksum_method_engine_start_shell() and 0xFFFF) != 23560) {
+    if ((lib.uniffi_bowline_ffi_checksum_method_engine_start_shell() and 0xFFFF) != 7159) {
         throw RuntimeException("UniFFI API checksum mismatch: try cleaning and rebuilding your project")
     }
     if ((lib.uniffi_bowline_ffi_checksum_method_engine_start_with_events() and 0xFFFF) != 40068) {
@@ -1622,7 +1612,7 @@ private fun uniffiCheckApiChecksums(lib: IntegrityCheckingUniffiLib) {
     if ((lib.uniffi_bowline_ffi_checksum_method_engine_tombstones() and 0xFFFF) != 43435) {
         throw RuntimeException("UniFFI API checksum mismatch: try cleaning and rebuilding your project")
     }
-    if ((lib.uniffi_bowline_ffi_checksum_method_dialogueeventstream_next() and 0xFFFF) != 28260) {
+    if ((lib.uniffi_bowline_ffi_checksum_method_dialogueeventstream_next() and 0xFFFF) != 24465) {
         throw RuntimeException("UniFFI API checksum mismatch: try cleaning and rebuilding your project")
     }
     if ((lib.uniffi_bowline_ffi_checksum_method_dialogueeventstream_stop() and 0xFFFF) != 29395) {
@@ -1694,13 +1684,13 @@ private fun uniffiCheckApiChecksums(lib: IntegrityCheckingUniffiLib) {
     if ((lib.uniffi_bowline_ffi_checksum_method_hookserver_wait_for_withdrawal() and 0xFFFF) != 53681) {
         throw RuntimeException("UniFFI API checksum mismatch: try cleaning and rebuilding your project")
     }
-    if ((lib.uniffi_bowline_ffi_checksum_method_hookstream_next() and 0xFFFF) != 51948) {
+    if ((lib.uniffi_bowline_ffi_checksum_method_hookstream_next() and 0xFFFF) != 28304) {
         throw RuntimeException("UniFFI API checksum mismatch: try cleaning and rebuilding your project")
     }
     if ((lib.uniffi_bowline_ffi_checksum_method_hookstream_stop() and 0xFFFF) != 3370) {
         throw RuntimeException("UniFFI API checksum mismatch: try cleaning and rebuilding your project")
     }
-    if ((lib.uniffi_bowline_ffi_checksum_method_hookquestionstream_next() and 0xFFFF) != 29301) {
+    if ((lib.uniffi_bowline_ffi_checksum_method_hookquestionstream_next() and 0xFFFF) != 779) {
         throw RuntimeException("UniFFI API checksum mismatch: try cleaning and rebuilding your project")
     }
     if ((lib.uniffi_bowline_ffi_checksum_method_hookquestionstream_stop() and 0xFFFF) != 64266) {
@@ -1916,7 +1906,7 @@ private fun uniffiCheckApiChecksums(lib: IntegrityCheckingUniffiLib) {
     if ((lib.uniffi_bowline_ffi_checksum_method_shellsession_wait_for_exit() and 0xFFFF) != 31297) {
         throw RuntimeException("UniFFI API checksum mismatch: try cleaning and rebuilding your project")
     }
-    if ((lib.uniffi_bowline_ffi_checksum_method_sessioneventstream_next() and 0xFFFF) != 15462) {
+    if ((lib.uniffi_bowline_ffi_checksum_method_sessioneventstream_next() and 0xFFFF) != 46540) {
         throw RuntimeException("UniFFI API checksum mismatch: try cleaning and rebuilding your project")
     }
     if ((lib.uniffi_bowline_ffi_checksum_method_sessioneventstream_stop() and 0xFFFF) != 58540) {
@@ -1931,7 +1921,7 @@ private fun uniffiCheckApiChecksums(lib: IntegrityCheckingUniffiLib) {
     if ((lib.uniffi_bowline_ffi_checksum_method_transcriptsnapshot_json() and 0xFFFF) != 43616) {
         throw RuntimeException("UniFFI API checksum mismatch: try cleaning and rebuilding your project")
     }
-    if ((lib.uniffi_bowline_ffi_checksum_method_transcriptsnapshot_page() and 0xFFFF) != 52053) {
+    if ((lib.uniffi_bowline_ffi_checksum_method_transcriptsnapshot_page() and 0xFFFF) != 14426) {
         throw RuntimeException("UniFFI API checksum mismatch: try cleaning and rebuilding your project")
     }
     if ((lib.uniffi_bowline_ffi_checksum_method_transcriptsnapshot_tool_call() and 0xFFFF) != 37882) {
@@ -1948,7 +1938,7 @@ private fun uniffiCheckApiChecksums(lib: IntegrityCheckingUniffiLib) {
 /**
  * @suppress
  */
-public fun uniffiEnsureInitialized() {
+internal fun uniffiEnsureInitialized() {
     // Call arbitrary methods on IntegrityCheckingUniffiLib and UniffiLib to ensure that
     // their init blocks run. This ensures initialization across crates works as expected.
     IntegrityCheckingUniffiLib.ensureInitialized()
@@ -1966,7 +1956,7 @@ internal val uniffiContinuationHandleMap = UniffiHandleMap<CancellableContinuati
 // FFI type for Rust future continuations
 internal object uniffiRustFutureContinuationCallbackImpl: UniffiRustFutureContinuationCallback {
     override fun callback(data: Long, pollResult: Byte) {
-        uniffiContinuationHandleMap.remove(data).resume(pollResult)
+        uniffiResume(uniffiContinuationHandleMap.remove(data), pollResult)
     }
 }
 
@@ -1978,6 +1968,7 @@ internal suspend fun<T, F, E: kotlin.Exception> uniffiRustCallAsync(
     liftFunc: (F) -> T,
     errorHandler: UniffiRustCallStatusErrorHandler<E>
 ): T {
+    var isComplete = false
     try {
         do {
             val pollResult = suspendCancellableCoroutine<Byte> { continuation ->
@@ -1989,10 +1980,17 @@ internal suspend fun<T, F, E: kotlin.Exception> uniffiRustCallAsync(
             }
         } while (pollResult != UNIFFI_RUST_FUTURE_POLL_READY);
 
+        isComplete = true
         return liftFunc(
             uniffiRustCallWithError(errorHandler, { status -> completeFunc(rustFuture, status) })
         )
     } finally {
+        if (!isComplete) {
+            // Cancelled. The result may be ready, and freeing the future would not release it.
+            uniffiRelease {
+                liftFunc(uniffiRustCallWithError(errorHandler, { status -> completeFunc(rustFuture, status) }))
+            }
+        }
         freeFunc(rustFuture)
     }
 }
@@ -2067,14 +2065,14 @@ inline fun <T : Disposable?, R> T.use(block: (T) -> R) =
  *
  * @suppress
  * */
-object UniffiWithHandle
+internal object UniffiWithHandle
 
 /**
  * Used to instantiate an interface without an actual pointer, for fakes in tests, mostly.
  *
  * @suppress
  * */
-object NoHandle// Magic number for the Rust proxy to call using the same mechanism as every other method,
+internal object NoHandle// Magic number for the Rust proxy to call using the same mechanism as every other method,
 // to free the callback once it's dropped by Rust.
 internal const val IDX_CALLBACK_FREE = 0
 // Callback return codes
@@ -2085,7 +2083,7 @@ internal const val UNIFFI_CALLBACK_UNEXPECTED_ERROR = 2
 /**
  * @suppress
  */
-public abstract class FfiConverterCallbackInterface<CallbackInterface: Any>: FfiConverter<CallbackInterface, Long> {
+internal abstract class FfiConverterCallbackInterface<CallbackInterface: Any>: FfiConverter<CallbackInterface, Long> {
     internal val handleMap = UniffiHandleMap<CallbackInterface>()
 
     internal fun drop(handle: Long) {
@@ -2116,7 +2114,7 @@ public abstract class FfiConverterCallbackInterface<CallbackInterface: Any>: Ffi
  *
  * @suppress
  */
-interface UniffiCleaner {
+internal interface UniffiCleaner {
     interface Cleanable {
         fun clean()
     }
@@ -2174,7 +2172,7 @@ private class JavaLangRefCleanable(
 /**
  * @suppress
  */
-public object FfiConverterUShort: FfiConverter<UShort, Short> {
+internal object FfiConverterUShort: FfiConverter<UShort, Short> {
     override fun lift(value: Short): UShort {
         return value.toUShort()
     }
@@ -2201,7 +2199,7 @@ public object FfiConverterUShort: FfiConverter<UShort, Short> {
 /**
  * @suppress
  */
-public object FfiConverterUInt: FfiConverter<UInt, Int> {
+internal object FfiConverterUInt: FfiConverter<UInt, Int> {
     override fun lift(value: Int): UInt {
         return value.toUInt()
     }
@@ -2224,7 +2222,7 @@ public object FfiConverterUInt: FfiConverter<UInt, Int> {
 /**
  * @suppress
  */
-public object FfiConverterInt: FfiConverter<Int, Int> {
+internal object FfiConverterInt: FfiConverter<Int, Int> {
     override fun lift(value: Int): Int {
         return value
     }
@@ -2247,7 +2245,7 @@ public object FfiConverterInt: FfiConverter<Int, Int> {
 /**
  * @suppress
  */
-public object FfiConverterULong: FfiConverter<ULong, Long> {
+internal object FfiConverterULong: FfiConverter<ULong, Long> {
     override fun lift(value: Long): ULong {
         return value.toULong()
     }
@@ -2270,7 +2268,7 @@ public object FfiConverterULong: FfiConverter<ULong, Long> {
 /**
  * @suppress
  */
-public object FfiConverterDouble: FfiConverter<Double, Double> {
+internal object FfiConverterDouble: FfiConverter<Double, Double> {
     override fun lift(value: Double): Double {
         return value
     }
@@ -2293,7 +2291,7 @@ public object FfiConverterDouble: FfiConverter<Double, Double> {
 /**
  * @suppress
  */
-public object FfiConverterBoolean: FfiConverter<Boolean, Byte> {
+internal object FfiConverterBoolean: FfiConverter<Boolean, Byte> {
     override fun lift(value: Byte): Boolean {
         return value.toInt() != 0
     }
@@ -2316,7 +2314,7 @@ public object FfiConverterBoolean: FfiConverter<Boolean, Byte> {
 /**
  * @suppress
  */
-public object FfiConverterString: FfiConverter<String, RustBuffer.ByValue> {
+internal object FfiConverterString: FfiConverter<String, RustBuffer.ByValue> {
     // Note: we don't inherit from FfiConverterRustBuffer, because we use a
     // special encoding when lowering/lifting.  We can use `RustBuffer.len` to
     // store our length and avoid writing it out to the buffer.
@@ -2359,7 +2357,7 @@ public object FfiConverterString: FfiConverter<String, RustBuffer.ByValue> {
     // enough.
     override fun allocationSize(value: String): ULong {
         val sizeForLength = 4UL
-        val sizeForString = value.length.toULong() * 3UL
+        val sizeForString = uniffiUtf8Length(value)
         return sizeForLength + sizeForString
     }
 
@@ -2373,7 +2371,7 @@ public object FfiConverterString: FfiConverter<String, RustBuffer.ByValue> {
 /**
  * @suppress
  */
-public object FfiConverterByteArray: FfiConverterRustBuffer<ByteArray> {
+internal object FfiConverterByteArray: FfiConverterRustBuffer<ByteArray> {
     override fun read(buf: ByteBuffer): ByteArray {
         val len = buf.getInt()
         val byteArr = ByteArray(len)
@@ -2488,9 +2486,8 @@ public object FfiConverterByteArray: FfiConverterRustBuffer<ByteArray> {
 /**
  * A token that cancels waiting calls.
  *
- * Cancelling a Swift task does not reach the call it awaits. The `Bowline` Swift module therefore
- * passes one of these to each call that waits and cancels it together with the task. Kotlin drops the
- * call when its coroutine is cancelled and does not need one.
+ * Cancelling a Swift task or a Kotlin coroutine ends the call that it awaits. Use a token to end
+ * several calls at once, or a call whose task is to go on.
  */
 public interface CancellationInterface {
 
@@ -2510,9 +2507,8 @@ public interface CancellationInterface {
 /**
  * A token that cancels waiting calls.
  *
- * Cancelling a Swift task does not reach the call it awaits. The `Bowline` Swift module therefore
- * passes one of these to each call that waits and cancels it together with the task. Kotlin drops the
- * call when its coroutine is cancelled and does not need one.
+ * Cancelling a Swift task or a Kotlin coroutine ends the call that it awaits. Use a token to end
+ * several calls at once, or a call whose task is to go on.
  */
 open class Cancellation: Disposable, AutoCloseable, CancellationInterface
 {
@@ -2521,7 +2517,7 @@ open class Cancellation: Disposable, AutoCloseable, CancellationInterface
     /**
      * @suppress
      */
-    constructor(withHandle: UniffiWithHandle, handle: Long) {
+    internal constructor(withHandle: UniffiWithHandle, handle: Long) {
         this.handle = handle
         this.cleanable = UniffiLib.CLEANER.register(this, UniffiCleanAction(handle))
     }
@@ -2534,7 +2530,7 @@ open class Cancellation: Disposable, AutoCloseable, CancellationInterface
      * connected Rust object.
      */
     @Suppress("UNUSED_PARAMETER")
-    constructor(noHandle: NoHandle) {
+    internal constructor(noHandle: NoHandle) {
         this.handle = 0
         this.cleanable = null
     }
@@ -2550,8 +2546,8 @@ open class Cancellation: Disposable, AutoCloseable, CancellationInterface
 }
     )
 
-    protected val handle: Long
-    protected val cleanable: UniffiCleaner.Cleanable?
+    private val handle: Long
+    private val cleanable: UniffiCleaner.Cleanable?
 
     private val wasDestroyed = AtomicBoolean(false)
     private val callCounter = AtomicLong(1)
@@ -2617,7 +2613,7 @@ open class Cancellation: Disposable, AutoCloseable, CancellationInterface
     /**
      * @suppress
      */
-    fun uniffiCloneHandle(): Long {
+    internal fun uniffiCloneHandle(): Long {
         if (handle == 0.toLong()) {
             throw InternalException("uniffiCloneHandle() called on NoHandle object");
         }
@@ -2675,9 +2671,9 @@ open class Cancellation: Disposable, AutoCloseable, CancellationInterface
 /**
  * @suppress
  */
-public object FfiConverterTypeCancellation: FfiConverter<Cancellation, Long> {
+internal object FfiConverterTypeCancellation: FfiConverter<Cancellation, Long> {
     override fun lower(value: Cancellation): Long {
-        return value.uniffiCloneHandle()
+        return value.callWithHandle { it }
     }
 
     override fun lift(value: Long): Cancellation {
@@ -2802,11 +2798,12 @@ public interface ChangeStreamInterface {
     /**
      * Waits for changes after `cursor` and returns them as one batch.
      *
-     * Pass 0 to begin with the whole transcript, and the cursor of the last batch from then on.
+     * Pass 0 to begin with the whole transcript, and the cursor of the last batch from then on. A
+     * cursor of another transcript is read as 0.
      * After the first change the call waits `coalesceForMs` milliseconds more, so that changes in
      * quick succession arrive as one. A batch has at most `maxCount` changes, except that a reset
-     * is never split. Returns nothing once the stream was stopped, or the transcript has ended and
-     * was read completely.
+     * is never split. Returns nothing once the stream was stopped or released, or the transcript has
+     * ended and was read completely.
      *
      * Cancel safe: no change is lost, since the cursor stays with the caller.
      *
@@ -2823,7 +2820,7 @@ public interface ChangeStreamInterface {
      * # Errors
      *
      * As `next`; `NoAnswer` if no change arrives within `timeoutMs` milliseconds; `Invalid` if
-     * called from a callback.
+     * called from a callback. Use `stop` to end the call early: the stream is not released during it.
      */
     fun `nextBlocking`(`cursor`: kotlin.ULong, `maxCount`: kotlin.UInt, `coalesceForMs`: kotlin.UInt, `timeoutMs`: kotlin.UInt): ChangeBatch?
 
@@ -2850,7 +2847,7 @@ open class ChangeStream: Disposable, AutoCloseable, ChangeStreamInterface
     /**
      * @suppress
      */
-    constructor(withHandle: UniffiWithHandle, handle: Long) {
+    internal constructor(withHandle: UniffiWithHandle, handle: Long) {
         this.handle = handle
         this.cleanable = UniffiLib.CLEANER.register(this, UniffiCleanAction(handle))
     }
@@ -2863,13 +2860,13 @@ open class ChangeStream: Disposable, AutoCloseable, ChangeStreamInterface
      * connected Rust object.
      */
     @Suppress("UNUSED_PARAMETER")
-    constructor(noHandle: NoHandle) {
+    internal constructor(noHandle: NoHandle) {
         this.handle = 0
         this.cleanable = null
     }
 
-    protected val handle: Long
-    protected val cleanable: UniffiCleaner.Cleanable?
+    private val handle: Long
+    private val cleanable: UniffiCleaner.Cleanable?
 
     private val wasDestroyed = AtomicBoolean(false)
     private val callCounter = AtomicLong(1)
@@ -2935,7 +2932,7 @@ open class ChangeStream: Disposable, AutoCloseable, ChangeStreamInterface
     /**
      * @suppress
      */
-    fun uniffiCloneHandle(): Long {
+    internal fun uniffiCloneHandle(): Long {
         if (handle == 0.toLong()) {
             throw InternalException("uniffiCloneHandle() called on NoHandle object");
         }
@@ -2948,11 +2945,12 @@ open class ChangeStream: Disposable, AutoCloseable, ChangeStreamInterface
     /**
      * Waits for changes after `cursor` and returns them as one batch.
      *
-     * Pass 0 to begin with the whole transcript, and the cursor of the last batch from then on.
+     * Pass 0 to begin with the whole transcript, and the cursor of the last batch from then on. A
+     * cursor of another transcript is read as 0.
      * After the first change the call waits `coalesceForMs` milliseconds more, so that changes in
      * quick succession arrive as one. A batch has at most `maxCount` changes, except that a reset
-     * is never split. Returns nothing once the stream was stopped, or the transcript has ended and
-     * was read completely.
+     * is never split. Returns nothing once the stream was stopped or released, or the transcript has
+     * ended and was read completely.
      *
      * Cancel safe: no change is lost, since the cursor stays with the caller.
      *
@@ -2991,7 +2989,7 @@ open class ChangeStream: Disposable, AutoCloseable, ChangeStreamInterface
      * # Errors
      *
      * As `next`; `NoAnswer` if no change arrives within `timeoutMs` milliseconds; `Invalid` if
-     * called from a callback.
+     * called from a callback. Use `stop` to end the call early: the stream is not released during it.
      */
     @Throws(BowlineException::class)override fun `nextBlocking`(`cursor`: kotlin.ULong, `maxCount`: kotlin.UInt, `coalesceForMs`: kotlin.UInt, `timeoutMs`: kotlin.UInt): ChangeBatch? {
             return FfiConverterOptionalTypeChangeBatch.lift(
@@ -3045,9 +3043,9 @@ open class ChangeStream: Disposable, AutoCloseable, ChangeStreamInterface
 /**
  * @suppress
  */
-public object FfiConverterTypeChangeStream: FfiConverter<ChangeStream, Long> {
+internal object FfiConverterTypeChangeStream: FfiConverter<ChangeStream, Long> {
     override fun lower(value: ChangeStream): Long {
-        return value.uniffiCloneHandle()
+        return value.callWithHandle { it }
     }
 
     override fun lift(value: Long): ChangeStream {
@@ -3174,14 +3172,14 @@ public interface DialogueEventStreamInterface {
      * Pass 0 first, and the cursor of the last batch from then on; this acknowledges the
      * batch. Until then the same cursor returns the same events again. After the first
      * event the call waits `coalesceForMs` milliseconds for more. A batch has at most
-     * `maxCount` events. Returns nothing once the stream was stopped, or has ended and
-     * every event was acknowledged.
+     * `maxCount` events. Returns nothing once the stream was stopped or released, or has
+     * ended and every event was acknowledged.
      *
      * Cancel safe: no event is lost.
      *
      * # Errors
      *
-     * `Invalid` if `maxCount` is 0.
+     * `Invalid` if `maxCount` is 0 or the cursor is of another stream.
      */
     suspend fun `next`(`cursor`: kotlin.ULong, `maxCount`: kotlin.UInt, `coalesceForMs`: kotlin.UInt): DialogueEventBatch?
 
@@ -3207,7 +3205,7 @@ open class DialogueEventStream: Disposable, AutoCloseable, DialogueEventStreamIn
     /**
      * @suppress
      */
-    constructor(withHandle: UniffiWithHandle, handle: Long) {
+    internal constructor(withHandle: UniffiWithHandle, handle: Long) {
         this.handle = handle
         this.cleanable = UniffiLib.CLEANER.register(this, UniffiCleanAction(handle))
     }
@@ -3220,13 +3218,13 @@ open class DialogueEventStream: Disposable, AutoCloseable, DialogueEventStreamIn
      * connected Rust object.
      */
     @Suppress("UNUSED_PARAMETER")
-    constructor(noHandle: NoHandle) {
+    internal constructor(noHandle: NoHandle) {
         this.handle = 0
         this.cleanable = null
     }
 
-    protected val handle: Long
-    protected val cleanable: UniffiCleaner.Cleanable?
+    private val handle: Long
+    private val cleanable: UniffiCleaner.Cleanable?
 
     private val wasDestroyed = AtomicBoolean(false)
     private val callCounter = AtomicLong(1)
@@ -3292,7 +3290,7 @@ open class DialogueEventStream: Disposable, AutoCloseable, DialogueEventStreamIn
     /**
      * @suppress
      */
-    fun uniffiCloneHandle(): Long {
+    internal fun uniffiCloneHandle(): Long {
         if (handle == 0.toLong()) {
             throw InternalException("uniffiCloneHandle() called on NoHandle object");
         }
@@ -3308,14 +3306,14 @@ open class DialogueEventStream: Disposable, AutoCloseable, DialogueEventStreamIn
      * Pass 0 first, and the cursor of the last batch from then on; this acknowledges the
      * batch. Until then the same cursor returns the same events again. After the first
      * event the call waits `coalesceForMs` milliseconds for more. A batch has at most
-     * `maxCount` events. Returns nothing once the stream was stopped, or has ended and
-     * every event was acknowledged.
+     * `maxCount` events. Returns nothing once the stream was stopped or released, or has
+     * ended and every event was acknowledged.
      *
      * Cancel safe: no event is lost.
      *
      * # Errors
      *
-     * `Invalid` if `maxCount` is 0.
+     * `Invalid` if `maxCount` is 0 or the cursor is of another stream.
      */
     @Throws(BowlineException::class)
     @Suppress("ASSIGNED_BUT_NEVER_ACCESSED_VARIABLE")
@@ -3375,9 +3373,9 @@ open class DialogueEventStream: Disposable, AutoCloseable, DialogueEventStreamIn
 /**
  * @suppress
  */
-public object FfiConverterTypeDialogueEventStream: FfiConverter<DialogueEventStream, Long> {
+internal object FfiConverterTypeDialogueEventStream: FfiConverter<DialogueEventStream, Long> {
     override fun lower(value: DialogueEventStream): Long {
-        return value.uniffiCloneHandle()
+        return value.callWithHandle { it }
     }
 
     override fun lift(value: Long): DialogueEventStream {
@@ -3710,7 +3708,7 @@ open class DialogueSession: Disposable, AutoCloseable, DialogueSessionInterface
     /**
      * @suppress
      */
-    constructor(withHandle: UniffiWithHandle, handle: Long) {
+    internal constructor(withHandle: UniffiWithHandle, handle: Long) {
         this.handle = handle
         this.cleanable = UniffiLib.CLEANER.register(this, UniffiCleanAction(handle))
     }
@@ -3723,13 +3721,13 @@ open class DialogueSession: Disposable, AutoCloseable, DialogueSessionInterface
      * connected Rust object.
      */
     @Suppress("UNUSED_PARAMETER")
-    constructor(noHandle: NoHandle) {
+    internal constructor(noHandle: NoHandle) {
         this.handle = 0
         this.cleanable = null
     }
 
-    protected val handle: Long
-    protected val cleanable: UniffiCleaner.Cleanable?
+    private val handle: Long
+    private val cleanable: UniffiCleaner.Cleanable?
 
     private val wasDestroyed = AtomicBoolean(false)
     private val callCounter = AtomicLong(1)
@@ -3795,7 +3793,7 @@ open class DialogueSession: Disposable, AutoCloseable, DialogueSessionInterface
     /**
      * @suppress
      */
-    fun uniffiCloneHandle(): Long {
+    internal fun uniffiCloneHandle(): Long {
         if (handle == 0.toLong()) {
             throw InternalException("uniffiCloneHandle() called on NoHandle object");
         }
@@ -3909,11 +3907,7 @@ open class DialogueSession: Disposable, AutoCloseable, DialogueSessionInterface
     override suspend fun `entriesBefore`(`entry`: kotlin.UInt?) : SnapshotPage? {
         return uniffiRustCallAsync(
         callWithHandle { uniffiHandle ->
-            UniffiLib.uniffi_bowline_ffi_fn_method_dialoguesession_entries_before(
-                uniffiHandle,
-
-        FfiConverterOptionalUInt.lower(`entry`),
-            )
+            UniffiArguments().run { UniffiLib.uniffi_bowline_ffi_fn_method_dialoguesession_entries_before(own(FfiConverterTypeDialogueSession, uniffiHandle), lower(FfiConverterOptionalUInt, `entry`)) }
         },
         { future, callback, continuation -> UniffiLib.ffi_bowline_ffi_rust_future_poll_rust_buffer(future, callback, continuation) },
         { future, continuation -> UniffiLib.ffi_bowline_ffi_rust_future_complete_rust_buffer(future, continuation) },
@@ -3935,10 +3929,7 @@ open class DialogueSession: Disposable, AutoCloseable, DialogueSessionInterface
             return FfiConverterTypeDialogueEventStream.lift(
     callWithHandle {
     uniffiRustCallWithError(BowlineException) { _status ->
-    UniffiLib.uniffi_bowline_ffi_fn_method_dialoguesession_event_stream(
-        it,
-
-        FfiConverterOptionalTypeEventLimits.lower(`limits`),_status)
+    UniffiArguments().run { UniffiLib.uniffi_bowline_ffi_fn_method_dialoguesession_event_stream(own(FfiConverterTypeDialogueSession, it), lower(FfiConverterOptionalTypeEventLimits, `limits`), _status) }
 }
     }
     )
@@ -3993,11 +3984,7 @@ open class DialogueSession: Disposable, AutoCloseable, DialogueSessionInterface
     override suspend fun `interrupt`(`scope`: InterruptScope?) : InterruptReport {
         return uniffiRustCallAsync(
         callWithHandle { uniffiHandle ->
-            UniffiLib.uniffi_bowline_ffi_fn_method_dialoguesession_interrupt(
-                uniffiHandle,
-
-        FfiConverterOptionalTypeInterruptScope.lower(`scope`),
-            )
+            UniffiArguments().run { UniffiLib.uniffi_bowline_ffi_fn_method_dialoguesession_interrupt(own(FfiConverterTypeDialogueSession, uniffiHandle), lower(FfiConverterOptionalTypeInterruptScope, `scope`)) }
         },
         { future, callback, continuation -> UniffiLib.ffi_bowline_ffi_rust_future_poll_rust_buffer(future, callback, continuation) },
         { future, continuation -> UniffiLib.ffi_bowline_ffi_rust_future_complete_rust_buffer(future, continuation) },
@@ -4047,11 +4034,7 @@ open class DialogueSession: Disposable, AutoCloseable, DialogueSessionInterface
     override suspend fun `pause`(`cancellation`: Cancellation?) {
         return uniffiRustCallAsync(
         callWithHandle { uniffiHandle ->
-            UniffiLib.uniffi_bowline_ffi_fn_method_dialoguesession_pause(
-                uniffiHandle,
-
-        FfiConverterOptionalTypeCancellation.lower(`cancellation`),
-            )
+            UniffiArguments().run { UniffiLib.uniffi_bowline_ffi_fn_method_dialoguesession_pause(own(FfiConverterTypeDialogueSession, uniffiHandle), lower(FfiConverterOptionalTypeCancellation, `cancellation`)) }
         },
         { future, callback, continuation -> UniffiLib.ffi_bowline_ffi_rust_future_poll_void(future, callback, continuation) },
         { future, continuation -> UniffiLib.ffi_bowline_ffi_rust_future_complete_void(future, continuation) },
@@ -4137,12 +4120,7 @@ open class DialogueSession: Disposable, AutoCloseable, DialogueSessionInterface
     override suspend fun `request`(`subtype`: kotlin.String, `fields`: kotlin.String?) : kotlin.String {
         return uniffiRustCallAsync(
         callWithHandle { uniffiHandle ->
-            UniffiLib.uniffi_bowline_ffi_fn_method_dialoguesession_request(
-                uniffiHandle,
-
-        FfiConverterString.lower(`subtype`),
-        FfiConverterOptionalString.lower(`fields`),
-            )
+            UniffiArguments().run { UniffiLib.uniffi_bowline_ffi_fn_method_dialoguesession_request(own(FfiConverterTypeDialogueSession, uniffiHandle), lower(FfiConverterString, `subtype`), lower(FfiConverterOptionalString, `fields`)) }
         },
         { future, callback, continuation -> UniffiLib.ffi_bowline_ffi_rust_future_poll_rust_buffer(future, callback, continuation) },
         { future, continuation -> UniffiLib.ffi_bowline_ffi_rust_future_complete_rust_buffer(future, continuation) },
@@ -4171,13 +4149,7 @@ open class DialogueSession: Disposable, AutoCloseable, DialogueSessionInterface
     override suspend fun `respond`(`requestId`: kotlin.String, `answer`: PermissionAnswer, `answeredBy`: kotlin.String?) {
         return uniffiRustCallAsync(
         callWithHandle { uniffiHandle ->
-            UniffiLib.uniffi_bowline_ffi_fn_method_dialoguesession_respond(
-                uniffiHandle,
-
-        FfiConverterString.lower(`requestId`),
-        FfiConverterTypePermissionAnswer.lower(`answer`),
-        FfiConverterOptionalString.lower(`answeredBy`),
-            )
+            UniffiArguments().run { UniffiLib.uniffi_bowline_ffi_fn_method_dialoguesession_respond(own(FfiConverterTypeDialogueSession, uniffiHandle), lower(FfiConverterString, `requestId`), lower(FfiConverterTypePermissionAnswer, `answer`), lower(FfiConverterOptionalString, `answeredBy`)) }
         },
         { future, callback, continuation -> UniffiLib.ffi_bowline_ffi_rust_future_poll_void(future, callback, continuation) },
         { future, continuation -> UniffiLib.ffi_bowline_ffi_rust_future_complete_void(future, continuation) },
@@ -4223,11 +4195,7 @@ open class DialogueSession: Disposable, AutoCloseable, DialogueSessionInterface
     override suspend fun `send`(`prompt`: Prompt) : Receipt {
         return uniffiRustCallAsync(
         callWithHandle { uniffiHandle ->
-            UniffiLib.uniffi_bowline_ffi_fn_method_dialoguesession_send(
-                uniffiHandle,
-
-        FfiConverterTypePrompt.lower(`prompt`),
-            )
+            UniffiArguments().run { UniffiLib.uniffi_bowline_ffi_fn_method_dialoguesession_send(own(FfiConverterTypeDialogueSession, uniffiHandle), lower(FfiConverterTypePrompt, `prompt`)) }
         },
         { future, callback, continuation -> UniffiLib.ffi_bowline_ffi_rust_future_poll_u64(future, callback, continuation) },
         { future, continuation -> UniffiLib.ffi_bowline_ffi_rust_future_complete_u64(future, continuation) },
@@ -4252,11 +4220,7 @@ open class DialogueSession: Disposable, AutoCloseable, DialogueSessionInterface
     override suspend fun `setModel`(`model`: kotlin.String?) {
         return uniffiRustCallAsync(
         callWithHandle { uniffiHandle ->
-            UniffiLib.uniffi_bowline_ffi_fn_method_dialoguesession_set_model(
-                uniffiHandle,
-
-        FfiConverterOptionalString.lower(`model`),
-            )
+            UniffiArguments().run { UniffiLib.uniffi_bowline_ffi_fn_method_dialoguesession_set_model(own(FfiConverterTypeDialogueSession, uniffiHandle), lower(FfiConverterOptionalString, `model`)) }
         },
         { future, callback, continuation -> UniffiLib.ffi_bowline_ffi_rust_future_poll_void(future, callback, continuation) },
         { future, continuation -> UniffiLib.ffi_bowline_ffi_rust_future_complete_void(future, continuation) },
@@ -4282,11 +4246,7 @@ open class DialogueSession: Disposable, AutoCloseable, DialogueSessionInterface
     override suspend fun `setPermissionMode`(`mode`: kotlin.String) {
         return uniffiRustCallAsync(
         callWithHandle { uniffiHandle ->
-            UniffiLib.uniffi_bowline_ffi_fn_method_dialoguesession_set_permission_mode(
-                uniffiHandle,
-
-        FfiConverterString.lower(`mode`),
-            )
+            UniffiArguments().run { UniffiLib.uniffi_bowline_ffi_fn_method_dialoguesession_set_permission_mode(own(FfiConverterTypeDialogueSession, uniffiHandle), lower(FfiConverterString, `mode`)) }
         },
         { future, callback, continuation -> UniffiLib.ffi_bowline_ffi_rust_future_poll_void(future, callback, continuation) },
         { future, continuation -> UniffiLib.ffi_bowline_ffi_rust_future_complete_void(future, continuation) },
@@ -4311,10 +4271,7 @@ open class DialogueSession: Disposable, AutoCloseable, DialogueSessionInterface
         =
     callWithHandle {
     uniffiRustCallWithError(BowlineException) { _status ->
-    UniffiLib.uniffi_bowline_ffi_fn_method_dialoguesession_signal(
-        it,
-
-        FfiConverterTypeSignalKind.lower(`signal`),_status)
+    UniffiArguments().run { UniffiLib.uniffi_bowline_ffi_fn_method_dialoguesession_signal(own(FfiConverterTypeDialogueSession, it), lower(FfiConverterTypeSignalKind, `signal`), _status) }
 }
     }
 
@@ -4412,11 +4369,7 @@ open class DialogueSession: Disposable, AutoCloseable, DialogueSessionInterface
     override suspend fun `waitForEnd`(`cancellation`: Cancellation?) : DialogueEnd {
         return uniffiRustCallAsync(
         callWithHandle { uniffiHandle ->
-            UniffiLib.uniffi_bowline_ffi_fn_method_dialoguesession_wait_for_end(
-                uniffiHandle,
-
-        FfiConverterOptionalTypeCancellation.lower(`cancellation`),
-            )
+            UniffiArguments().run { UniffiLib.uniffi_bowline_ffi_fn_method_dialoguesession_wait_for_end(own(FfiConverterTypeDialogueSession, uniffiHandle), lower(FfiConverterOptionalTypeCancellation, `cancellation`)) }
         },
         { future, callback, continuation -> UniffiLib.ffi_bowline_ffi_rust_future_poll_rust_buffer(future, callback, continuation) },
         { future, continuation -> UniffiLib.ffi_bowline_ffi_rust_future_complete_rust_buffer(future, continuation) },
@@ -4446,9 +4399,9 @@ open class DialogueSession: Disposable, AutoCloseable, DialogueSessionInterface
 /**
  * @suppress
  */
-public object FfiConverterTypeDialogueSession: FfiConverter<DialogueSession, Long> {
+internal object FfiConverterTypeDialogueSession: FfiConverter<DialogueSession, Long> {
     override fun lower(value: DialogueSession): Long {
-        return value.uniffiCloneHandle()
+        return value.callWithHandle { it }
     }
 
     override fun lift(value: Long): DialogueSession {
@@ -4700,7 +4653,8 @@ public interface EngineInterface {
      *
      * # Errors
      *
-     * `Start` if the program or the runner cannot be started or reached.
+     * `Start` if the program or the runner cannot be started or reached; `Configuration` if the
+     * configuration is not valid.
      */
     suspend fun `startShell`(`configuration`: ShellConfiguration): ShellSession
 
@@ -4738,7 +4692,7 @@ open class Engine: Disposable, AutoCloseable, EngineInterface
     /**
      * @suppress
      */
-    constructor(withHandle: UniffiWithHandle, handle: Long) {
+    internal constructor(withHandle: UniffiWithHandle, handle: Long) {
         this.handle = handle
         this.cleanable = UniffiLib.CLEANER.register(this, UniffiCleanAction(handle))
     }
@@ -4751,7 +4705,7 @@ open class Engine: Disposable, AutoCloseable, EngineInterface
      * connected Rust object.
      */
     @Suppress("UNUSED_PARAMETER")
-    constructor(noHandle: NoHandle) {
+    internal constructor(noHandle: NoHandle) {
         this.handle = 0
         this.cleanable = null
     }
@@ -4761,15 +4715,12 @@ open class Engine: Disposable, AutoCloseable, EngineInterface
     constructor(`configuration`: EngineConfiguration? = null) :
         this(UniffiWithHandle,
     uniffiRustCall() { _status ->
-    UniffiLib.uniffi_bowline_ffi_fn_constructor_engine_new(
-
-
-        FfiConverterOptionalTypeEngineConfiguration.lower(`configuration`),_status)
+    UniffiArguments().run { UniffiLib.uniffi_bowline_ffi_fn_constructor_engine_new(lower(FfiConverterOptionalTypeEngineConfiguration, `configuration`), _status) }
 }
     )
 
-    protected val handle: Long
-    protected val cleanable: UniffiCleaner.Cleanable?
+    private val handle: Long
+    private val cleanable: UniffiCleaner.Cleanable?
 
     private val wasDestroyed = AtomicBoolean(false)
     private val callCounter = AtomicLong(1)
@@ -4835,7 +4786,7 @@ open class Engine: Disposable, AutoCloseable, EngineInterface
     /**
      * @suppress
      */
-    fun uniffiCloneHandle(): Long {
+    internal fun uniffiCloneHandle(): Long {
         if (handle == 0.toLong()) {
             throw InternalException("uniffiCloneHandle() called on NoHandle object");
         }
@@ -4862,13 +4813,7 @@ open class Engine: Disposable, AutoCloseable, EngineInterface
     override suspend fun `attach`(`runner`: RunnerConfiguration, `session`: kotlin.String, `configuration`: DialogueConfiguration) : DialogueSession {
         return uniffiRustCallAsync(
         callWithHandle { uniffiHandle ->
-            UniffiLib.uniffi_bowline_ffi_fn_method_engine_attach(
-                uniffiHandle,
-
-        FfiConverterTypeRunnerConfiguration.lower(`runner`),
-        FfiConverterString.lower(`session`),
-        FfiConverterTypeDialogueConfiguration.lower(`configuration`),
-            )
+            UniffiArguments().run { UniffiLib.uniffi_bowline_ffi_fn_method_engine_attach(own(FfiConverterTypeEngine, uniffiHandle), lower(FfiConverterTypeRunnerConfiguration, `runner`), lower(FfiConverterString, `session`), lower(FfiConverterTypeDialogueConfiguration, `configuration`)) }
         },
         { future, callback, continuation -> UniffiLib.ffi_bowline_ffi_rust_future_poll_u64(future, callback, continuation) },
         { future, continuation -> UniffiLib.ffi_bowline_ffi_rust_future_complete_u64(future, continuation) },
@@ -4897,13 +4842,7 @@ open class Engine: Disposable, AutoCloseable, EngineInterface
     override suspend fun `attachShell`(`runner`: RunnerConfiguration, `session`: kotlin.String, `configuration`: ShellConfiguration) : ShellSession {
         return uniffiRustCallAsync(
         callWithHandle { uniffiHandle ->
-            UniffiLib.uniffi_bowline_ffi_fn_method_engine_attach_shell(
-                uniffiHandle,
-
-        FfiConverterTypeRunnerConfiguration.lower(`runner`),
-        FfiConverterString.lower(`session`),
-        FfiConverterTypeShellConfiguration.lower(`configuration`),
-            )
+            UniffiArguments().run { UniffiLib.uniffi_bowline_ffi_fn_method_engine_attach_shell(own(FfiConverterTypeEngine, uniffiHandle), lower(FfiConverterTypeRunnerConfiguration, `runner`), lower(FfiConverterString, `session`), lower(FfiConverterTypeShellConfiguration, `configuration`)) }
         },
         { future, callback, continuation -> UniffiLib.ffi_bowline_ffi_rust_future_poll_u64(future, callback, continuation) },
         { future, continuation -> UniffiLib.ffi_bowline_ffi_rust_future_complete_u64(future, continuation) },
@@ -4928,14 +4867,7 @@ open class Engine: Disposable, AutoCloseable, EngineInterface
     override suspend fun `attachWithEvents`(`runner`: RunnerConfiguration, `session`: kotlin.String, `configuration`: DialogueConfiguration, `limits`: EventLimits?) : SessionWithEvents {
         return uniffiRustCallAsync(
         callWithHandle { uniffiHandle ->
-            UniffiLib.uniffi_bowline_ffi_fn_method_engine_attach_with_events(
-                uniffiHandle,
-
-        FfiConverterTypeRunnerConfiguration.lower(`runner`),
-        FfiConverterString.lower(`session`),
-        FfiConverterTypeDialogueConfiguration.lower(`configuration`),
-        FfiConverterOptionalTypeEventLimits.lower(`limits`),
-            )
+            UniffiArguments().run { UniffiLib.uniffi_bowline_ffi_fn_method_engine_attach_with_events(own(FfiConverterTypeEngine, uniffiHandle), lower(FfiConverterTypeRunnerConfiguration, `runner`), lower(FfiConverterString, `session`), lower(FfiConverterTypeDialogueConfiguration, `configuration`), lower(FfiConverterOptionalTypeEventLimits, `limits`)) }
         },
         { future, callback, continuation -> UniffiLib.ffi_bowline_ffi_rust_future_poll_rust_buffer(future, callback, continuation) },
         { future, continuation -> UniffiLib.ffi_bowline_ffi_rust_future_complete_rust_buffer(future, continuation) },
@@ -4960,11 +4892,7 @@ open class Engine: Disposable, AutoCloseable, EngineInterface
     override suspend fun `loginEnvironment`(`query`: LoginShellQuery?) : LoginEnvironmentView {
         return uniffiRustCallAsync(
         callWithHandle { uniffiHandle ->
-            UniffiLib.uniffi_bowline_ffi_fn_method_engine_login_environment(
-                uniffiHandle,
-
-        FfiConverterOptionalTypeLoginShellQuery.lower(`query`),
-            )
+            UniffiArguments().run { UniffiLib.uniffi_bowline_ffi_fn_method_engine_login_environment(own(FfiConverterTypeEngine, uniffiHandle), lower(FfiConverterOptionalTypeLoginShellQuery, `query`)) }
         },
         { future, callback, continuation -> UniffiLib.ffi_bowline_ffi_rust_future_poll_rust_buffer(future, callback, continuation) },
         { future, continuation -> UniffiLib.ffi_bowline_ffi_rust_future_complete_rust_buffer(future, continuation) },
@@ -5006,11 +4934,7 @@ open class Engine: Disposable, AutoCloseable, EngineInterface
     override suspend fun `openManager`(`configuration`: ManagerConfiguration) : SessionManager {
         return uniffiRustCallAsync(
         callWithHandle { uniffiHandle ->
-            UniffiLib.uniffi_bowline_ffi_fn_method_engine_open_manager(
-                uniffiHandle,
-
-        FfiConverterTypeManagerConfiguration.lower(`configuration`),
-            )
+            UniffiArguments().run { UniffiLib.uniffi_bowline_ffi_fn_method_engine_open_manager(own(FfiConverterTypeEngine, uniffiHandle), lower(FfiConverterTypeManagerConfiguration, `configuration`)) }
         },
         { future, callback, continuation -> UniffiLib.ffi_bowline_ffi_rust_future_poll_u64(future, callback, continuation) },
         { future, continuation -> UniffiLib.ffi_bowline_ffi_rust_future_complete_u64(future, continuation) },
@@ -5052,11 +4976,7 @@ open class Engine: Disposable, AutoCloseable, EngineInterface
     override suspend fun `openRecording`(`path`: kotlin.String) : Recording {
         return uniffiRustCallAsync(
         callWithHandle { uniffiHandle ->
-            UniffiLib.uniffi_bowline_ffi_fn_method_engine_open_recording(
-                uniffiHandle,
-
-        FfiConverterString.lower(`path`),
-            )
+            UniffiArguments().run { UniffiLib.uniffi_bowline_ffi_fn_method_engine_open_recording(own(FfiConverterTypeEngine, uniffiHandle), lower(FfiConverterString, `path`)) }
         },
         { future, callback, continuation -> UniffiLib.ffi_bowline_ffi_rust_future_poll_u64(future, callback, continuation) },
         { future, continuation -> UniffiLib.ffi_bowline_ffi_rust_future_complete_u64(future, continuation) },
@@ -5083,14 +5003,7 @@ open class Engine: Disposable, AutoCloseable, EngineInterface
     override suspend fun `respond`(`session`: kotlin.String, `requestId`: kotlin.String, `answer`: PermissionAnswer, `answeredBy`: kotlin.String?) {
         return uniffiRustCallAsync(
         callWithHandle { uniffiHandle ->
-            UniffiLib.uniffi_bowline_ffi_fn_method_engine_respond(
-                uniffiHandle,
-
-        FfiConverterString.lower(`session`),
-        FfiConverterString.lower(`requestId`),
-        FfiConverterTypePermissionAnswer.lower(`answer`),
-        FfiConverterOptionalString.lower(`answeredBy`),
-            )
+            UniffiArguments().run { UniffiLib.uniffi_bowline_ffi_fn_method_engine_respond(own(FfiConverterTypeEngine, uniffiHandle), lower(FfiConverterString, `session`), lower(FfiConverterString, `requestId`), lower(FfiConverterTypePermissionAnswer, `answer`), lower(FfiConverterOptionalString, `answeredBy`)) }
         },
         { future, callback, continuation -> UniffiLib.ffi_bowline_ffi_rust_future_poll_void(future, callback, continuation) },
         { future, continuation -> UniffiLib.ffi_bowline_ffi_rust_future_complete_void(future, continuation) },
@@ -5115,10 +5028,7 @@ open class Engine: Disposable, AutoCloseable, EngineInterface
             return FfiConverterTypeRunnerClient.lift(
     callWithHandle {
     uniffiRustCallWithError(BowlineException) { _status ->
-    UniffiLib.uniffi_bowline_ffi_fn_method_engine_runner(
-        it,
-
-        FfiConverterTypeRunnerConfiguration.lower(`runner`),_status)
+    UniffiArguments().run { UniffiLib.uniffi_bowline_ffi_fn_method_engine_runner(own(FfiConverterTypeEngine, it), lower(FfiConverterTypeRunnerConfiguration, `runner`), _status) }
 }
     }
     )
@@ -5142,11 +5052,7 @@ open class Engine: Disposable, AutoCloseable, EngineInterface
     override suspend fun `start`(`configuration`: DialogueConfiguration) : DialogueSession {
         return uniffiRustCallAsync(
         callWithHandle { uniffiHandle ->
-            UniffiLib.uniffi_bowline_ffi_fn_method_engine_start(
-                uniffiHandle,
-
-        FfiConverterTypeDialogueConfiguration.lower(`configuration`),
-            )
+            UniffiArguments().run { UniffiLib.uniffi_bowline_ffi_fn_method_engine_start(own(FfiConverterTypeEngine, uniffiHandle), lower(FfiConverterTypeDialogueConfiguration, `configuration`)) }
         },
         { future, callback, continuation -> UniffiLib.ffi_bowline_ffi_rust_future_poll_u64(future, callback, continuation) },
         { future, continuation -> UniffiLib.ffi_bowline_ffi_rust_future_complete_u64(future, continuation) },
@@ -5173,12 +5079,7 @@ open class Engine: Disposable, AutoCloseable, EngineInterface
     override suspend fun `startExecutor`(`configuration`: ExecutorConfiguration, `terminal`: HostTerminal?) : TerminalExecutor {
         return uniffiRustCallAsync(
         callWithHandle { uniffiHandle ->
-            UniffiLib.uniffi_bowline_ffi_fn_method_engine_start_executor(
-                uniffiHandle,
-
-        FfiConverterTypeExecutorConfiguration.lower(`configuration`),
-        FfiConverterOptionalTypeHostTerminal.lower(`terminal`),
-            )
+            UniffiArguments().run { UniffiLib.uniffi_bowline_ffi_fn_method_engine_start_executor(own(FfiConverterTypeEngine, uniffiHandle), lower(FfiConverterTypeExecutorConfiguration, `configuration`), lower(FfiConverterOptionalTypeHostTerminal, `terminal`)) }
         },
         { future, callback, continuation -> UniffiLib.ffi_bowline_ffi_rust_future_poll_u64(future, callback, continuation) },
         { future, continuation -> UniffiLib.ffi_bowline_ffi_rust_future_complete_u64(future, continuation) },
@@ -5203,11 +5104,7 @@ open class Engine: Disposable, AutoCloseable, EngineInterface
     override suspend fun `startHooks`(`configuration`: HookConfiguration) : HookServer {
         return uniffiRustCallAsync(
         callWithHandle { uniffiHandle ->
-            UniffiLib.uniffi_bowline_ffi_fn_method_engine_start_hooks(
-                uniffiHandle,
-
-        FfiConverterTypeHookConfiguration.lower(`configuration`),
-            )
+            UniffiArguments().run { UniffiLib.uniffi_bowline_ffi_fn_method_engine_start_hooks(own(FfiConverterTypeEngine, uniffiHandle), lower(FfiConverterTypeHookConfiguration, `configuration`)) }
         },
         { future, callback, continuation -> UniffiLib.ffi_bowline_ffi_rust_future_poll_u64(future, callback, continuation) },
         { future, continuation -> UniffiLib.ffi_bowline_ffi_rust_future_complete_u64(future, continuation) },
@@ -5225,18 +5122,15 @@ open class Engine: Disposable, AutoCloseable, EngineInterface
      *
      * # Errors
      *
-     * `Start` if the program or the runner cannot be started or reached.
+     * `Start` if the program or the runner cannot be started or reached; `Configuration` if the
+     * configuration is not valid.
      */
     @Throws(BowlineException::class)
     @Suppress("ASSIGNED_BUT_NEVER_ACCESSED_VARIABLE")
     override suspend fun `startShell`(`configuration`: ShellConfiguration) : ShellSession {
         return uniffiRustCallAsync(
         callWithHandle { uniffiHandle ->
-            UniffiLib.uniffi_bowline_ffi_fn_method_engine_start_shell(
-                uniffiHandle,
-
-        FfiConverterTypeShellConfiguration.lower(`configuration`),
-            )
+            UniffiArguments().run { UniffiLib.uniffi_bowline_ffi_fn_method_engine_start_shell(own(FfiConverterTypeEngine, uniffiHandle), lower(FfiConverterTypeShellConfiguration, `configuration`)) }
         },
         { future, callback, continuation -> UniffiLib.ffi_bowline_ffi_rust_future_poll_u64(future, callback, continuation) },
         { future, continuation -> UniffiLib.ffi_bowline_ffi_rust_future_complete_u64(future, continuation) },
@@ -5261,12 +5155,7 @@ open class Engine: Disposable, AutoCloseable, EngineInterface
     override suspend fun `startWithEvents`(`configuration`: DialogueConfiguration, `limits`: EventLimits?) : SessionWithEvents {
         return uniffiRustCallAsync(
         callWithHandle { uniffiHandle ->
-            UniffiLib.uniffi_bowline_ffi_fn_method_engine_start_with_events(
-                uniffiHandle,
-
-        FfiConverterTypeDialogueConfiguration.lower(`configuration`),
-        FfiConverterOptionalTypeEventLimits.lower(`limits`),
-            )
+            UniffiArguments().run { UniffiLib.uniffi_bowline_ffi_fn_method_engine_start_with_events(own(FfiConverterTypeEngine, uniffiHandle), lower(FfiConverterTypeDialogueConfiguration, `configuration`), lower(FfiConverterOptionalTypeEventLimits, `limits`)) }
         },
         { future, callback, continuation -> UniffiLib.ffi_bowline_ffi_rust_future_poll_rust_buffer(future, callback, continuation) },
         { future, continuation -> UniffiLib.ffi_bowline_ffi_rust_future_complete_rust_buffer(future, continuation) },
@@ -5330,9 +5219,9 @@ open class Engine: Disposable, AutoCloseable, EngineInterface
 /**
  * @suppress
  */
-public object FfiConverterTypeEngine: FfiConverter<Engine, Long> {
+internal object FfiConverterTypeEngine: FfiConverter<Engine, Long> {
     override fun lower(value: Engine): Long {
-        return value.uniffiCloneHandle()
+        return value.callWithHandle { it }
     }
 
     override fun lift(value: Long): Engine {
@@ -5457,14 +5346,14 @@ public interface HookQuestionStreamInterface {
      * Pass 0 first, and the cursor of the last batch from then on; this acknowledges the
      * batch. Until then the same cursor returns the same events again. After the first
      * event the call waits `coalesceForMs` milliseconds for more. A batch has at most
-     * `maxCount` events. Returns nothing once the stream was stopped, or has ended and
-     * every event was acknowledged.
+     * `maxCount` events. Returns nothing once the stream was stopped or released, or has
+     * ended and every event was acknowledged.
      *
      * Cancel safe: no event is lost.
      *
      * # Errors
      *
-     * `Invalid` if `maxCount` is 0.
+     * `Invalid` if `maxCount` is 0 or the cursor is of another stream.
      */
     suspend fun `next`(`cursor`: kotlin.ULong, `maxCount`: kotlin.UInt, `coalesceForMs`: kotlin.UInt): HookQuestionBatch?
 
@@ -5488,7 +5377,7 @@ open class HookQuestionStream: Disposable, AutoCloseable, HookQuestionStreamInte
     /**
      * @suppress
      */
-    constructor(withHandle: UniffiWithHandle, handle: Long) {
+    internal constructor(withHandle: UniffiWithHandle, handle: Long) {
         this.handle = handle
         this.cleanable = UniffiLib.CLEANER.register(this, UniffiCleanAction(handle))
     }
@@ -5501,13 +5390,13 @@ open class HookQuestionStream: Disposable, AutoCloseable, HookQuestionStreamInte
      * connected Rust object.
      */
     @Suppress("UNUSED_PARAMETER")
-    constructor(noHandle: NoHandle) {
+    internal constructor(noHandle: NoHandle) {
         this.handle = 0
         this.cleanable = null
     }
 
-    protected val handle: Long
-    protected val cleanable: UniffiCleaner.Cleanable?
+    private val handle: Long
+    private val cleanable: UniffiCleaner.Cleanable?
 
     private val wasDestroyed = AtomicBoolean(false)
     private val callCounter = AtomicLong(1)
@@ -5573,7 +5462,7 @@ open class HookQuestionStream: Disposable, AutoCloseable, HookQuestionStreamInte
     /**
      * @suppress
      */
-    fun uniffiCloneHandle(): Long {
+    internal fun uniffiCloneHandle(): Long {
         if (handle == 0.toLong()) {
             throw InternalException("uniffiCloneHandle() called on NoHandle object");
         }
@@ -5589,14 +5478,14 @@ open class HookQuestionStream: Disposable, AutoCloseable, HookQuestionStreamInte
      * Pass 0 first, and the cursor of the last batch from then on; this acknowledges the
      * batch. Until then the same cursor returns the same events again. After the first
      * event the call waits `coalesceForMs` milliseconds for more. A batch has at most
-     * `maxCount` events. Returns nothing once the stream was stopped, or has ended and
-     * every event was acknowledged.
+     * `maxCount` events. Returns nothing once the stream was stopped or released, or has
+     * ended and every event was acknowledged.
      *
      * Cancel safe: no event is lost.
      *
      * # Errors
      *
-     * `Invalid` if `maxCount` is 0.
+     * `Invalid` if `maxCount` is 0 or the cursor is of another stream.
      */
     @Throws(BowlineException::class)
     @Suppress("ASSIGNED_BUT_NEVER_ACCESSED_VARIABLE")
@@ -5656,9 +5545,9 @@ open class HookQuestionStream: Disposable, AutoCloseable, HookQuestionStreamInte
 /**
  * @suppress
  */
-public object FfiConverterTypeHookQuestionStream: FfiConverter<HookQuestionStream, Long> {
+internal object FfiConverterTypeHookQuestionStream: FfiConverter<HookQuestionStream, Long> {
     override fun lower(value: HookQuestionStream): Long {
-        return value.uniffiCloneHandle()
+        return value.callWithHandle { it }
     }
 
     override fun lift(value: Long): HookQuestionStream {
@@ -5885,7 +5774,7 @@ open class HookServer: Disposable, AutoCloseable, HookServerInterface
     /**
      * @suppress
      */
-    constructor(withHandle: UniffiWithHandle, handle: Long) {
+    internal constructor(withHandle: UniffiWithHandle, handle: Long) {
         this.handle = handle
         this.cleanable = UniffiLib.CLEANER.register(this, UniffiCleanAction(handle))
     }
@@ -5898,13 +5787,13 @@ open class HookServer: Disposable, AutoCloseable, HookServerInterface
      * connected Rust object.
      */
     @Suppress("UNUSED_PARAMETER")
-    constructor(noHandle: NoHandle) {
+    internal constructor(noHandle: NoHandle) {
         this.handle = 0
         this.cleanable = null
     }
 
-    protected val handle: Long
-    protected val cleanable: UniffiCleaner.Cleanable?
+    private val handle: Long
+    private val cleanable: UniffiCleaner.Cleanable?
 
     private val wasDestroyed = AtomicBoolean(false)
     private val callCounter = AtomicLong(1)
@@ -5970,7 +5859,7 @@ open class HookServer: Disposable, AutoCloseable, HookServerInterface
     /**
      * @suppress
      */
-    fun uniffiCloneHandle(): Long {
+    internal fun uniffiCloneHandle(): Long {
         if (handle == 0.toLong()) {
             throw InternalException("uniffiCloneHandle() called on NoHandle object");
         }
@@ -5992,11 +5881,7 @@ open class HookServer: Disposable, AutoCloseable, HookServerInterface
         =
     callWithHandle {
     uniffiRustCallWithError(BowlineException) { _status ->
-    UniffiLib.uniffi_bowline_ffi_fn_method_hookserver_answer(
-        it,
-
-        FfiConverterULong.lower(`question`),
-        FfiConverterTypeHookReply.lower(`reply`),_status)
+    UniffiArguments().run { UniffiLib.uniffi_bowline_ffi_fn_method_hookserver_answer(own(FfiConverterTypeHookServer, it), FfiConverterULong.lower(`question`), lower(FfiConverterTypeHookReply, `reply`), _status) }
 }
     }
 
@@ -6014,10 +5899,7 @@ open class HookServer: Disposable, AutoCloseable, HookServerInterface
             return FfiConverterMapStringString.lift(
     callWithHandle {
     uniffiRustCallWithError(BowlineException) { _status ->
-    UniffiLib.uniffi_bowline_ffi_fn_method_hookserver_environment(
-        it,
-
-        FfiConverterString.lower(`interaction`),_status)
+    UniffiArguments().run { UniffiLib.uniffi_bowline_ffi_fn_method_hookserver_environment(own(FfiConverterTypeHookServer, it), lower(FfiConverterString, `interaction`), _status) }
 }
     }
     )
@@ -6100,10 +5982,7 @@ open class HookServer: Disposable, AutoCloseable, HookServerInterface
             return FfiConverterString.lift(
     callWithHandle {
     uniffiRustCallWithError(BowlineException) { _status ->
-    UniffiLib.uniffi_bowline_ffi_fn_method_hookserver_settings(
-        it,
-
-        FfiConverterString.lower(`interaction`),_status)
+    UniffiArguments().run { UniffiLib.uniffi_bowline_ffi_fn_method_hookserver_settings(own(FfiConverterTypeHookServer, it), lower(FfiConverterString, `interaction`), _status) }
 }
     }
     )
@@ -6172,10 +6051,7 @@ open class HookServer: Disposable, AutoCloseable, HookServerInterface
             return FfiConverterString.lift(
     callWithHandle {
     uniffiRustCallWithError(BowlineException) { _status ->
-    UniffiLib.uniffi_bowline_ffi_fn_method_hookserver_url(
-        it,
-
-        FfiConverterString.lower(`interaction`),_status)
+    UniffiArguments().run { UniffiLib.uniffi_bowline_ffi_fn_method_hookserver_url(own(FfiConverterTypeHookServer, it), lower(FfiConverterString, `interaction`), _status) }
 }
     }
     )
@@ -6197,12 +6073,7 @@ open class HookServer: Disposable, AutoCloseable, HookServerInterface
     override suspend fun `waitForWithdrawal`(`question`: kotlin.ULong, `cancellation`: Cancellation?) {
         return uniffiRustCallAsync(
         callWithHandle { uniffiHandle ->
-            UniffiLib.uniffi_bowline_ffi_fn_method_hookserver_wait_for_withdrawal(
-                uniffiHandle,
-
-        FfiConverterULong.lower(`question`),
-        FfiConverterOptionalTypeCancellation.lower(`cancellation`),
-            )
+            UniffiArguments().run { UniffiLib.uniffi_bowline_ffi_fn_method_hookserver_wait_for_withdrawal(own(FfiConverterTypeHookServer, uniffiHandle), FfiConverterULong.lower(`question`), lower(FfiConverterOptionalTypeCancellation, `cancellation`)) }
         },
         { future, callback, continuation -> UniffiLib.ffi_bowline_ffi_rust_future_poll_void(future, callback, continuation) },
         { future, continuation -> UniffiLib.ffi_bowline_ffi_rust_future_complete_void(future, continuation) },
@@ -6233,9 +6104,9 @@ open class HookServer: Disposable, AutoCloseable, HookServerInterface
 /**
  * @suppress
  */
-public object FfiConverterTypeHookServer: FfiConverter<HookServer, Long> {
+internal object FfiConverterTypeHookServer: FfiConverter<HookServer, Long> {
     override fun lower(value: HookServer): Long {
-        return value.uniffiCloneHandle()
+        return value.callWithHandle { it }
     }
 
     override fun lift(value: Long): HookServer {
@@ -6360,14 +6231,14 @@ public interface HookStreamInterface {
      * Pass 0 first, and the cursor of the last batch from then on; this acknowledges the
      * batch. Until then the same cursor returns the same events again. After the first
      * event the call waits `coalesceForMs` milliseconds for more. A batch has at most
-     * `maxCount` events. Returns nothing once the stream was stopped, or has ended and
-     * every event was acknowledged.
+     * `maxCount` events. Returns nothing once the stream was stopped or released, or has
+     * ended and every event was acknowledged.
      *
      * Cancel safe: no event is lost.
      *
      * # Errors
      *
-     * `Invalid` if `maxCount` is 0.
+     * `Invalid` if `maxCount` is 0 or the cursor is of another stream.
      */
     suspend fun `next`(`cursor`: kotlin.ULong, `maxCount`: kotlin.UInt, `coalesceForMs`: kotlin.UInt): HookBatch?
 
@@ -6391,7 +6262,7 @@ open class HookStream: Disposable, AutoCloseable, HookStreamInterface
     /**
      * @suppress
      */
-    constructor(withHandle: UniffiWithHandle, handle: Long) {
+    internal constructor(withHandle: UniffiWithHandle, handle: Long) {
         this.handle = handle
         this.cleanable = UniffiLib.CLEANER.register(this, UniffiCleanAction(handle))
     }
@@ -6404,13 +6275,13 @@ open class HookStream: Disposable, AutoCloseable, HookStreamInterface
      * connected Rust object.
      */
     @Suppress("UNUSED_PARAMETER")
-    constructor(noHandle: NoHandle) {
+    internal constructor(noHandle: NoHandle) {
         this.handle = 0
         this.cleanable = null
     }
 
-    protected val handle: Long
-    protected val cleanable: UniffiCleaner.Cleanable?
+    private val handle: Long
+    private val cleanable: UniffiCleaner.Cleanable?
 
     private val wasDestroyed = AtomicBoolean(false)
     private val callCounter = AtomicLong(1)
@@ -6476,7 +6347,7 @@ open class HookStream: Disposable, AutoCloseable, HookStreamInterface
     /**
      * @suppress
      */
-    fun uniffiCloneHandle(): Long {
+    internal fun uniffiCloneHandle(): Long {
         if (handle == 0.toLong()) {
             throw InternalException("uniffiCloneHandle() called on NoHandle object");
         }
@@ -6492,14 +6363,14 @@ open class HookStream: Disposable, AutoCloseable, HookStreamInterface
      * Pass 0 first, and the cursor of the last batch from then on; this acknowledges the
      * batch. Until then the same cursor returns the same events again. After the first
      * event the call waits `coalesceForMs` milliseconds for more. A batch has at most
-     * `maxCount` events. Returns nothing once the stream was stopped, or has ended and
-     * every event was acknowledged.
+     * `maxCount` events. Returns nothing once the stream was stopped or released, or has
+     * ended and every event was acknowledged.
      *
      * Cancel safe: no event is lost.
      *
      * # Errors
      *
-     * `Invalid` if `maxCount` is 0.
+     * `Invalid` if `maxCount` is 0 or the cursor is of another stream.
      */
     @Throws(BowlineException::class)
     @Suppress("ASSIGNED_BUT_NEVER_ACCESSED_VARIABLE")
@@ -6559,9 +6430,9 @@ open class HookStream: Disposable, AutoCloseable, HookStreamInterface
 /**
  * @suppress
  */
-public object FfiConverterTypeHookStream: FfiConverter<HookStream, Long> {
+internal object FfiConverterTypeHookStream: FfiConverter<HookStream, Long> {
     override fun lower(value: HookStream): Long {
-        return value.uniffiCloneHandle()
+        return value.callWithHandle { it }
     }
 
     override fun lift(value: Long): HookStream {
@@ -6726,7 +6597,7 @@ open class HostTerminalImpl: Disposable, AutoCloseable, HostTerminal
     /**
      * @suppress
      */
-    constructor(withHandle: UniffiWithHandle, handle: Long) {
+    internal constructor(withHandle: UniffiWithHandle, handle: Long) {
         this.handle = handle
         this.cleanable = UniffiLib.CLEANER.register(this, UniffiCleanAction(handle))
     }
@@ -6739,13 +6610,13 @@ open class HostTerminalImpl: Disposable, AutoCloseable, HostTerminal
      * connected Rust object.
      */
     @Suppress("UNUSED_PARAMETER")
-    constructor(noHandle: NoHandle) {
+    internal constructor(noHandle: NoHandle) {
         this.handle = 0
         this.cleanable = null
     }
 
-    protected val handle: Long
-    protected val cleanable: UniffiCleaner.Cleanable?
+    private val handle: Long
+    private val cleanable: UniffiCleaner.Cleanable?
 
     private val wasDestroyed = AtomicBoolean(false)
     private val callCounter = AtomicLong(1)
@@ -6811,7 +6682,7 @@ open class HostTerminalImpl: Disposable, AutoCloseable, HostTerminal
     /**
      * @suppress
      */
-    fun uniffiCloneHandle(): Long {
+    internal fun uniffiCloneHandle(): Long {
         if (handle == 0.toLong()) {
             throw InternalException("uniffiCloneHandle() called on NoHandle object");
         }
@@ -6834,10 +6705,7 @@ open class HostTerminalImpl: Disposable, AutoCloseable, HostTerminal
         =
     callWithHandle {
     uniffiRustCallWithError(BowlineException) { _status ->
-    UniffiLib.uniffi_bowline_ffi_fn_method_hostterminal_start_command(
-        it,
-
-        FfiConverterTypeHostTerminalCommand.lower(`command`),_status)
+    UniffiArguments().run { UniffiLib.uniffi_bowline_ffi_fn_method_hostterminal_start_command(own(FfiConverterTypeHostTerminal, it), lower(FfiConverterTypeHostTerminalCommand, `command`), _status) }
 }
     }
 
@@ -6876,10 +6744,7 @@ open class HostTerminalImpl: Disposable, AutoCloseable, HostTerminal
         =
     callWithHandle {
     uniffiRustCallWithError(BowlineException) { _status ->
-    UniffiLib.uniffi_bowline_ffi_fn_method_hostterminal_cleanup(
-        it,
-
-        FfiConverterString.lower(`session`),_status)
+    UniffiArguments().run { UniffiLib.uniffi_bowline_ffi_fn_method_hostterminal_cleanup(own(FfiConverterTypeHostTerminal, it), lower(FfiConverterString, `session`), _status) }
 }
     }
 
@@ -6985,13 +6850,13 @@ internal object uniffiCallbackInterfaceHostTerminal {
 /**
  * @suppress
  */
-public object FfiConverterTypeHostTerminal: FfiConverter<HostTerminal, Long> {
+internal object FfiConverterTypeHostTerminal: FfiConverter<HostTerminal, Long> {
     internal val handleMap = UniffiHandleMap<HostTerminal>()
 
     override fun lower(value: HostTerminal): Long {
         if (value is HostTerminalImpl) {
              // Rust-implemented object.  Clone the handle and return it
-            return value.uniffiCloneHandle()
+            return value.callWithHandle { it }
          } else {
             // Kotlin object, generate a new vtable handle and return that.
             return handleMap.insert(value)
@@ -7143,7 +7008,7 @@ open class LogSinkImpl: Disposable, AutoCloseable, LogSink
     /**
      * @suppress
      */
-    constructor(withHandle: UniffiWithHandle, handle: Long) {
+    internal constructor(withHandle: UniffiWithHandle, handle: Long) {
         this.handle = handle
         this.cleanable = UniffiLib.CLEANER.register(this, UniffiCleanAction(handle))
     }
@@ -7156,13 +7021,13 @@ open class LogSinkImpl: Disposable, AutoCloseable, LogSink
      * connected Rust object.
      */
     @Suppress("UNUSED_PARAMETER")
-    constructor(noHandle: NoHandle) {
+    internal constructor(noHandle: NoHandle) {
         this.handle = 0
         this.cleanable = null
     }
 
-    protected val handle: Long
-    protected val cleanable: UniffiCleaner.Cleanable?
+    private val handle: Long
+    private val cleanable: UniffiCleaner.Cleanable?
 
     private val wasDestroyed = AtomicBoolean(false)
     private val callCounter = AtomicLong(1)
@@ -7228,7 +7093,7 @@ open class LogSinkImpl: Disposable, AutoCloseable, LogSink
     /**
      * @suppress
      */
-    fun uniffiCloneHandle(): Long {
+    internal fun uniffiCloneHandle(): Long {
         if (handle == 0.toLong()) {
             throw InternalException("uniffiCloneHandle() called on NoHandle object");
         }
@@ -7249,10 +7114,7 @@ open class LogSinkImpl: Disposable, AutoCloseable, LogSink
         =
     callWithHandle {
     uniffiRustCallWithError(BowlineException) { _status ->
-    UniffiLib.uniffi_bowline_ffi_fn_method_logsink_log(
-        it,
-
-        FfiConverterTypeLogLine.lower(`line`),_status)
+    UniffiArguments().run { UniffiLib.uniffi_bowline_ffi_fn_method_logsink_log(own(FfiConverterTypeLogSink, it), lower(FfiConverterTypeLogLine, `line`), _status) }
 }
     }
 
@@ -7322,13 +7184,13 @@ internal object uniffiCallbackInterfaceLogSink {
 /**
  * @suppress
  */
-public object FfiConverterTypeLogSink: FfiConverter<LogSink, Long> {
+internal object FfiConverterTypeLogSink: FfiConverter<LogSink, Long> {
     internal val handleMap = UniffiHandleMap<LogSink>()
 
     override fun lower(value: LogSink): Long {
         if (value is LogSinkImpl) {
              // Rust-implemented object.  Clone the handle and return it
-            return value.uniffiCloneHandle()
+            return value.callWithHandle { it }
          } else {
             // Kotlin object, generate a new vtable handle and return that.
             return handleMap.insert(value)
@@ -7490,7 +7352,7 @@ open class Receipt: Disposable, AutoCloseable, ReceiptInterface
     /**
      * @suppress
      */
-    constructor(withHandle: UniffiWithHandle, handle: Long) {
+    internal constructor(withHandle: UniffiWithHandle, handle: Long) {
         this.handle = handle
         this.cleanable = UniffiLib.CLEANER.register(this, UniffiCleanAction(handle))
     }
@@ -7503,13 +7365,13 @@ open class Receipt: Disposable, AutoCloseable, ReceiptInterface
      * connected Rust object.
      */
     @Suppress("UNUSED_PARAMETER")
-    constructor(noHandle: NoHandle) {
+    internal constructor(noHandle: NoHandle) {
         this.handle = 0
         this.cleanable = null
     }
 
-    protected val handle: Long
-    protected val cleanable: UniffiCleaner.Cleanable?
+    private val handle: Long
+    private val cleanable: UniffiCleaner.Cleanable?
 
     private val wasDestroyed = AtomicBoolean(false)
     private val callCounter = AtomicLong(1)
@@ -7575,7 +7437,7 @@ open class Receipt: Disposable, AutoCloseable, ReceiptInterface
     /**
      * @suppress
      */
-    fun uniffiCloneHandle(): Long {
+    internal fun uniffiCloneHandle(): Long {
         if (handle == 0.toLong()) {
             throw InternalException("uniffiCloneHandle() called on NoHandle object");
         }
@@ -7631,12 +7493,7 @@ open class Receipt: Disposable, AutoCloseable, ReceiptInterface
     override suspend fun `waitFor`(`state`: ReceiptState, `cancellation`: Cancellation?) : ReceiptState {
         return uniffiRustCallAsync(
         callWithHandle { uniffiHandle ->
-            UniffiLib.uniffi_bowline_ffi_fn_method_receipt_wait_for(
-                uniffiHandle,
-
-        FfiConverterTypeReceiptState.lower(`state`),
-        FfiConverterOptionalTypeCancellation.lower(`cancellation`),
-            )
+            UniffiArguments().run { UniffiLib.uniffi_bowline_ffi_fn_method_receipt_wait_for(own(FfiConverterTypeReceipt, uniffiHandle), lower(FfiConverterTypeReceiptState, `state`), lower(FfiConverterOptionalTypeCancellation, `cancellation`)) }
         },
         { future, callback, continuation -> UniffiLib.ffi_bowline_ffi_rust_future_poll_rust_buffer(future, callback, continuation) },
         { future, continuation -> UniffiLib.ffi_bowline_ffi_rust_future_complete_rust_buffer(future, continuation) },
@@ -7666,9 +7523,9 @@ open class Receipt: Disposable, AutoCloseable, ReceiptInterface
 /**
  * @suppress
  */
-public object FfiConverterTypeReceipt: FfiConverter<Receipt, Long> {
+internal object FfiConverterTypeReceipt: FfiConverter<Receipt, Long> {
     override fun lower(value: Receipt): Long {
-        return value.uniffiCloneHandle()
+        return value.callWithHandle { it }
     }
 
     override fun lift(value: Long): Receipt {
@@ -7822,7 +7679,7 @@ open class Recording: Disposable, AutoCloseable, RecordingInterface
     /**
      * @suppress
      */
-    constructor(withHandle: UniffiWithHandle, handle: Long) {
+    internal constructor(withHandle: UniffiWithHandle, handle: Long) {
         this.handle = handle
         this.cleanable = UniffiLib.CLEANER.register(this, UniffiCleanAction(handle))
     }
@@ -7835,13 +7692,13 @@ open class Recording: Disposable, AutoCloseable, RecordingInterface
      * connected Rust object.
      */
     @Suppress("UNUSED_PARAMETER")
-    constructor(noHandle: NoHandle) {
+    internal constructor(noHandle: NoHandle) {
         this.handle = 0
         this.cleanable = null
     }
 
-    protected val handle: Long
-    protected val cleanable: UniffiCleaner.Cleanable?
+    private val handle: Long
+    private val cleanable: UniffiCleaner.Cleanable?
 
     private val wasDestroyed = AtomicBoolean(false)
     private val callCounter = AtomicLong(1)
@@ -7907,7 +7764,7 @@ open class Recording: Disposable, AutoCloseable, RecordingInterface
     /**
      * @suppress
      */
-    fun uniffiCloneHandle(): Long {
+    internal fun uniffiCloneHandle(): Long {
         if (handle == 0.toLong()) {
             throw InternalException("uniffiCloneHandle() called on NoHandle object");
         }
@@ -7979,9 +7836,9 @@ open class Recording: Disposable, AutoCloseable, RecordingInterface
 /**
  * @suppress
  */
-public object FfiConverterTypeRecording: FfiConverter<Recording, Long> {
+internal object FfiConverterTypeRecording: FfiConverter<Recording, Long> {
     override fun lower(value: Recording): Long {
-        return value.uniffiCloneHandle()
+        return value.callWithHandle { it }
     }
 
     override fun lift(value: Long): Recording {
@@ -8165,7 +8022,7 @@ open class RunnerClient: Disposable, AutoCloseable, RunnerClientInterface
     /**
      * @suppress
      */
-    constructor(withHandle: UniffiWithHandle, handle: Long) {
+    internal constructor(withHandle: UniffiWithHandle, handle: Long) {
         this.handle = handle
         this.cleanable = UniffiLib.CLEANER.register(this, UniffiCleanAction(handle))
     }
@@ -8178,13 +8035,13 @@ open class RunnerClient: Disposable, AutoCloseable, RunnerClientInterface
      * connected Rust object.
      */
     @Suppress("UNUSED_PARAMETER")
-    constructor(noHandle: NoHandle) {
+    internal constructor(noHandle: NoHandle) {
         this.handle = 0
         this.cleanable = null
     }
 
-    protected val handle: Long
-    protected val cleanable: UniffiCleaner.Cleanable?
+    private val handle: Long
+    private val cleanable: UniffiCleaner.Cleanable?
 
     private val wasDestroyed = AtomicBoolean(false)
     private val callCounter = AtomicLong(1)
@@ -8250,7 +8107,7 @@ open class RunnerClient: Disposable, AutoCloseable, RunnerClientInterface
     /**
      * @suppress
      */
-    fun uniffiCloneHandle(): Long {
+    internal fun uniffiCloneHandle(): Long {
         if (handle == 0.toLong()) {
             throw InternalException("uniffiCloneHandle() called on NoHandle object");
         }
@@ -8276,13 +8133,7 @@ open class RunnerClient: Disposable, AutoCloseable, RunnerClientInterface
     override suspend fun `end`(`id`: kotlin.String, `isForced`: kotlin.Boolean, `keepsLog`: kotlin.Boolean) {
         return uniffiRustCallAsync(
         callWithHandle { uniffiHandle ->
-            UniffiLib.uniffi_bowline_ffi_fn_method_runnerclient_end(
-                uniffiHandle,
-
-        FfiConverterString.lower(`id`),
-        FfiConverterBoolean.lower(`isForced`),
-        FfiConverterBoolean.lower(`keepsLog`),
-            )
+            UniffiArguments().run { UniffiLib.uniffi_bowline_ffi_fn_method_runnerclient_end(own(FfiConverterTypeRunnerClient, uniffiHandle), lower(FfiConverterString, `id`), FfiConverterBoolean.lower(`isForced`), FfiConverterBoolean.lower(`keepsLog`)) }
         },
         { future, callback, continuation -> UniffiLib.ffi_bowline_ffi_rust_future_poll_void(future, callback, continuation) },
         { future, continuation -> UniffiLib.ffi_bowline_ffi_rust_future_complete_void(future, continuation) },
@@ -8310,12 +8161,7 @@ open class RunnerClient: Disposable, AutoCloseable, RunnerClientInterface
     override suspend fun `log`(`id`: kotlin.String, `from`: kotlin.ULong) : kotlin.ByteArray {
         return uniffiRustCallAsync(
         callWithHandle { uniffiHandle ->
-            UniffiLib.uniffi_bowline_ffi_fn_method_runnerclient_log(
-                uniffiHandle,
-
-        FfiConverterString.lower(`id`),
-        FfiConverterULong.lower(`from`),
-            )
+            UniffiArguments().run { UniffiLib.uniffi_bowline_ffi_fn_method_runnerclient_log(own(FfiConverterTypeRunnerClient, uniffiHandle), lower(FfiConverterString, `id`), FfiConverterULong.lower(`from`)) }
         },
         { future, callback, continuation -> UniffiLib.ffi_bowline_ffi_rust_future_poll_rust_buffer(future, callback, continuation) },
         { future, continuation -> UniffiLib.ffi_bowline_ffi_rust_future_complete_rust_buffer(future, continuation) },
@@ -8340,11 +8186,7 @@ open class RunnerClient: Disposable, AutoCloseable, RunnerClientInterface
     override suspend fun `session`(`id`: kotlin.String) : RunnerSession {
         return uniffiRustCallAsync(
         callWithHandle { uniffiHandle ->
-            UniffiLib.uniffi_bowline_ffi_fn_method_runnerclient_session(
-                uniffiHandle,
-
-        FfiConverterString.lower(`id`),
-            )
+            UniffiArguments().run { UniffiLib.uniffi_bowline_ffi_fn_method_runnerclient_session(own(FfiConverterTypeRunnerClient, uniffiHandle), lower(FfiConverterString, `id`)) }
         },
         { future, callback, continuation -> UniffiLib.ffi_bowline_ffi_rust_future_poll_rust_buffer(future, callback, continuation) },
         { future, continuation -> UniffiLib.ffi_bowline_ffi_rust_future_complete_rust_buffer(future, continuation) },
@@ -8398,11 +8240,7 @@ open class RunnerClient: Disposable, AutoCloseable, RunnerClientInterface
     override suspend fun `transcript`(`id`: kotlin.String) : kotlin.String {
         return uniffiRustCallAsync(
         callWithHandle { uniffiHandle ->
-            UniffiLib.uniffi_bowline_ffi_fn_method_runnerclient_transcript(
-                uniffiHandle,
-
-        FfiConverterString.lower(`id`),
-            )
+            UniffiArguments().run { UniffiLib.uniffi_bowline_ffi_fn_method_runnerclient_transcript(own(FfiConverterTypeRunnerClient, uniffiHandle), lower(FfiConverterString, `id`)) }
         },
         { future, callback, continuation -> UniffiLib.ffi_bowline_ffi_rust_future_poll_rust_buffer(future, callback, continuation) },
         { future, continuation -> UniffiLib.ffi_bowline_ffi_rust_future_complete_rust_buffer(future, continuation) },
@@ -8432,9 +8270,9 @@ open class RunnerClient: Disposable, AutoCloseable, RunnerClientInterface
 /**
  * @suppress
  */
-public object FfiConverterTypeRunnerClient: FfiConverter<RunnerClient, Long> {
+internal object FfiConverterTypeRunnerClient: FfiConverter<RunnerClient, Long> {
     override fun lower(value: RunnerClient): Long {
-        return value.uniffiCloneHandle()
+        return value.callWithHandle { it }
     }
 
     override fun lift(value: Long): RunnerClient {
@@ -8559,14 +8397,14 @@ public interface SessionEventStreamInterface {
      * Pass 0 first, and the cursor of the last batch from then on; this acknowledges the
      * batch. Until then the same cursor returns the same events again. After the first
      * event the call waits `coalesceForMs` milliseconds for more. A batch has at most
-     * `maxCount` events. Returns nothing once the stream was stopped, or has ended and
-     * every event was acknowledged.
+     * `maxCount` events. Returns nothing once the stream was stopped or released, or has
+     * ended and every event was acknowledged.
      *
      * Cancel safe: no event is lost.
      *
      * # Errors
      *
-     * `Invalid` if `maxCount` is 0.
+     * `Invalid` if `maxCount` is 0 or the cursor is of another stream.
      */
     suspend fun `next`(`cursor`: kotlin.ULong, `maxCount`: kotlin.UInt, `coalesceForMs`: kotlin.UInt): SessionEventBatch?
 
@@ -8590,7 +8428,7 @@ open class SessionEventStream: Disposable, AutoCloseable, SessionEventStreamInte
     /**
      * @suppress
      */
-    constructor(withHandle: UniffiWithHandle, handle: Long) {
+    internal constructor(withHandle: UniffiWithHandle, handle: Long) {
         this.handle = handle
         this.cleanable = UniffiLib.CLEANER.register(this, UniffiCleanAction(handle))
     }
@@ -8603,13 +8441,13 @@ open class SessionEventStream: Disposable, AutoCloseable, SessionEventStreamInte
      * connected Rust object.
      */
     @Suppress("UNUSED_PARAMETER")
-    constructor(noHandle: NoHandle) {
+    internal constructor(noHandle: NoHandle) {
         this.handle = 0
         this.cleanable = null
     }
 
-    protected val handle: Long
-    protected val cleanable: UniffiCleaner.Cleanable?
+    private val handle: Long
+    private val cleanable: UniffiCleaner.Cleanable?
 
     private val wasDestroyed = AtomicBoolean(false)
     private val callCounter = AtomicLong(1)
@@ -8675,7 +8513,7 @@ open class SessionEventStream: Disposable, AutoCloseable, SessionEventStreamInte
     /**
      * @suppress
      */
-    fun uniffiCloneHandle(): Long {
+    internal fun uniffiCloneHandle(): Long {
         if (handle == 0.toLong()) {
             throw InternalException("uniffiCloneHandle() called on NoHandle object");
         }
@@ -8691,14 +8529,14 @@ open class SessionEventStream: Disposable, AutoCloseable, SessionEventStreamInte
      * Pass 0 first, and the cursor of the last batch from then on; this acknowledges the
      * batch. Until then the same cursor returns the same events again. After the first
      * event the call waits `coalesceForMs` milliseconds for more. A batch has at most
-     * `maxCount` events. Returns nothing once the stream was stopped, or has ended and
-     * every event was acknowledged.
+     * `maxCount` events. Returns nothing once the stream was stopped or released, or has
+     * ended and every event was acknowledged.
      *
      * Cancel safe: no event is lost.
      *
      * # Errors
      *
-     * `Invalid` if `maxCount` is 0.
+     * `Invalid` if `maxCount` is 0 or the cursor is of another stream.
      */
     @Throws(BowlineException::class)
     @Suppress("ASSIGNED_BUT_NEVER_ACCESSED_VARIABLE")
@@ -8758,9 +8596,9 @@ open class SessionEventStream: Disposable, AutoCloseable, SessionEventStreamInte
 /**
  * @suppress
  */
-public object FfiConverterTypeSessionEventStream: FfiConverter<SessionEventStream, Long> {
+internal object FfiConverterTypeSessionEventStream: FfiConverter<SessionEventStream, Long> {
     override fun lower(value: SessionEventStream): Long {
-        return value.uniffiCloneHandle()
+        return value.callWithHandle { it }
     }
 
     override fun lift(value: Long): SessionEventStream {
@@ -9011,7 +8849,7 @@ open class SessionManager: Disposable, AutoCloseable, SessionManagerInterface
     /**
      * @suppress
      */
-    constructor(withHandle: UniffiWithHandle, handle: Long) {
+    internal constructor(withHandle: UniffiWithHandle, handle: Long) {
         this.handle = handle
         this.cleanable = UniffiLib.CLEANER.register(this, UniffiCleanAction(handle))
     }
@@ -9024,13 +8862,13 @@ open class SessionManager: Disposable, AutoCloseable, SessionManagerInterface
      * connected Rust object.
      */
     @Suppress("UNUSED_PARAMETER")
-    constructor(noHandle: NoHandle) {
+    internal constructor(noHandle: NoHandle) {
         this.handle = 0
         this.cleanable = null
     }
 
-    protected val handle: Long
-    protected val cleanable: UniffiCleaner.Cleanable?
+    private val handle: Long
+    private val cleanable: UniffiCleaner.Cleanable?
 
     private val wasDestroyed = AtomicBoolean(false)
     private val callCounter = AtomicLong(1)
@@ -9096,7 +8934,7 @@ open class SessionManager: Disposable, AutoCloseable, SessionManagerInterface
     /**
      * @suppress
      */
-    fun uniffiCloneHandle(): Long {
+    internal fun uniffiCloneHandle(): Long {
         if (handle == 0.toLong()) {
             throw InternalException("uniffiCloneHandle() called on NoHandle object");
         }
@@ -9142,12 +8980,7 @@ open class SessionManager: Disposable, AutoCloseable, SessionManagerInterface
     override suspend fun `createDialogue`(`configuration`: DialogueConfiguration, `label`: kotlin.String) : ManagedSession {
         return uniffiRustCallAsync(
         callWithHandle { uniffiHandle ->
-            UniffiLib.uniffi_bowline_ffi_fn_method_sessionmanager_create_dialogue(
-                uniffiHandle,
-
-        FfiConverterTypeDialogueConfiguration.lower(`configuration`),
-        FfiConverterString.lower(`label`),
-            )
+            UniffiArguments().run { UniffiLib.uniffi_bowline_ffi_fn_method_sessionmanager_create_dialogue(own(FfiConverterTypeSessionManager, uniffiHandle), lower(FfiConverterTypeDialogueConfiguration, `configuration`), lower(FfiConverterString, `label`)) }
         },
         { future, callback, continuation -> UniffiLib.ffi_bowline_ffi_rust_future_poll_rust_buffer(future, callback, continuation) },
         { future, continuation -> UniffiLib.ffi_bowline_ffi_rust_future_complete_rust_buffer(future, continuation) },
@@ -9173,12 +9006,7 @@ open class SessionManager: Disposable, AutoCloseable, SessionManagerInterface
     override suspend fun `createShell`(`configuration`: ShellConfiguration, `label`: kotlin.String) : ManagedSession {
         return uniffiRustCallAsync(
         callWithHandle { uniffiHandle ->
-            UniffiLib.uniffi_bowline_ffi_fn_method_sessionmanager_create_shell(
-                uniffiHandle,
-
-        FfiConverterTypeShellConfiguration.lower(`configuration`),
-        FfiConverterString.lower(`label`),
-            )
+            UniffiArguments().run { UniffiLib.uniffi_bowline_ffi_fn_method_sessionmanager_create_shell(own(FfiConverterTypeSessionManager, uniffiHandle), lower(FfiConverterTypeShellConfiguration, `configuration`), lower(FfiConverterString, `label`)) }
         },
         { future, callback, continuation -> UniffiLib.ffi_bowline_ffi_rust_future_poll_rust_buffer(future, callback, continuation) },
         { future, continuation -> UniffiLib.ffi_bowline_ffi_rust_future_complete_rust_buffer(future, continuation) },
@@ -9203,10 +9031,7 @@ open class SessionManager: Disposable, AutoCloseable, SessionManagerInterface
             return FfiConverterTypeDialogueSession.lift(
     callWithHandle {
     uniffiRustCallWithError(BowlineException) { _status ->
-    UniffiLib.uniffi_bowline_ffi_fn_method_sessionmanager_dialogue(
-        it,
-
-        FfiConverterString.lower(`id`),_status)
+    UniffiArguments().run { UniffiLib.uniffi_bowline_ffi_fn_method_sessionmanager_dialogue(own(FfiConverterTypeSessionManager, it), lower(FfiConverterString, `id`), _status) }
 }
     }
     )
@@ -9273,11 +9098,7 @@ open class SessionManager: Disposable, AutoCloseable, SessionManagerInterface
     override suspend fun `kill`(`id`: kotlin.String) : KilledSession {
         return uniffiRustCallAsync(
         callWithHandle { uniffiHandle ->
-            UniffiLib.uniffi_bowline_ffi_fn_method_sessionmanager_kill(
-                uniffiHandle,
-
-        FfiConverterString.lower(`id`),
-            )
+            UniffiArguments().run { UniffiLib.uniffi_bowline_ffi_fn_method_sessionmanager_kill(own(FfiConverterTypeSessionManager, uniffiHandle), lower(FfiConverterString, `id`)) }
         },
         { future, callback, continuation -> UniffiLib.ffi_bowline_ffi_rust_future_poll_rust_buffer(future, callback, continuation) },
         { future, continuation -> UniffiLib.ffi_bowline_ffi_rust_future_complete_rust_buffer(future, continuation) },
@@ -9302,12 +9123,7 @@ open class SessionManager: Disposable, AutoCloseable, SessionManagerInterface
     override suspend fun `resume`(`id`: kotlin.String, `configuration`: DialogueConfiguration) : ManagedSession {
         return uniffiRustCallAsync(
         callWithHandle { uniffiHandle ->
-            UniffiLib.uniffi_bowline_ffi_fn_method_sessionmanager_resume(
-                uniffiHandle,
-
-        FfiConverterString.lower(`id`),
-        FfiConverterTypeDialogueConfiguration.lower(`configuration`),
-            )
+            UniffiArguments().run { UniffiLib.uniffi_bowline_ffi_fn_method_sessionmanager_resume(own(FfiConverterTypeSessionManager, uniffiHandle), lower(FfiConverterString, `id`), lower(FfiConverterTypeDialogueConfiguration, `configuration`)) }
         },
         { future, callback, continuation -> UniffiLib.ffi_bowline_ffi_rust_future_poll_rust_buffer(future, callback, continuation) },
         { future, continuation -> UniffiLib.ffi_bowline_ffi_rust_future_complete_rust_buffer(future, continuation) },
@@ -9332,12 +9148,7 @@ open class SessionManager: Disposable, AutoCloseable, SessionManagerInterface
     override suspend fun `sendPrompt`(`id`: kotlin.String, `prompt`: kotlin.String) : ManagerPrompt {
         return uniffiRustCallAsync(
         callWithHandle { uniffiHandle ->
-            UniffiLib.uniffi_bowline_ffi_fn_method_sessionmanager_send_prompt(
-                uniffiHandle,
-
-        FfiConverterString.lower(`id`),
-        FfiConverterString.lower(`prompt`),
-            )
+            UniffiArguments().run { UniffiLib.uniffi_bowline_ffi_fn_method_sessionmanager_send_prompt(own(FfiConverterTypeSessionManager, uniffiHandle), lower(FfiConverterString, `id`), lower(FfiConverterString, `prompt`)) }
         },
         { future, callback, continuation -> UniffiLib.ffi_bowline_ffi_rust_future_poll_rust_buffer(future, callback, continuation) },
         { future, continuation -> UniffiLib.ffi_bowline_ffi_rust_future_complete_rust_buffer(future, continuation) },
@@ -9361,10 +9172,7 @@ open class SessionManager: Disposable, AutoCloseable, SessionManagerInterface
             return FfiConverterOptionalTypeManagedSession.lift(
     callWithHandle {
     uniffiRustCallWithError(BowlineException) { _status ->
-    UniffiLib.uniffi_bowline_ffi_fn_method_sessionmanager_session(
-        it,
-
-        FfiConverterString.lower(`id`),_status)
+    UniffiArguments().run { UniffiLib.uniffi_bowline_ffi_fn_method_sessionmanager_session(own(FfiConverterTypeSessionManager, it), lower(FfiConverterString, `id`), _status) }
 }
     }
     )
@@ -9400,11 +9208,7 @@ open class SessionManager: Disposable, AutoCloseable, SessionManagerInterface
         =
     callWithHandle {
     uniffiRustCallWithError(BowlineException) { _status ->
-    UniffiLib.uniffi_bowline_ffi_fn_method_sessionmanager_set_label(
-        it,
-
-        FfiConverterString.lower(`id`),
-        FfiConverterString.lower(`label`),_status)
+    UniffiArguments().run { UniffiLib.uniffi_bowline_ffi_fn_method_sessionmanager_set_label(own(FfiConverterTypeSessionManager, it), lower(FfiConverterString, `id`), lower(FfiConverterString, `label`), _status) }
 }
     }
 
@@ -9423,10 +9227,7 @@ open class SessionManager: Disposable, AutoCloseable, SessionManagerInterface
             return FfiConverterTypeShellSession.lift(
     callWithHandle {
     uniffiRustCallWithError(BowlineException) { _status ->
-    UniffiLib.uniffi_bowline_ffi_fn_method_sessionmanager_shell(
-        it,
-
-        FfiConverterString.lower(`id`),_status)
+    UniffiArguments().run { UniffiLib.uniffi_bowline_ffi_fn_method_sessionmanager_shell(own(FfiConverterTypeSessionManager, it), lower(FfiConverterString, `id`), _status) }
 }
     }
     )
@@ -9492,9 +9293,9 @@ open class SessionManager: Disposable, AutoCloseable, SessionManagerInterface
 /**
  * @suppress
  */
-public object FfiConverterTypeSessionManager: FfiConverter<SessionManager, Long> {
+internal object FfiConverterTypeSessionManager: FfiConverter<SessionManager, Long> {
     override fun lower(value: SessionManager): Long {
-        return value.uniffiCloneHandle()
+        return value.callWithHandle { it }
     }
 
     override fun lift(value: Long): SessionManager {
@@ -9754,7 +9555,7 @@ open class ShellSession: Disposable, AutoCloseable, ShellSessionInterface
     /**
      * @suppress
      */
-    constructor(withHandle: UniffiWithHandle, handle: Long) {
+    internal constructor(withHandle: UniffiWithHandle, handle: Long) {
         this.handle = handle
         this.cleanable = UniffiLib.CLEANER.register(this, UniffiCleanAction(handle))
     }
@@ -9767,13 +9568,13 @@ open class ShellSession: Disposable, AutoCloseable, ShellSessionInterface
      * connected Rust object.
      */
     @Suppress("UNUSED_PARAMETER")
-    constructor(noHandle: NoHandle) {
+    internal constructor(noHandle: NoHandle) {
         this.handle = 0
         this.cleanable = null
     }
 
-    protected val handle: Long
-    protected val cleanable: UniffiCleaner.Cleanable?
+    private val handle: Long
+    private val cleanable: UniffiCleaner.Cleanable?
 
     private val wasDestroyed = AtomicBoolean(false)
     private val callCounter = AtomicLong(1)
@@ -9839,7 +9640,7 @@ open class ShellSession: Disposable, AutoCloseable, ShellSessionInterface
     /**
      * @suppress
      */
-    fun uniffiCloneHandle(): Long {
+    internal fun uniffiCloneHandle(): Long {
         if (handle == 0.toLong()) {
             throw InternalException("uniffiCloneHandle() called on NoHandle object");
         }
@@ -10017,10 +9818,7 @@ open class ShellSession: Disposable, AutoCloseable, ShellSessionInterface
         =
     callWithHandle {
     uniffiRustCallWithError(BowlineException) { _status ->
-    UniffiLib.uniffi_bowline_ffi_fn_method_shellsession_resize(
-        it,
-
-        FfiConverterTypeTerminalSize.lower(`size`),_status)
+    UniffiArguments().run { UniffiLib.uniffi_bowline_ffi_fn_method_shellsession_resize(own(FfiConverterTypeShellSession, it), lower(FfiConverterTypeTerminalSize, `size`), _status) }
 }
     }
 
@@ -10058,10 +9856,7 @@ open class ShellSession: Disposable, AutoCloseable, ShellSessionInterface
         =
     callWithHandle {
     uniffiRustCallWithError(BowlineException) { _status ->
-    UniffiLib.uniffi_bowline_ffi_fn_method_shellsession_signal(
-        it,
-
-        FfiConverterTypeSignalKind.lower(`signal`),_status)
+    UniffiArguments().run { UniffiLib.uniffi_bowline_ffi_fn_method_shellsession_signal(own(FfiConverterTypeShellSession, it), lower(FfiConverterTypeSignalKind, `signal`), _status) }
 }
     }
 
@@ -10095,12 +9890,7 @@ open class ShellSession: Disposable, AutoCloseable, ShellSessionInterface
     override suspend fun `submit`(`prompt`: kotlin.String, `options`: SubmitOptions?) : Submission {
         return uniffiRustCallAsync(
         callWithHandle { uniffiHandle ->
-            UniffiLib.uniffi_bowline_ffi_fn_method_shellsession_submit(
-                uniffiHandle,
-
-        FfiConverterString.lower(`prompt`),
-        FfiConverterOptionalTypeSubmitOptions.lower(`options`),
-            )
+            UniffiArguments().run { UniffiLib.uniffi_bowline_ffi_fn_method_shellsession_submit(own(FfiConverterTypeShellSession, uniffiHandle), lower(FfiConverterString, `prompt`), lower(FfiConverterOptionalTypeSubmitOptions, `options`)) }
         },
         { future, callback, continuation -> UniffiLib.ffi_bowline_ffi_rust_future_poll_rust_buffer(future, callback, continuation) },
         { future, continuation -> UniffiLib.ffi_bowline_ffi_rust_future_complete_rust_buffer(future, continuation) },
@@ -10167,11 +9957,7 @@ open class ShellSession: Disposable, AutoCloseable, ShellSessionInterface
     override suspend fun `typeBytes`(`bytes`: kotlin.ByteArray) {
         return uniffiRustCallAsync(
         callWithHandle { uniffiHandle ->
-            UniffiLib.uniffi_bowline_ffi_fn_method_shellsession_type_bytes(
-                uniffiHandle,
-
-        FfiConverterByteArray.lower(`bytes`),
-            )
+            UniffiArguments().run { UniffiLib.uniffi_bowline_ffi_fn_method_shellsession_type_bytes(own(FfiConverterTypeShellSession, uniffiHandle), lower(FfiConverterByteArray, `bytes`)) }
         },
         { future, callback, continuation -> UniffiLib.ffi_bowline_ffi_rust_future_poll_void(future, callback, continuation) },
         { future, continuation -> UniffiLib.ffi_bowline_ffi_rust_future_complete_void(future, continuation) },
@@ -10197,11 +9983,7 @@ open class ShellSession: Disposable, AutoCloseable, ShellSessionInterface
     override suspend fun `typeText`(`text`: kotlin.String) {
         return uniffiRustCallAsync(
         callWithHandle { uniffiHandle ->
-            UniffiLib.uniffi_bowline_ffi_fn_method_shellsession_type_text(
-                uniffiHandle,
-
-        FfiConverterString.lower(`text`),
-            )
+            UniffiArguments().run { UniffiLib.uniffi_bowline_ffi_fn_method_shellsession_type_text(own(FfiConverterTypeShellSession, uniffiHandle), lower(FfiConverterString, `text`)) }
         },
         { future, callback, continuation -> UniffiLib.ffi_bowline_ffi_rust_future_poll_void(future, callback, continuation) },
         { future, continuation -> UniffiLib.ffi_bowline_ffi_rust_future_complete_void(future, continuation) },
@@ -10227,11 +10009,7 @@ open class ShellSession: Disposable, AutoCloseable, ShellSessionInterface
     override suspend fun `waitForExit`(`cancellation`: Cancellation?) : ExitView {
         return uniffiRustCallAsync(
         callWithHandle { uniffiHandle ->
-            UniffiLib.uniffi_bowline_ffi_fn_method_shellsession_wait_for_exit(
-                uniffiHandle,
-
-        FfiConverterOptionalTypeCancellation.lower(`cancellation`),
-            )
+            UniffiArguments().run { UniffiLib.uniffi_bowline_ffi_fn_method_shellsession_wait_for_exit(own(FfiConverterTypeShellSession, uniffiHandle), lower(FfiConverterOptionalTypeCancellation, `cancellation`)) }
         },
         { future, callback, continuation -> UniffiLib.ffi_bowline_ffi_rust_future_poll_rust_buffer(future, callback, continuation) },
         { future, continuation -> UniffiLib.ffi_bowline_ffi_rust_future_complete_rust_buffer(future, continuation) },
@@ -10261,9 +10039,9 @@ open class ShellSession: Disposable, AutoCloseable, ShellSessionInterface
 /**
  * @suppress
  */
-public object FfiConverterTypeShellSession: FfiConverter<ShellSession, Long> {
+internal object FfiConverterTypeShellSession: FfiConverter<ShellSession, Long> {
     override fun lower(value: ShellSession): Long {
-        return value.uniffiCloneHandle()
+        return value.callWithHandle { it }
     }
 
     override fun lift(value: Long): ShellSession {
@@ -10473,7 +10251,7 @@ open class TerminalExecutor: Disposable, AutoCloseable, TerminalExecutorInterfac
     /**
      * @suppress
      */
-    constructor(withHandle: UniffiWithHandle, handle: Long) {
+    internal constructor(withHandle: UniffiWithHandle, handle: Long) {
         this.handle = handle
         this.cleanable = UniffiLib.CLEANER.register(this, UniffiCleanAction(handle))
     }
@@ -10486,13 +10264,13 @@ open class TerminalExecutor: Disposable, AutoCloseable, TerminalExecutorInterfac
      * connected Rust object.
      */
     @Suppress("UNUSED_PARAMETER")
-    constructor(noHandle: NoHandle) {
+    internal constructor(noHandle: NoHandle) {
         this.handle = 0
         this.cleanable = null
     }
 
-    protected val handle: Long
-    protected val cleanable: UniffiCleaner.Cleanable?
+    private val handle: Long
+    private val cleanable: UniffiCleaner.Cleanable?
 
     private val wasDestroyed = AtomicBoolean(false)
     private val callCounter = AtomicLong(1)
@@ -10558,7 +10336,7 @@ open class TerminalExecutor: Disposable, AutoCloseable, TerminalExecutorInterfac
     /**
      * @suppress
      */
-    fun uniffiCloneHandle(): Long {
+    internal fun uniffiCloneHandle(): Long {
         if (handle == 0.toLong()) {
             throw InternalException("uniffiCloneHandle() called on NoHandle object");
         }
@@ -10579,11 +10357,7 @@ open class TerminalExecutor: Disposable, AutoCloseable, TerminalExecutorInterfac
         =
     callWithHandle {
     uniffiRustCallWithError(BowlineException) { _status ->
-    UniffiLib.uniffi_bowline_ffi_fn_method_terminalexecutor_answer(
-        it,
-
-        FfiConverterULong.lower(`question`),
-        FfiConverterTypeHookReply.lower(`reply`),_status)
+    UniffiArguments().run { UniffiLib.uniffi_bowline_ffi_fn_method_terminalexecutor_answer(own(FfiConverterTypeTerminalExecutor, it), FfiConverterULong.lower(`question`), lower(FfiConverterTypeHookReply, `reply`), _status) }
 }
     }
 
@@ -10625,11 +10399,7 @@ open class TerminalExecutor: Disposable, AutoCloseable, TerminalExecutorInterfac
         =
     callWithHandle {
     uniffiRustCallWithError(BowlineException) { _status ->
-    UniffiLib.uniffi_bowline_ffi_fn_method_terminalexecutor_command_ended(
-        it,
-
-        FfiConverterULong.lower(`run`),
-        FfiConverterTypeTerminalOutput.lower(`output`),_status)
+    UniffiArguments().run { UniffiLib.uniffi_bowline_ffi_fn_method_terminalexecutor_command_ended(own(FfiConverterTypeTerminalExecutor, it), FfiConverterULong.lower(`run`), lower(FfiConverterTypeTerminalOutput, `output`), _status) }
 }
     }
 
@@ -10670,12 +10440,7 @@ open class TerminalExecutor: Disposable, AutoCloseable, TerminalExecutorInterfac
     override suspend fun `execute`(`command`: ExecutorCommand, `cancellation`: Cancellation?) : CommandOutcome {
         return uniffiRustCallAsync(
         callWithHandle { uniffiHandle ->
-            UniffiLib.uniffi_bowline_ffi_fn_method_terminalexecutor_execute(
-                uniffiHandle,
-
-        FfiConverterTypeExecutorCommand.lower(`command`),
-        FfiConverterOptionalTypeCancellation.lower(`cancellation`),
-            )
+            UniffiArguments().run { UniffiLib.uniffi_bowline_ffi_fn_method_terminalexecutor_execute(own(FfiConverterTypeTerminalExecutor, uniffiHandle), lower(FfiConverterTypeExecutorCommand, `command`), lower(FfiConverterOptionalTypeCancellation, `cancellation`)) }
         },
         { future, callback, continuation -> UniffiLib.ffi_bowline_ffi_rust_future_poll_rust_buffer(future, callback, continuation) },
         { future, continuation -> UniffiLib.ffi_bowline_ffi_rust_future_complete_rust_buffer(future, continuation) },
@@ -10742,11 +10507,7 @@ open class TerminalExecutor: Disposable, AutoCloseable, TerminalExecutorInterfac
     override suspend fun `typeText`(`text`: kotlin.String) {
         return uniffiRustCallAsync(
         callWithHandle { uniffiHandle ->
-            UniffiLib.uniffi_bowline_ffi_fn_method_terminalexecutor_type_text(
-                uniffiHandle,
-
-        FfiConverterString.lower(`text`),
-            )
+            UniffiArguments().run { UniffiLib.uniffi_bowline_ffi_fn_method_terminalexecutor_type_text(own(FfiConverterTypeTerminalExecutor, uniffiHandle), lower(FfiConverterString, `text`)) }
         },
         { future, callback, continuation -> UniffiLib.ffi_bowline_ffi_rust_future_poll_void(future, callback, continuation) },
         { future, continuation -> UniffiLib.ffi_bowline_ffi_rust_future_complete_void(future, continuation) },
@@ -10772,12 +10533,7 @@ open class TerminalExecutor: Disposable, AutoCloseable, TerminalExecutorInterfac
     override suspend fun `waitForWithdrawal`(`question`: kotlin.ULong, `cancellation`: Cancellation?) {
         return uniffiRustCallAsync(
         callWithHandle { uniffiHandle ->
-            UniffiLib.uniffi_bowline_ffi_fn_method_terminalexecutor_wait_for_withdrawal(
-                uniffiHandle,
-
-        FfiConverterULong.lower(`question`),
-        FfiConverterOptionalTypeCancellation.lower(`cancellation`),
-            )
+            UniffiArguments().run { UniffiLib.uniffi_bowline_ffi_fn_method_terminalexecutor_wait_for_withdrawal(own(FfiConverterTypeTerminalExecutor, uniffiHandle), FfiConverterULong.lower(`question`), lower(FfiConverterOptionalTypeCancellation, `cancellation`)) }
         },
         { future, callback, continuation -> UniffiLib.ffi_bowline_ffi_rust_future_poll_void(future, callback, continuation) },
         { future, continuation -> UniffiLib.ffi_bowline_ffi_rust_future_complete_void(future, continuation) },
@@ -10808,9 +10564,9 @@ open class TerminalExecutor: Disposable, AutoCloseable, TerminalExecutorInterfac
 /**
  * @suppress
  */
-public object FfiConverterTypeTerminalExecutor: FfiConverter<TerminalExecutor, Long> {
+internal object FfiConverterTypeTerminalExecutor: FfiConverter<TerminalExecutor, Long> {
     override fun lower(value: TerminalExecutor): Long {
-        return value.uniffiCloneHandle()
+        return value.callWithHandle { it }
     }
 
     override fun lift(value: Long): TerminalExecutor {
@@ -10958,7 +10714,7 @@ open class TokenProviderImpl: Disposable, AutoCloseable, TokenProvider
     /**
      * @suppress
      */
-    constructor(withHandle: UniffiWithHandle, handle: Long) {
+    internal constructor(withHandle: UniffiWithHandle, handle: Long) {
         this.handle = handle
         this.cleanable = UniffiLib.CLEANER.register(this, UniffiCleanAction(handle))
     }
@@ -10971,13 +10727,13 @@ open class TokenProviderImpl: Disposable, AutoCloseable, TokenProvider
      * connected Rust object.
      */
     @Suppress("UNUSED_PARAMETER")
-    constructor(noHandle: NoHandle) {
+    internal constructor(noHandle: NoHandle) {
         this.handle = 0
         this.cleanable = null
     }
 
-    protected val handle: Long
-    protected val cleanable: UniffiCleaner.Cleanable?
+    private val handle: Long
+    private val cleanable: UniffiCleaner.Cleanable?
 
     private val wasDestroyed = AtomicBoolean(false)
     private val callCounter = AtomicLong(1)
@@ -11043,7 +10799,7 @@ open class TokenProviderImpl: Disposable, AutoCloseable, TokenProvider
     /**
      * @suppress
      */
-    fun uniffiCloneHandle(): Long {
+    internal fun uniffiCloneHandle(): Long {
         if (handle == 0.toLong()) {
             throw InternalException("uniffiCloneHandle() called on NoHandle object");
         }
@@ -11141,13 +10897,13 @@ internal object uniffiCallbackInterfaceTokenProvider {
 /**
  * @suppress
  */
-public object FfiConverterTypeTokenProvider: FfiConverter<TokenProvider, Long> {
+internal object FfiConverterTypeTokenProvider: FfiConverter<TokenProvider, Long> {
     internal val handleMap = UniffiHandleMap<TokenProvider>()
 
     override fun lower(value: TokenProvider): Long {
         if (value is TokenProviderImpl) {
              // Rust-implemented object.  Clone the handle and return it
-            return value.uniffiCloneHandle()
+            return value.callWithHandle { it }
          } else {
             // Kotlin object, generate a new vtable handle and return that.
             return handleMap.insert(value)
@@ -11303,7 +11059,7 @@ public interface TranscriptSnapshotInterface {
      *
      * # Errors
      *
-     * `NotFound` if there is no such sub-agent.
+     * `NotFound` if there is no such sub-agent; `Invalid` if `maxCount` is 0.
      */
     fun `page`(`thread`: kotlin.String? = null, `before`: kotlin.UInt? = null, `maxCount`: kotlin.UInt = 50u): SnapshotPage
 
@@ -11329,7 +11085,7 @@ open class TranscriptSnapshot: Disposable, AutoCloseable, TranscriptSnapshotInte
     /**
      * @suppress
      */
-    constructor(withHandle: UniffiWithHandle, handle: Long) {
+    internal constructor(withHandle: UniffiWithHandle, handle: Long) {
         this.handle = handle
         this.cleanable = UniffiLib.CLEANER.register(this, UniffiCleanAction(handle))
     }
@@ -11342,13 +11098,13 @@ open class TranscriptSnapshot: Disposable, AutoCloseable, TranscriptSnapshotInte
      * connected Rust object.
      */
     @Suppress("UNUSED_PARAMETER")
-    constructor(noHandle: NoHandle) {
+    internal constructor(noHandle: NoHandle) {
         this.handle = 0
         this.cleanable = null
     }
 
-    protected val handle: Long
-    protected val cleanable: UniffiCleaner.Cleanable?
+    private val handle: Long
+    private val cleanable: UniffiCleaner.Cleanable?
 
     private val wasDestroyed = AtomicBoolean(false)
     private val callCounter = AtomicLong(1)
@@ -11414,7 +11170,7 @@ open class TranscriptSnapshot: Disposable, AutoCloseable, TranscriptSnapshotInte
     /**
      * @suppress
      */
-    fun uniffiCloneHandle(): Long {
+    internal fun uniffiCloneHandle(): Long {
         if (handle == 0.toLong()) {
             throw InternalException("uniffiCloneHandle() called on NoHandle object");
         }
@@ -11453,10 +11209,7 @@ open class TranscriptSnapshot: Disposable, AutoCloseable, TranscriptSnapshotInte
             return FfiConverterULong.lift(
     callWithHandle {
     uniffiRustCallWithError(BowlineException) { _status ->
-    UniffiLib.uniffi_bowline_ffi_fn_method_transcriptsnapshot_entry_count(
-        it,
-
-        FfiConverterOptionalString.lower(`thread`),_status)
+    UniffiArguments().run { UniffiLib.uniffi_bowline_ffi_fn_method_transcriptsnapshot_entry_count(own(FfiConverterTypeTranscriptSnapshot, it), lower(FfiConverterOptionalString, `thread`), _status) }
 }
     }
     )
@@ -11487,18 +11240,13 @@ open class TranscriptSnapshot: Disposable, AutoCloseable, TranscriptSnapshotInte
      *
      * # Errors
      *
-     * `NotFound` if there is no such sub-agent.
+     * `NotFound` if there is no such sub-agent; `Invalid` if `maxCount` is 0.
      */
     @Throws(BowlineException::class)override fun `page`(`thread`: kotlin.String?, `before`: kotlin.UInt?, `maxCount`: kotlin.UInt): SnapshotPage {
             return FfiConverterTypeSnapshotPage.lift(
     callWithHandle {
     uniffiRustCallWithError(BowlineException) { _status ->
-    UniffiLib.uniffi_bowline_ffi_fn_method_transcriptsnapshot_page(
-        it,
-
-        FfiConverterOptionalString.lower(`thread`),
-        FfiConverterOptionalUInt.lower(`before`),
-        FfiConverterUInt.lower(`maxCount`),_status)
+    UniffiArguments().run { UniffiLib.uniffi_bowline_ffi_fn_method_transcriptsnapshot_page(own(FfiConverterTypeTranscriptSnapshot, it), lower(FfiConverterOptionalString, `thread`), lower(FfiConverterOptionalUInt, `before`), FfiConverterUInt.lower(`maxCount`), _status) }
 }
     }
     )
@@ -11517,10 +11265,7 @@ open class TranscriptSnapshot: Disposable, AutoCloseable, TranscriptSnapshotInte
             return FfiConverterTypeChange.lift(
     callWithHandle {
     uniffiRustCallWithError(BowlineException) { _status ->
-    UniffiLib.uniffi_bowline_ffi_fn_method_transcriptsnapshot_tool_call(
-        it,
-
-        FfiConverterString.lower(`toolUseId`),_status)
+    UniffiArguments().run { UniffiLib.uniffi_bowline_ffi_fn_method_transcriptsnapshot_tool_call(own(FfiConverterTypeTranscriptSnapshot, it), lower(FfiConverterString, `toolUseId`), _status) }
 }
     }
     )
@@ -11545,9 +11290,9 @@ open class TranscriptSnapshot: Disposable, AutoCloseable, TranscriptSnapshotInte
 /**
  * @suppress
  */
-public object FfiConverterTypeTranscriptSnapshot: FfiConverter<TranscriptSnapshot, Long> {
+internal object FfiConverterTypeTranscriptSnapshot: FfiConverter<TranscriptSnapshot, Long> {
     override fun lower(value: TranscriptSnapshot): Long {
-        return value.uniffiCloneHandle()
+        return value.callWithHandle { it }
     }
 
     override fun lift(value: Long): TranscriptSnapshot {
@@ -11863,7 +11608,7 @@ data class AgentOptions (
 /**
  * @suppress
  */
-public object FfiConverterTypeAgentOptions: FfiConverterRustBuffer<AgentOptions> {
+internal object FfiConverterTypeAgentOptions: FfiConverterRustBuffer<AgentOptions> {
     override fun read(buf: ByteBuffer): AgentOptions {
         return AgentOptions(
             FfiConverterOptionalString.read(buf),
@@ -12078,7 +11823,7 @@ data class ChangeBatch (
 /**
  * @suppress
  */
-public object FfiConverterTypeChangeBatch: FfiConverterRustBuffer<ChangeBatch> {
+internal object FfiConverterTypeChangeBatch: FfiConverterRustBuffer<ChangeBatch> {
     override fun read(buf: ByteBuffer): ChangeBatch {
         return ChangeBatch(
             FfiConverterULong.read(buf),
@@ -12129,7 +11874,7 @@ data class ClientIdentity (
 /**
  * @suppress
  */
-public object FfiConverterTypeClientIdentity: FfiConverterRustBuffer<ClientIdentity> {
+internal object FfiConverterTypeClientIdentity: FfiConverterRustBuffer<ClientIdentity> {
     override fun read(buf: ByteBuffer): ClientIdentity {
         return ClientIdentity(
             FfiConverterString.read(buf),
@@ -12201,7 +11946,7 @@ data class CommandOutcome (
 /**
  * @suppress
  */
-public object FfiConverterTypeCommandOutcome: FfiConverterRustBuffer<CommandOutcome> {
+internal object FfiConverterTypeCommandOutcome: FfiConverterRustBuffer<CommandOutcome> {
     override fun read(buf: ByteBuffer): CommandOutcome {
         return CommandOutcome(
             FfiConverterString.read(buf),
@@ -12268,7 +12013,7 @@ data class ContainmentView (
 /**
  * @suppress
  */
-public object FfiConverterTypeContainmentView: FfiConverterRustBuffer<ContainmentView> {
+internal object FfiConverterTypeContainmentView: FfiConverterRustBuffer<ContainmentView> {
     override fun read(buf: ByteBuffer): ContainmentView {
         return ContainmentView(
             FfiConverterString.read(buf),
@@ -12378,7 +12123,7 @@ data class DialogueConfiguration (
     var `initialize`: kotlin.Boolean = true
     ,
     /**
-     * The longest line that is parsed, in bytes; 64 MiB when absent.
+     * The longest line that is parsed, in bytes; 64 MiB when absent. 0 is refused.
      */
     var `maxLine`: kotlin.ULong? = null
     ,
@@ -12470,7 +12215,7 @@ data class DialogueConfiguration (
 /**
  * @suppress
  */
-public object FfiConverterTypeDialogueConfiguration: FfiConverterRustBuffer<DialogueConfiguration> {
+internal object FfiConverterTypeDialogueConfiguration: FfiConverterRustBuffer<DialogueConfiguration> {
     override fun read(buf: ByteBuffer): DialogueConfiguration {
         return DialogueConfiguration(
             FfiConverterOptionalString.read(buf),
@@ -12606,7 +12351,7 @@ data class DialogueEnd (
 /**
  * @suppress
  */
-public object FfiConverterTypeDialogueEnd: FfiConverterRustBuffer<DialogueEnd> {
+internal object FfiConverterTypeDialogueEnd: FfiConverterRustBuffer<DialogueEnd> {
     override fun read(buf: ByteBuffer): DialogueEnd {
         return DialogueEnd(
             FfiConverterTypeExitView.read(buf),
@@ -12680,7 +12425,7 @@ data class DialogueEvent (
 /**
  * @suppress
  */
-public object FfiConverterTypeDialogueEvent: FfiConverterRustBuffer<DialogueEvent> {
+internal object FfiConverterTypeDialogueEvent: FfiConverterRustBuffer<DialogueEvent> {
     override fun read(buf: ByteBuffer): DialogueEvent {
         return DialogueEvent(
             FfiConverterString.read(buf),
@@ -12736,7 +12481,7 @@ data class DialogueEventBatch (
 /**
  * @suppress
  */
-public object FfiConverterTypeDialogueEventBatch: FfiConverterRustBuffer<DialogueEventBatch> {
+internal object FfiConverterTypeDialogueEventBatch: FfiConverterRustBuffer<DialogueEventBatch> {
     override fun read(buf: ByteBuffer): DialogueEventBatch {
         return DialogueEventBatch(
             FfiConverterULong.read(buf),
@@ -12767,7 +12512,9 @@ data class EngineConfiguration (
     var `program`: kotlin.String? = null
     ,
     /**
-     * The path of `bowline`, run as a guard that terminates sessions if the host is killed.
+     * The path of `bowline`, run as a guard that terminates sessions if the host is killed. When absent
+     * it is the program that the variable `BOWLINE_GUARD` names, or else a `bowline` of this library's
+     * version beside the host's program or in `PATH`. If there is none a warning is logged once.
      */
     var `guard`: kotlin.String? = null
 
@@ -12783,7 +12530,7 @@ data class EngineConfiguration (
 /**
  * @suppress
  */
-public object FfiConverterTypeEngineConfiguration: FfiConverterRustBuffer<EngineConfiguration> {
+internal object FfiConverterTypeEngineConfiguration: FfiConverterRustBuffer<EngineConfiguration> {
     override fun read(buf: ByteBuffer): EngineConfiguration {
         return EngineConfiguration(
             FfiConverterOptionalString.read(buf),
@@ -12837,7 +12584,7 @@ data class EnvironmentChanges (
 /**
  * @suppress
  */
-public object FfiConverterTypeEnvironmentChanges: FfiConverterRustBuffer<EnvironmentChanges> {
+internal object FfiConverterTypeEnvironmentChanges: FfiConverterRustBuffer<EnvironmentChanges> {
     override fun read(buf: ByteBuffer): EnvironmentChanges {
         return EnvironmentChanges(
             FfiConverterBoolean.read(buf),
@@ -12887,7 +12634,7 @@ data class EventLimits (
 /**
  * @suppress
  */
-public object FfiConverterTypeEventLimits: FfiConverterRustBuffer<EventLimits> {
+internal object FfiConverterTypeEventLimits: FfiConverterRustBuffer<EventLimits> {
     override fun read(buf: ByteBuffer): EventLimits {
         return EventLimits(
             FfiConverterULong.read(buf),
@@ -12964,7 +12711,7 @@ data class ExecutorCommand (
 /**
  * @suppress
  */
-public object FfiConverterTypeExecutorCommand: FfiConverterRustBuffer<ExecutorCommand> {
+internal object FfiConverterTypeExecutorCommand: FfiConverterRustBuffer<ExecutorCommand> {
     override fun read(buf: ByteBuffer): ExecutorCommand {
         return ExecutorCommand(
             FfiConverterString.read(buf),
@@ -13069,7 +12816,7 @@ data class ExecutorConfiguration (
 /**
  * @suppress
  */
-public object FfiConverterTypeExecutorConfiguration: FfiConverterRustBuffer<ExecutorConfiguration> {
+internal object FfiConverterTypeExecutorConfiguration: FfiConverterRustBuffer<ExecutorConfiguration> {
     override fun read(buf: ByteBuffer): ExecutorConfiguration {
         return ExecutorConfiguration(
             FfiConverterString.read(buf),
@@ -13150,7 +12897,7 @@ data class ExitView (
 /**
  * @suppress
  */
-public object FfiConverterTypeExitView: FfiConverterRustBuffer<ExitView> {
+internal object FfiConverterTypeExitView: FfiConverterRustBuffer<ExitView> {
     override fun read(buf: ByteBuffer): ExitView {
         return ExitView(
             FfiConverterOptionalInt.read(buf),
@@ -13238,7 +12985,7 @@ data class HookBackend (
 /**
  * @suppress
  */
-public object FfiConverterTypeHookBackend: FfiConverterRustBuffer<HookBackend> {
+internal object FfiConverterTypeHookBackend: FfiConverterRustBuffer<HookBackend> {
     override fun read(buf: ByteBuffer): HookBackend {
         return HookBackend(
             FfiConverterString.read(buf),
@@ -13306,7 +13053,7 @@ data class HookBatch (
 /**
  * @suppress
  */
-public object FfiConverterTypeHookBatch: FfiConverterRustBuffer<HookBatch> {
+internal object FfiConverterTypeHookBatch: FfiConverterRustBuffer<HookBatch> {
     override fun read(buf: ByteBuffer): HookBatch {
         return HookBatch(
             FfiConverterULong.read(buf),
@@ -13380,7 +13127,7 @@ data class HookConfiguration (
 /**
  * @suppress
  */
-public object FfiConverterTypeHookConfiguration: FfiConverterRustBuffer<HookConfiguration> {
+internal object FfiConverterTypeHookConfiguration: FfiConverterRustBuffer<HookConfiguration> {
     override fun read(buf: ByteBuffer): HookConfiguration {
         return HookConfiguration(
             FfiConverterOptionalSequenceString.read(buf),
@@ -13492,7 +13239,7 @@ data class HookEvent (
 /**
  * @suppress
  */
-public object FfiConverterTypeHookEvent: FfiConverterRustBuffer<HookEvent> {
+internal object FfiConverterTypeHookEvent: FfiConverterRustBuffer<HookEvent> {
     override fun read(buf: ByteBuffer): HookEvent {
         return HookEvent(
             FfiConverterULong.read(buf),
@@ -13574,7 +13321,7 @@ data class HookForwardReport (
 /**
  * @suppress
  */
-public object FfiConverterTypeHookForwardReport: FfiConverterRustBuffer<HookForwardReport> {
+internal object FfiConverterTypeHookForwardReport: FfiConverterRustBuffer<HookForwardReport> {
     override fun read(buf: ByteBuffer): HookForwardReport {
         return HookForwardReport(
             FfiConverterULong.read(buf),
@@ -13629,7 +13376,7 @@ data class HookGate (
 /**
  * @suppress
  */
-public object FfiConverterTypeHookGate: FfiConverterRustBuffer<HookGate> {
+internal object FfiConverterTypeHookGate: FfiConverterRustBuffer<HookGate> {
     override fun read(buf: ByteBuffer): HookGate {
         return HookGate(
             FfiConverterSequenceString.read(buf),
@@ -13679,7 +13426,7 @@ data class HookHelper (
 /**
  * @suppress
  */
-public object FfiConverterTypeHookHelper: FfiConverterRustBuffer<HookHelper> {
+internal object FfiConverterTypeHookHelper: FfiConverterRustBuffer<HookHelper> {
     override fun read(buf: ByteBuffer): HookHelper {
         return HookHelper(
             FfiConverterString.read(buf),
@@ -13746,7 +13493,7 @@ data class HookLimits (
 /**
  * @suppress
  */
-public object FfiConverterTypeHookLimits: FfiConverterRustBuffer<HookLimits> {
+internal object FfiConverterTypeHookLimits: FfiConverterRustBuffer<HookLimits> {
     override fun read(buf: ByteBuffer): HookLimits {
         return HookLimits(
             FfiConverterULong.read(buf),
@@ -13810,7 +13557,7 @@ data class HookQuestion (
 /**
  * @suppress
  */
-public object FfiConverterTypeHookQuestion: FfiConverterRustBuffer<HookQuestion> {
+internal object FfiConverterTypeHookQuestion: FfiConverterRustBuffer<HookQuestion> {
     override fun read(buf: ByteBuffer): HookQuestion {
         return HookQuestion(
             FfiConverterULong.read(buf),
@@ -13860,7 +13607,7 @@ data class HookQuestionBatch (
 /**
  * @suppress
  */
-public object FfiConverterTypeHookQuestionBatch: FfiConverterRustBuffer<HookQuestionBatch> {
+internal object FfiConverterTypeHookQuestionBatch: FfiConverterRustBuffer<HookQuestionBatch> {
     override fun read(buf: ByteBuffer): HookQuestionBatch {
         return HookQuestionBatch(
             FfiConverterULong.read(buf),
@@ -13922,7 +13669,7 @@ data class HookReport (
 /**
  * @suppress
  */
-public object FfiConverterTypeHookReport: FfiConverterRustBuffer<HookReport> {
+internal object FfiConverterTypeHookReport: FfiConverterRustBuffer<HookReport> {
     override fun read(buf: ByteBuffer): HookReport {
         return HookReport(
             FfiConverterULong.read(buf),
@@ -13994,7 +13741,7 @@ data class HookVariables (
 /**
  * @suppress
  */
-public object FfiConverterTypeHookVariables: FfiConverterRustBuffer<HookVariables> {
+internal object FfiConverterTypeHookVariables: FfiConverterRustBuffer<HookVariables> {
     override fun read(buf: ByteBuffer): HookVariables {
         return HookVariables(
             FfiConverterOptionalString.read(buf),
@@ -14086,7 +13833,7 @@ data class HostTerminalCommand (
 /**
  * @suppress
  */
-public object FfiConverterTypeHostTerminalCommand: FfiConverterRustBuffer<HostTerminalCommand> {
+internal object FfiConverterTypeHostTerminalCommand: FfiConverterRustBuffer<HostTerminalCommand> {
     override fun read(buf: ByteBuffer): HostTerminalCommand {
         return HostTerminalCommand(
             FfiConverterULong.read(buf),
@@ -14159,7 +13906,7 @@ data class InterruptReport (
 /**
  * @suppress
  */
-public object FfiConverterTypeInterruptReport: FfiConverterRustBuffer<InterruptReport> {
+internal object FfiConverterTypeInterruptReport: FfiConverterRustBuffer<InterruptReport> {
     override fun read(buf: ByteBuffer): InterruptReport {
         return InterruptReport(
             FfiConverterSequenceString.read(buf),
@@ -14209,7 +13956,7 @@ data class KilledSession (
 /**
  * @suppress
  */
-public object FfiConverterTypeKilledSession: FfiConverterRustBuffer<KilledSession> {
+internal object FfiConverterTypeKilledSession: FfiConverterRustBuffer<KilledSession> {
     override fun read(buf: ByteBuffer): KilledSession {
         return KilledSession(
             FfiConverterTypeManagedSession.read(buf),
@@ -14261,7 +14008,7 @@ data class LastActivity (
 /**
  * @suppress
  */
-public object FfiConverterTypeLastActivity: FfiConverterRustBuffer<LastActivity> {
+internal object FfiConverterTypeLastActivity: FfiConverterRustBuffer<LastActivity> {
     override fun read(buf: ByteBuffer): LastActivity {
         return LastActivity(
             FfiConverterTypeActivitySource.read(buf),
@@ -14361,7 +14108,7 @@ data class LiveCounters (
 /**
  * @suppress
  */
-public object FfiConverterTypeLiveCounters: FfiConverterRustBuffer<LiveCounters> {
+internal object FfiConverterTypeLiveCounters: FfiConverterRustBuffer<LiveCounters> {
     override fun read(buf: ByteBuffer): LiveCounters {
         return LiveCounters(
             FfiConverterULong.read(buf),
@@ -14453,7 +14200,7 @@ data class LogLine (
 /**
  * @suppress
  */
-public object FfiConverterTypeLogLine: FfiConverterRustBuffer<LogLine> {
+internal object FfiConverterTypeLogLine: FfiConverterRustBuffer<LogLine> {
     override fun read(buf: ByteBuffer): LogLine {
         return LogLine(
             FfiConverterTypeLogLevel.read(buf),
@@ -14529,7 +14276,7 @@ data class LoginEnvironmentView (
 /**
  * @suppress
  */
-public object FfiConverterTypeLoginEnvironmentView: FfiConverterRustBuffer<LoginEnvironmentView> {
+internal object FfiConverterTypeLoginEnvironmentView: FfiConverterRustBuffer<LoginEnvironmentView> {
     override fun read(buf: ByteBuffer): LoginEnvironmentView {
         return LoginEnvironmentView(
             FfiConverterTypeEnvironmentChanges.read(buf),
@@ -14593,7 +14340,7 @@ data class LoginShellQuery (
 /**
  * @suppress
  */
-public object FfiConverterTypeLoginShellQuery: FfiConverterRustBuffer<LoginShellQuery> {
+internal object FfiConverterTypeLoginShellQuery: FfiConverterRustBuffer<LoginShellQuery> {
     override fun read(buf: ByteBuffer): LoginShellQuery {
         return LoginShellQuery(
             FfiConverterOptionalString.read(buf),
@@ -14653,7 +14400,7 @@ data class ManagedEnd (
 /**
  * @suppress
  */
-public object FfiConverterTypeManagedEnd: FfiConverterRustBuffer<ManagedEnd> {
+internal object FfiConverterTypeManagedEnd: FfiConverterRustBuffer<ManagedEnd> {
     override fun read(buf: ByteBuffer): ManagedEnd {
         return ManagedEnd(
             FfiConverterULong.read(buf),
@@ -14746,7 +14493,7 @@ data class ManagedSession (
 /**
  * @suppress
  */
-public object FfiConverterTypeManagedSession: FfiConverterRustBuffer<ManagedSession> {
+internal object FfiConverterTypeManagedSession: FfiConverterRustBuffer<ManagedSession> {
     override fun read(buf: ByteBuffer): ManagedSession {
         return ManagedSession(
             FfiConverterString.read(buf),
@@ -14832,7 +14579,7 @@ data class ManagerConfiguration (
 /**
  * @suppress
  */
-public object FfiConverterTypeManagerConfiguration: FfiConverterRustBuffer<ManagerConfiguration> {
+internal object FfiConverterTypeManagerConfiguration: FfiConverterRustBuffer<ManagerConfiguration> {
     override fun read(buf: ByteBuffer): ManagerConfiguration {
         return ManagerConfiguration(
             FfiConverterString.read(buf),
@@ -14973,7 +14720,7 @@ data class MetricsView (
 /**
  * @suppress
  */
-public object FfiConverterTypeMetricsView: FfiConverterRustBuffer<MetricsView> {
+internal object FfiConverterTypeMetricsView: FfiConverterRustBuffer<MetricsView> {
     override fun read(buf: ByteBuffer): MetricsView {
         return MetricsView(
             FfiConverterULong.read(buf),
@@ -15086,7 +14833,7 @@ data class ModelUsage (
 /**
  * @suppress
  */
-public object FfiConverterTypeModelUsage: FfiConverterRustBuffer<ModelUsage> {
+internal object FfiConverterTypeModelUsage: FfiConverterRustBuffer<ModelUsage> {
     override fun read(buf: ByteBuffer): ModelUsage {
         return ModelUsage(
             FfiConverterString.read(buf),
@@ -15187,7 +14934,7 @@ data class PermissionRecord (
 /**
  * @suppress
  */
-public object FfiConverterTypePermissionRecord: FfiConverterRustBuffer<PermissionRecord> {
+internal object FfiConverterTypePermissionRecord: FfiConverterRustBuffer<PermissionRecord> {
     override fun read(buf: ByteBuffer): PermissionRecord {
         return PermissionRecord(
             FfiConverterString.read(buf),
@@ -15276,7 +15023,7 @@ data class PermissionView (
 /**
  * @suppress
  */
-public object FfiConverterTypePermissionView: FfiConverterRustBuffer<PermissionView> {
+internal object FfiConverterTypePermissionView: FfiConverterRustBuffer<PermissionView> {
     override fun read(buf: ByteBuffer): PermissionView {
         return PermissionView(
             FfiConverterString.read(buf),
@@ -15347,7 +15094,7 @@ data class Prompt (
 /**
  * @suppress
  */
-public object FfiConverterTypePrompt: FfiConverterRustBuffer<Prompt> {
+internal object FfiConverterTypePrompt: FfiConverterRustBuffer<Prompt> {
     override fun read(buf: ByteBuffer): Prompt {
         return Prompt(
             FfiConverterSequenceTypePromptPart.read(buf),
@@ -15413,7 +15160,7 @@ data class Question (
 /**
  * @suppress
  */
-public object FfiConverterTypeQuestion: FfiConverterRustBuffer<Question> {
+internal object FfiConverterTypeQuestion: FfiConverterRustBuffer<Question> {
     override fun read(buf: ByteBuffer): Question {
         return Question(
             FfiConverterString.read(buf),
@@ -15466,7 +15213,7 @@ data class QuestionAnswer (
 /**
  * @suppress
  */
-public object FfiConverterTypeQuestionAnswer: FfiConverterRustBuffer<QuestionAnswer> {
+internal object FfiConverterTypeQuestionAnswer: FfiConverterRustBuffer<QuestionAnswer> {
     override fun read(buf: ByteBuffer): QuestionAnswer {
         return QuestionAnswer(
             FfiConverterString.read(buf),
@@ -15513,7 +15260,7 @@ data class QuestionOption (
 /**
  * @suppress
  */
-public object FfiConverterTypeQuestionOption: FfiConverterRustBuffer<QuestionOption> {
+internal object FfiConverterTypeQuestionOption: FfiConverterRustBuffer<QuestionOption> {
     override fun read(buf: ByteBuffer): QuestionOption {
         return QuestionOption(
             FfiConverterString.read(buf),
@@ -15612,7 +15359,7 @@ data class RunnerConfiguration (
 /**
  * @suppress
  */
-public object FfiConverterTypeRunnerConfiguration: FfiConverterRustBuffer<RunnerConfiguration> {
+internal object FfiConverterTypeRunnerConfiguration: FfiConverterRustBuffer<RunnerConfiguration> {
     override fun read(buf: ByteBuffer): RunnerConfiguration {
         return RunnerConfiguration(
             FfiConverterString.read(buf),
@@ -15740,7 +15487,7 @@ data class RunnerSession (
 /**
  * @suppress
  */
-public object FfiConverterTypeRunnerSession: FfiConverterRustBuffer<RunnerSession> {
+internal object FfiConverterTypeRunnerSession: FfiConverterRustBuffer<RunnerSession> {
     override fun read(buf: ByteBuffer): RunnerSession {
         return RunnerSession(
             FfiConverterString.read(buf),
@@ -15823,7 +15570,7 @@ data class SessionEventBatch (
 /**
  * @suppress
  */
-public object FfiConverterTypeSessionEventBatch: FfiConverterRustBuffer<SessionEventBatch> {
+internal object FfiConverterTypeSessionEventBatch: FfiConverterRustBuffer<SessionEventBatch> {
     override fun read(buf: ByteBuffer): SessionEventBatch {
         return SessionEventBatch(
             FfiConverterULong.read(buf),
@@ -15870,7 +15617,7 @@ data class SessionPermission (
 /**
  * @suppress
  */
-public object FfiConverterTypeSessionPermission: FfiConverterRustBuffer<SessionPermission> {
+internal object FfiConverterTypeSessionPermission: FfiConverterRustBuffer<SessionPermission> {
     override fun read(buf: ByteBuffer): SessionPermission {
         return SessionPermission(
             FfiConverterString.read(buf),
@@ -15917,7 +15664,7 @@ data class SessionReport (
 /**
  * @suppress
  */
-public object FfiConverterTypeSessionReport: FfiConverterRustBuffer<SessionReport> {
+internal object FfiConverterTypeSessionReport: FfiConverterRustBuffer<SessionReport> {
     override fun read(buf: ByteBuffer): SessionReport {
         return SessionReport(
             FfiConverterString.read(buf),
@@ -15984,7 +15731,7 @@ data class SessionView (
 /**
  * @suppress
  */
-public object FfiConverterTypeSessionView: FfiConverterRustBuffer<SessionView> {
+internal object FfiConverterTypeSessionView: FfiConverterRustBuffer<SessionView> {
     override fun read(buf: ByteBuffer): SessionView {
         return SessionView(
             FfiConverterOptionalString.read(buf),
@@ -16052,7 +15799,7 @@ data class SessionWithEvents (
 /**
  * @suppress
  */
-public object FfiConverterTypeSessionWithEvents: FfiConverterRustBuffer<SessionWithEvents> {
+internal object FfiConverterTypeSessionWithEvents: FfiConverterRustBuffer<SessionWithEvents> {
     override fun read(buf: ByteBuffer): SessionWithEvents {
         return SessionWithEvents(
             FfiConverterTypeDialogueSession.read(buf),
@@ -16109,7 +15856,7 @@ data class ShellConfiguration (
     var `idleAfterMs`: kotlin.ULong = 1000uL
     ,
     /**
-     * The maximum length of a line, in characters. Longer ones are split.
+     * The maximum length of a line, in characters. Longer ones are split. 0 is refused.
      */
     var `maxLine`: kotlin.ULong = 65536uL
     ,
@@ -16170,7 +15917,7 @@ data class ShellConfiguration (
 /**
  * @suppress
  */
-public object FfiConverterTypeShellConfiguration: FfiConverterRustBuffer<ShellConfiguration> {
+internal object FfiConverterTypeShellConfiguration: FfiConverterRustBuffer<ShellConfiguration> {
     override fun read(buf: ByteBuffer): ShellConfiguration {
         return ShellConfiguration(
             FfiConverterString.read(buf),
@@ -16247,7 +15994,7 @@ data class ShutdownReport (
 /**
  * @suppress
  */
-public object FfiConverterTypeShutdownReport: FfiConverterRustBuffer<ShutdownReport> {
+internal object FfiConverterTypeShutdownReport: FfiConverterRustBuffer<ShutdownReport> {
     override fun read(buf: ByteBuffer): ShutdownReport {
         return ShutdownReport(
             FfiConverterSequenceTypeSessionReport.read(buf),
@@ -16295,7 +16042,7 @@ data class SilenceLimit (
 /**
  * @suppress
  */
-public object FfiConverterTypeSilenceLimit: FfiConverterRustBuffer<SilenceLimit> {
+internal object FfiConverterTypeSilenceLimit: FfiConverterRustBuffer<SilenceLimit> {
     override fun read(buf: ByteBuffer): SilenceLimit {
         return SilenceLimit(
             FfiConverterULong.read(buf),
@@ -16362,7 +16109,7 @@ data class SilenceView (
 /**
  * @suppress
  */
-public object FfiConverterTypeSilenceView: FfiConverterRustBuffer<SilenceView> {
+internal object FfiConverterTypeSilenceView: FfiConverterRustBuffer<SilenceView> {
     override fun read(buf: ByteBuffer): SilenceView {
         return SilenceView(
             FfiConverterTypeWorkPhase.read(buf),
@@ -16426,7 +16173,7 @@ data class SnapshotPage (
 /**
  * @suppress
  */
-public object FfiConverterTypeSnapshotPage: FfiConverterRustBuffer<SnapshotPage> {
+internal object FfiConverterTypeSnapshotPage: FfiConverterRustBuffer<SnapshotPage> {
     override fun read(buf: ByteBuffer): SnapshotPage {
         return SnapshotPage(
             FfiConverterSequenceTypeChange.read(buf),
@@ -16501,7 +16248,7 @@ data class StatsView (
 /**
  * @suppress
  */
-public object FfiConverterTypeStatsView: FfiConverterRustBuffer<StatsView> {
+internal object FfiConverterTypeStatsView: FfiConverterRustBuffer<StatsView> {
     override fun read(buf: ByteBuffer): StatsView {
         return StatsView(
             FfiConverterULong.read(buf),
@@ -16568,7 +16315,7 @@ data class StderrView (
 /**
  * @suppress
  */
-public object FfiConverterTypeStderrView: FfiConverterRustBuffer<StderrView> {
+internal object FfiConverterTypeStderrView: FfiConverterRustBuffer<StderrView> {
     override fun read(buf: ByteBuffer): StderrView {
         return StderrView(
             FfiConverterString.read(buf),
@@ -16618,7 +16365,7 @@ data class SubagentView (
 /**
  * @suppress
  */
-public object FfiConverterTypeSubagentView: FfiConverterRustBuffer<SubagentView> {
+internal object FfiConverterTypeSubagentView: FfiConverterRustBuffer<SubagentView> {
     override fun read(buf: ByteBuffer): SubagentView {
         return SubagentView(
             FfiConverterOptionalString.read(buf),
@@ -16670,7 +16417,7 @@ data class Submission (
 /**
  * @suppress
  */
-public object FfiConverterTypeSubmission: FfiConverterRustBuffer<Submission> {
+internal object FfiConverterTypeSubmission: FfiConverterRustBuffer<Submission> {
     override fun read(buf: ByteBuffer): Submission {
         return Submission(
             FfiConverterTypeSubmissionOutcome.read(buf),
@@ -16735,7 +16482,7 @@ data class SubmitOptions (
 /**
  * @suppress
  */
-public object FfiConverterTypeSubmitOptions: FfiConverterRustBuffer<SubmitOptions> {
+internal object FfiConverterTypeSubmitOptions: FfiConverterRustBuffer<SubmitOptions> {
     override fun read(buf: ByteBuffer): SubmitOptions {
         return SubmitOptions(
             FfiConverterBoolean.read(buf),
@@ -16806,7 +16553,7 @@ data class TaskView (
 /**
  * @suppress
  */
-public object FfiConverterTypeTaskView: FfiConverterRustBuffer<TaskView> {
+internal object FfiConverterTypeTaskView: FfiConverterRustBuffer<TaskView> {
     override fun read(buf: ByteBuffer): TaskView {
         return TaskView(
             FfiConverterString.read(buf),
@@ -16882,7 +16629,7 @@ data class TerminalEntry (
 /**
  * @suppress
  */
-public object FfiConverterTypeTerminalEntry: FfiConverterRustBuffer<TerminalEntry> {
+internal object FfiConverterTypeTerminalEntry: FfiConverterRustBuffer<TerminalEntry> {
     override fun read(buf: ByteBuffer): TerminalEntry {
         return TerminalEntry(
             FfiConverterString.read(buf),
@@ -16946,7 +16693,7 @@ data class TerminalOutput (
 /**
  * @suppress
  */
-public object FfiConverterTypeTerminalOutput: FfiConverterRustBuffer<TerminalOutput> {
+internal object FfiConverterTypeTerminalOutput: FfiConverterRustBuffer<TerminalOutput> {
     override fun read(buf: ByteBuffer): TerminalOutput {
         return TerminalOutput(
             FfiConverterString.read(buf),
@@ -16996,7 +16743,7 @@ data class TerminalSize (
 /**
  * @suppress
  */
-public object FfiConverterTypeTerminalSize: FfiConverterRustBuffer<TerminalSize> {
+internal object FfiConverterTypeTerminalSize: FfiConverterRustBuffer<TerminalSize> {
     override fun read(buf: ByteBuffer): TerminalSize {
         return TerminalSize(
             FfiConverterUShort.read(buf),
@@ -17055,7 +16802,7 @@ data class TerminationPolicy (
 /**
  * @suppress
  */
-public object FfiConverterTypeTerminationPolicy: FfiConverterRustBuffer<TerminationPolicy> {
+internal object FfiConverterTypeTerminationPolicy: FfiConverterRustBuffer<TerminationPolicy> {
     override fun read(buf: ByteBuffer): TerminationPolicy {
         return TerminationPolicy(
             FfiConverterULong.read(buf),
@@ -17118,7 +16865,7 @@ data class TerminationView (
 /**
  * @suppress
  */
-public object FfiConverterTypeTerminationView: FfiConverterRustBuffer<TerminationView> {
+internal object FfiConverterTypeTerminationView: FfiConverterRustBuffer<TerminationView> {
     override fun read(buf: ByteBuffer): TerminationView {
         return TerminationView(
             FfiConverterSequenceUInt.read(buf),
@@ -17206,7 +16953,7 @@ data class TombstoneEntry (
 /**
  * @suppress
  */
-public object FfiConverterTypeTombstoneEntry: FfiConverterRustBuffer<TombstoneEntry> {
+internal object FfiConverterTypeTombstoneEntry: FfiConverterRustBuffer<TombstoneEntry> {
     override fun read(buf: ByteBuffer): TombstoneEntry {
         return TombstoneEntry(
             FfiConverterString.read(buf),
@@ -17294,7 +17041,7 @@ data class ToolCallView (
 /**
  * @suppress
  */
-public object FfiConverterTypeToolCallView: FfiConverterRustBuffer<ToolCallView> {
+internal object FfiConverterTypeToolCallView: FfiConverterRustBuffer<ToolCallView> {
     override fun read(buf: ByteBuffer): ToolCallView {
         return ToolCallView(
             FfiConverterString.read(buf),
@@ -17353,7 +17100,7 @@ data class ToolResultView (
 /**
  * @suppress
  */
-public object FfiConverterTypeToolResultView: FfiConverterRustBuffer<ToolResultView> {
+internal object FfiConverterTypeToolResultView: FfiConverterRustBuffer<ToolResultView> {
     override fun read(buf: ByteBuffer): ToolResultView {
         return ToolResultView(
             FfiConverterBoolean.read(buf),
@@ -17400,7 +17147,7 @@ data class TranscriptWindow (
 /**
  * @suppress
  */
-public object FfiConverterTypeTranscriptWindow: FfiConverterRustBuffer<TranscriptWindow> {
+internal object FfiConverterTypeTranscriptWindow: FfiConverterRustBuffer<TranscriptWindow> {
     override fun read(buf: ByteBuffer): TranscriptWindow {
         return TranscriptWindow(
             FfiConverterOptionalULong.read(buf),
@@ -17447,7 +17194,7 @@ data class UnknownCount (
 /**
  * @suppress
  */
-public object FfiConverterTypeUnknownCount: FfiConverterRustBuffer<UnknownCount> {
+internal object FfiConverterTypeUnknownCount: FfiConverterRustBuffer<UnknownCount> {
     override fun read(buf: ByteBuffer): UnknownCount {
         return UnknownCount(
             FfiConverterString.read(buf),
@@ -17499,7 +17246,7 @@ data class UsageView (
 /**
  * @suppress
  */
-public object FfiConverterTypeUsageView: FfiConverterRustBuffer<UsageView> {
+internal object FfiConverterTypeUsageView: FfiConverterRustBuffer<UsageView> {
     override fun read(buf: ByteBuffer): UsageView {
         return UsageView(
             FfiConverterDouble.read(buf),
@@ -17556,7 +17303,7 @@ enum class ActivitySource {
 /**
  * @suppress
  */
-public object FfiConverterTypeActivitySource: FfiConverterRustBuffer<ActivitySource> {
+internal object FfiConverterTypeActivitySource: FfiConverterRustBuffer<ActivitySource> {
     override fun read(buf: ByteBuffer) = try {
         ActivitySource.values()[buf.getInt() - 1]
     } catch (e: IndexOutOfBoundsException) {
@@ -17637,7 +17384,7 @@ sealed class AgentDocument {
 /**
  * @suppress
  */
-public object FfiConverterTypeAgentDocument : FfiConverterRustBuffer<AgentDocument>{
+internal object FfiConverterTypeAgentDocument : FfiConverterRustBuffer<AgentDocument>{
     override fun read(buf: ByteBuffer): AgentDocument {
         return when(buf.getInt()) {
             1 -> AgentDocument.Json(
@@ -17750,7 +17497,7 @@ sealed class AgentText {
 /**
  * @suppress
  */
-public object FfiConverterTypeAgentText : FfiConverterRustBuffer<AgentText>{
+internal object FfiConverterTypeAgentText : FfiConverterRustBuffer<AgentText>{
     override fun read(buf: ByteBuffer): AgentText {
         return when(buf.getInt()) {
             1 -> AgentText.Inline(
@@ -17884,7 +17631,7 @@ sealed class BlockKind {
 /**
  * @suppress
  */
-public object FfiConverterTypeBlockKind : FfiConverterRustBuffer<BlockKind>{
+internal object FfiConverterTypeBlockKind : FfiConverterRustBuffer<BlockKind>{
     override fun read(buf: ByteBuffer): BlockKind {
         return when(buf.getInt()) {
             1 -> BlockKind.Text(
@@ -18187,7 +17934,7 @@ sealed class BowlineException: kotlin.Exception() {
 
 
 
-    companion object ErrorHandler : UniffiRustCallStatusErrorHandler<BowlineException> {
+    internal companion object ErrorHandler : UniffiRustCallStatusErrorHandler<BowlineException> {
         override fun lift(error_buf: RustBuffer.ByValue): BowlineException = FfiConverterTypeBowlineError.lift(error_buf)
     }
 
@@ -18197,7 +17944,7 @@ sealed class BowlineException: kotlin.Exception() {
 /**
  * @suppress
  */
-public object FfiConverterTypeBowlineError : FfiConverterRustBuffer<BowlineException> {
+internal object FfiConverterTypeBowlineError : FfiConverterRustBuffer<BowlineException> {
     override fun read(buf: ByteBuffer): BowlineException {
 
 
@@ -18447,7 +18194,7 @@ enum class CallState {
 /**
  * @suppress
  */
-public object FfiConverterTypeCallState: FfiConverterRustBuffer<CallState> {
+internal object FfiConverterTypeCallState: FfiConverterRustBuffer<CallState> {
     override fun read(buf: ByteBuffer) = try {
         CallState.values()[buf.getInt() - 1]
     } catch (e: IndexOutOfBoundsException) {
@@ -18730,7 +18477,7 @@ sealed class Change {
 /**
  * @suppress
  */
-public object FfiConverterTypeChange : FfiConverterRustBuffer<Change>{
+internal object FfiConverterTypeChange : FfiConverterRustBuffer<Change>{
     override fun read(buf: ByteBuffer): Change {
         return when(buf.getInt()) {
             1 -> Change.Session(
@@ -19058,7 +18805,7 @@ sealed class ConnectionView {
 /**
  * @suppress
  */
-public object FfiConverterTypeConnectionView : FfiConverterRustBuffer<ConnectionView>{
+internal object FfiConverterTypeConnectionView : FfiConverterRustBuffer<ConnectionView>{
     override fun read(buf: ByteBuffer): ConnectionView {
         return when(buf.getInt()) {
             1 -> ConnectionView.Connected
@@ -19169,7 +18916,7 @@ enum class ContainmentLevel {
 /**
  * @suppress
  */
-public object FfiConverterTypeContainmentLevel: FfiConverterRustBuffer<ContainmentLevel> {
+internal object FfiConverterTypeContainmentLevel: FfiConverterRustBuffer<ContainmentLevel> {
     override fun read(buf: ByteBuffer) = try {
         ContainmentLevel.values()[buf.getInt() - 1]
     } catch (e: IndexOutOfBoundsException) {
@@ -19251,7 +18998,7 @@ sealed class Conversation {
 /**
  * @suppress
  */
-public object FfiConverterTypeConversation : FfiConverterRustBuffer<Conversation>{
+internal object FfiConverterTypeConversation : FfiConverterRustBuffer<Conversation>{
     override fun read(buf: ByteBuffer): Conversation {
         return when(buf.getInt()) {
             1 -> Conversation.New
@@ -19374,7 +19121,7 @@ sealed class DialogueEventItem {
 /**
  * @suppress
  */
-public object FfiConverterTypeDialogueEventItem : FfiConverterRustBuffer<DialogueEventItem>{
+internal object FfiConverterTypeDialogueEventItem : FfiConverterRustBuffer<DialogueEventItem>{
     override fun read(buf: ByteBuffer): DialogueEventItem {
         return when(buf.getInt()) {
             1 -> DialogueEventItem.Event(
@@ -19760,7 +19507,7 @@ sealed class DialogueEventKind {
 /**
  * @suppress
  */
-public object FfiConverterTypeDialogueEventKind : FfiConverterRustBuffer<DialogueEventKind>{
+internal object FfiConverterTypeDialogueEventKind : FfiConverterRustBuffer<DialogueEventKind>{
     override fun read(buf: ByteBuffer): DialogueEventKind {
         return when(buf.getInt()) {
             1 -> DialogueEventKind.Delta(
@@ -20111,7 +19858,7 @@ enum class DialogueStdio {
 /**
  * @suppress
  */
-public object FfiConverterTypeDialogueStdio: FfiConverterRustBuffer<DialogueStdio> {
+internal object FfiConverterTypeDialogueStdio: FfiConverterRustBuffer<DialogueStdio> {
     override fun read(buf: ByteBuffer) = try {
         DialogueStdio.values()[buf.getInt() - 1]
     } catch (e: IndexOutOfBoundsException) {
@@ -20166,7 +19913,7 @@ enum class Effort {
 /**
  * @suppress
  */
-public object FfiConverterTypeEffort: FfiConverterRustBuffer<Effort> {
+internal object FfiConverterTypeEffort: FfiConverterRustBuffer<Effort> {
     override fun read(buf: ByteBuffer) = try {
         Effort.values()[buf.getInt() - 1]
     } catch (e: IndexOutOfBoundsException) {
@@ -20241,7 +19988,7 @@ sealed class EndReasonKind {
 /**
  * @suppress
  */
-public object FfiConverterTypeEndReasonKind : FfiConverterRustBuffer<EndReasonKind>{
+internal object FfiConverterTypeEndReasonKind : FfiConverterRustBuffer<EndReasonKind>{
     override fun read(buf: ByteBuffer): EndReasonKind {
         return when(buf.getInt()) {
             1 -> EndReasonKind.Exited
@@ -20361,7 +20108,7 @@ enum class EntryErrorKind {
 /**
  * @suppress
  */
-public object FfiConverterTypeEntryErrorKind: FfiConverterRustBuffer<EntryErrorKind> {
+internal object FfiConverterTypeEntryErrorKind: FfiConverterRustBuffer<EntryErrorKind> {
     override fun read(buf: ByteBuffer) = try {
         EntryErrorKind.values()[buf.getInt() - 1]
     } catch (e: IndexOutOfBoundsException) {
@@ -20524,7 +20271,7 @@ sealed class EntryKind {
 /**
  * @suppress
  */
-public object FfiConverterTypeEntryKind : FfiConverterRustBuffer<EntryKind>{
+internal object FfiConverterTypeEntryKind : FfiConverterRustBuffer<EntryKind>{
     override fun read(buf: ByteBuffer): EntryKind {
         return when(buf.getInt()) {
             1 -> EntryKind.User(
@@ -20695,7 +20442,7 @@ enum class EvidenceKind {
 /**
  * @suppress
  */
-public object FfiConverterTypeEvidenceKind: FfiConverterRustBuffer<EvidenceKind> {
+internal object FfiConverterTypeEvidenceKind: FfiConverterRustBuffer<EvidenceKind> {
     override fun read(buf: ByteBuffer) = try {
         EvidenceKind.values()[buf.getInt() - 1]
     } catch (e: IndexOutOfBoundsException) {
@@ -20761,7 +20508,7 @@ sealed class HookEventItem {
 /**
  * @suppress
  */
-public object FfiConverterTypeHookEventItem : FfiConverterRustBuffer<HookEventItem>{
+internal object FfiConverterTypeHookEventItem : FfiConverterRustBuffer<HookEventItem>{
     override fun read(buf: ByteBuffer): HookEventItem {
         return when(buf.getInt()) {
             1 -> HookEventItem.Event(
@@ -21025,7 +20772,7 @@ sealed class HookReply {
 /**
  * @suppress
  */
-public object FfiConverterTypeHookReply : FfiConverterRustBuffer<HookReply>{
+internal object FfiConverterTypeHookReply : FfiConverterRustBuffer<HookReply>{
     override fun read(buf: ByteBuffer): HookReply {
         return when(buf.getInt()) {
             1 -> HookReply.Nothing
@@ -21279,7 +21026,7 @@ enum class HookRoute {
 /**
  * @suppress
  */
-public object FfiConverterTypeHookRoute: FfiConverterRustBuffer<HookRoute> {
+internal object FfiConverterTypeHookRoute: FfiConverterRustBuffer<HookRoute> {
     override fun read(buf: ByteBuffer) = try {
         HookRoute.values()[buf.getInt() - 1]
     } catch (e: IndexOutOfBoundsException) {
@@ -21348,7 +21095,7 @@ sealed class InterruptScope {
 /**
  * @suppress
  */
-public object FfiConverterTypeInterruptScope : FfiConverterRustBuffer<InterruptScope>{
+internal object FfiConverterTypeInterruptScope : FfiConverterRustBuffer<InterruptScope>{
     override fun read(buf: ByteBuffer): InterruptScope {
         return when(buf.getInt()) {
             1 -> InterruptScope.Turn
@@ -21457,7 +21204,7 @@ enum class LogLevel {
 /**
  * @suppress
  */
-public object FfiConverterTypeLogLevel: FfiConverterRustBuffer<LogLevel> {
+internal object FfiConverterTypeLogLevel: FfiConverterRustBuffer<LogLevel> {
     override fun read(buf: ByteBuffer) = try {
         LogLevel.values()[buf.getInt() - 1]
     } catch (e: IndexOutOfBoundsException) {
@@ -21504,7 +21251,7 @@ enum class LoginSource {
 /**
  * @suppress
  */
-public object FfiConverterTypeLoginSource: FfiConverterRustBuffer<LoginSource> {
+internal object FfiConverterTypeLoginSource: FfiConverterRustBuffer<LoginSource> {
     override fun read(buf: ByteBuffer) = try {
         LoginSource.values()[buf.getInt() - 1]
     } catch (e: IndexOutOfBoundsException) {
@@ -21590,7 +21337,7 @@ sealed class ManagerPrompt: Disposable  {
 /**
  * @suppress
  */
-public object FfiConverterTypeManagerPrompt : FfiConverterRustBuffer<ManagerPrompt>{
+internal object FfiConverterTypeManagerPrompt : FfiConverterRustBuffer<ManagerPrompt>{
     override fun read(buf: ByteBuffer): ManagerPrompt {
         return when(buf.getInt()) {
             1 -> ManagerPrompt.Shell(
@@ -21669,7 +21416,7 @@ enum class MessageState {
 /**
  * @suppress
  */
-public object FfiConverterTypeMessageState: FfiConverterRustBuffer<MessageState> {
+internal object FfiConverterTypeMessageState: FfiConverterRustBuffer<MessageState> {
     override fun read(buf: ByteBuffer) = try {
         MessageState.values()[buf.getInt() - 1]
     } catch (e: IndexOutOfBoundsException) {
@@ -21712,7 +21459,7 @@ enum class PanicLocation {
 /**
  * @suppress
  */
-public object FfiConverterTypePanicLocation: FfiConverterRustBuffer<PanicLocation> {
+internal object FfiConverterTypePanicLocation: FfiConverterRustBuffer<PanicLocation> {
     override fun read(buf: ByteBuffer) = try {
         PanicLocation.values()[buf.getInt() - 1]
     } catch (e: IndexOutOfBoundsException) {
@@ -21831,7 +21578,7 @@ sealed class PermissionAnswer {
 /**
  * @suppress
  */
-public object FfiConverterTypePermissionAnswer : FfiConverterRustBuffer<PermissionAnswer>{
+internal object FfiConverterTypePermissionAnswer : FfiConverterRustBuffer<PermissionAnswer>{
     override fun read(buf: ByteBuffer): PermissionAnswer {
         return when(buf.getInt()) {
             1 -> PermissionAnswer.Allow(
@@ -21986,7 +21733,7 @@ sealed class PermissionKind {
 /**
  * @suppress
  */
-public object FfiConverterTypePermissionKind : FfiConverterRustBuffer<PermissionKind>{
+internal object FfiConverterTypePermissionKind : FfiConverterRustBuffer<PermissionKind>{
     override fun read(buf: ByteBuffer): PermissionKind {
         return when(buf.getInt()) {
             1 -> PermissionKind.Tool
@@ -22072,7 +21819,7 @@ enum class PermissionPrompts {
 /**
  * @suppress
  */
-public object FfiConverterTypePermissionPrompts: FfiConverterRustBuffer<PermissionPrompts> {
+internal object FfiConverterTypePermissionPrompts: FfiConverterRustBuffer<PermissionPrompts> {
     override fun read(buf: ByteBuffer) = try {
         PermissionPrompts.values()[buf.getInt() - 1]
     } catch (e: IndexOutOfBoundsException) {
@@ -22135,7 +21882,7 @@ enum class PermissionState {
 /**
  * @suppress
  */
-public object FfiConverterTypePermissionState: FfiConverterRustBuffer<PermissionState> {
+internal object FfiConverterTypePermissionState: FfiConverterRustBuffer<PermissionState> {
     override fun read(buf: ByteBuffer) = try {
         PermissionState.values()[buf.getInt() - 1]
     } catch (e: IndexOutOfBoundsException) {
@@ -22190,7 +21937,7 @@ enum class Phase {
 /**
  * @suppress
  */
-public object FfiConverterTypePhase: FfiConverterRustBuffer<Phase> {
+internal object FfiConverterTypePhase: FfiConverterRustBuffer<Phase> {
     override fun read(buf: ByteBuffer) = try {
         Phase.values()[buf.getInt() - 1]
     } catch (e: IndexOutOfBoundsException) {
@@ -22237,7 +21984,7 @@ enum class Priority {
 /**
  * @suppress
  */
-public object FfiConverterTypePriority: FfiConverterRustBuffer<Priority> {
+internal object FfiConverterTypePriority: FfiConverterRustBuffer<Priority> {
     override fun read(buf: ByteBuffer) = try {
         Priority.values()[buf.getInt() - 1]
     } catch (e: IndexOutOfBoundsException) {
@@ -22322,7 +22069,7 @@ sealed class PromptPart {
 /**
  * @suppress
  */
-public object FfiConverterTypePromptPart : FfiConverterRustBuffer<PromptPart>{
+internal object FfiConverterTypePromptPart : FfiConverterRustBuffer<PromptPart>{
     override fun read(buf: ByteBuffer): PromptPart {
         return when(buf.getInt()) {
             1 -> PromptPart.Text(
@@ -22443,7 +22190,7 @@ enum class ReceiptState {
 /**
  * @suppress
  */
-public object FfiConverterTypeReceiptState: FfiConverterRustBuffer<ReceiptState> {
+internal object FfiConverterTypeReceiptState: FfiConverterRustBuffer<ReceiptState> {
     override fun read(buf: ByteBuffer) = try {
         ReceiptState.values()[buf.getInt() - 1]
     } catch (e: IndexOutOfBoundsException) {
@@ -22498,7 +22245,7 @@ enum class RequestState {
 /**
  * @suppress
  */
-public object FfiConverterTypeRequestState: FfiConverterRustBuffer<RequestState> {
+internal object FfiConverterTypeRequestState: FfiConverterRustBuffer<RequestState> {
     override fun read(buf: ByteBuffer) = try {
         RequestState.values()[buf.getInt() - 1]
     } catch (e: IndexOutOfBoundsException) {
@@ -22545,7 +22292,7 @@ enum class RunnerSessionState {
 /**
  * @suppress
  */
-public object FfiConverterTypeRunnerSessionState: FfiConverterRustBuffer<RunnerSessionState> {
+internal object FfiConverterTypeRunnerSessionState: FfiConverterRustBuffer<RunnerSessionState> {
     override fun read(buf: ByteBuffer) = try {
         RunnerSessionState.values()[buf.getInt() - 1]
     } catch (e: IndexOutOfBoundsException) {
@@ -22710,7 +22457,7 @@ sealed class SessionEvent {
 /**
  * @suppress
  */
-public object FfiConverterTypeSessionEvent : FfiConverterRustBuffer<SessionEvent>{
+internal object FfiConverterTypeSessionEvent : FfiConverterRustBuffer<SessionEvent>{
     override fun read(buf: ByteBuffer): SessionEvent {
         return when(buf.getInt()) {
             1 -> SessionEvent.Output(
@@ -22878,7 +22625,7 @@ enum class SessionKind {
 /**
  * @suppress
  */
-public object FfiConverterTypeSessionKind: FfiConverterRustBuffer<SessionKind> {
+internal object FfiConverterTypeSessionKind: FfiConverterRustBuffer<SessionKind> {
     override fun read(buf: ByteBuffer) = try {
         SessionKind.values()[buf.getInt() - 1]
     } catch (e: IndexOutOfBoundsException) {
@@ -22929,7 +22676,7 @@ enum class SessionState {
 /**
  * @suppress
  */
-public object FfiConverterTypeSessionState: FfiConverterRustBuffer<SessionState> {
+internal object FfiConverterTypeSessionState: FfiConverterRustBuffer<SessionState> {
     override fun read(buf: ByteBuffer) = try {
         SessionState.values()[buf.getInt() - 1]
     } catch (e: IndexOutOfBoundsException) {
@@ -22976,7 +22723,7 @@ enum class SettingSource {
 /**
  * @suppress
  */
-public object FfiConverterTypeSettingSource: FfiConverterRustBuffer<SettingSource> {
+internal object FfiConverterTypeSettingSource: FfiConverterRustBuffer<SettingSource> {
     override fun read(buf: ByteBuffer) = try {
         SettingSource.values()[buf.getInt() - 1]
     } catch (e: IndexOutOfBoundsException) {
@@ -23052,7 +22799,7 @@ sealed class ShellProgram {
 /**
  * @suppress
  */
-public object FfiConverterTypeShellProgram : FfiConverterRustBuffer<ShellProgram>{
+internal object FfiConverterTypeShellProgram : FfiConverterRustBuffer<ShellProgram>{
     override fun read(buf: ByteBuffer): ShellProgram {
         return when(buf.getInt()) {
             1 -> ShellProgram.Login
@@ -23169,7 +22916,7 @@ enum class SignalKind {
 /**
  * @suppress
  */
-public object FfiConverterTypeSignalKind: FfiConverterRustBuffer<SignalKind> {
+internal object FfiConverterTypeSignalKind: FfiConverterRustBuffer<SignalKind> {
     override fun read(buf: ByteBuffer) = try {
         SignalKind.values()[buf.getInt() - 1]
     } catch (e: IndexOutOfBoundsException) {
@@ -23216,7 +22963,7 @@ enum class SkipPermissions {
 /**
  * @suppress
  */
-public object FfiConverterTypeSkipPermissions: FfiConverterRustBuffer<SkipPermissions> {
+internal object FfiConverterTypeSkipPermissions: FfiConverterRustBuffer<SkipPermissions> {
     override fun read(buf: ByteBuffer) = try {
         SkipPermissions.values()[buf.getInt() - 1]
     } catch (e: IndexOutOfBoundsException) {
@@ -23301,7 +23048,7 @@ sealed class SourceData {
 /**
  * @suppress
  */
-public object FfiConverterTypeSourceData : FfiConverterRustBuffer<SourceData>{
+internal object FfiConverterTypeSourceData : FfiConverterRustBuffer<SourceData>{
     override fun read(buf: ByteBuffer): SourceData {
         return when(buf.getInt()) {
             1 -> SourceData.Base64(
@@ -23414,7 +23161,7 @@ sealed class SubmissionOutcome {
 /**
  * @suppress
  */
-public object FfiConverterTypeSubmissionOutcome : FfiConverterRustBuffer<SubmissionOutcome>{
+internal object FfiConverterTypeSubmissionOutcome : FfiConverterRustBuffer<SubmissionOutcome>{
     override fun read(buf: ByteBuffer): SubmissionOutcome {
         return when(buf.getInt()) {
             1 -> SubmissionOutcome.Submitted
@@ -23516,7 +23263,7 @@ enum class TaskState {
 /**
  * @suppress
  */
-public object FfiConverterTypeTaskState: FfiConverterRustBuffer<TaskState> {
+internal object FfiConverterTypeTaskState: FfiConverterRustBuffer<TaskState> {
     override fun read(buf: ByteBuffer) = try {
         TaskState.values()[buf.getInt() - 1]
     } catch (e: IndexOutOfBoundsException) {
@@ -23563,7 +23310,7 @@ enum class Thinking {
 /**
  * @suppress
  */
-public object FfiConverterTypeThinking: FfiConverterRustBuffer<Thinking> {
+internal object FfiConverterTypeThinking: FfiConverterRustBuffer<Thinking> {
     override fun read(buf: ByteBuffer) = try {
         Thinking.values()[buf.getInt() - 1]
     } catch (e: IndexOutOfBoundsException) {
@@ -23614,7 +23361,7 @@ enum class ToolVerdict {
 /**
  * @suppress
  */
-public object FfiConverterTypeToolVerdict: FfiConverterRustBuffer<ToolVerdict> {
+internal object FfiConverterTypeToolVerdict: FfiConverterRustBuffer<ToolVerdict> {
     override fun read(buf: ByteBuffer) = try {
         ToolVerdict.values()[buf.getInt() - 1]
     } catch (e: IndexOutOfBoundsException) {
@@ -23665,7 +23412,7 @@ enum class TurnOutcome {
 /**
  * @suppress
  */
-public object FfiConverterTypeTurnOutcome: FfiConverterRustBuffer<TurnOutcome> {
+internal object FfiConverterTypeTurnOutcome: FfiConverterRustBuffer<TurnOutcome> {
     override fun read(buf: ByteBuffer) = try {
         TurnOutcome.values()[buf.getInt() - 1]
     } catch (e: IndexOutOfBoundsException) {
@@ -23778,7 +23525,7 @@ sealed class WatchdogPolicy {
 /**
  * @suppress
  */
-public object FfiConverterTypeWatchdogPolicy : FfiConverterRustBuffer<WatchdogPolicy>{
+internal object FfiConverterTypeWatchdogPolicy : FfiConverterRustBuffer<WatchdogPolicy>{
     override fun read(buf: ByteBuffer): WatchdogPolicy {
         return when(buf.getInt()) {
             1 -> WatchdogPolicy.Standard
@@ -23923,7 +23670,7 @@ enum class WorkPhase {
 /**
  * @suppress
  */
-public object FfiConverterTypeWorkPhase: FfiConverterRustBuffer<WorkPhase> {
+internal object FfiConverterTypeWorkPhase: FfiConverterRustBuffer<WorkPhase> {
     override fun read(buf: ByteBuffer) = try {
         WorkPhase.values()[buf.getInt() - 1]
     } catch (e: IndexOutOfBoundsException) {
@@ -23945,7 +23692,7 @@ public object FfiConverterTypeWorkPhase: FfiConverterRustBuffer<WorkPhase> {
 /**
  * @suppress
  */
-public object FfiConverterOptionalUInt: FfiConverterRustBuffer<kotlin.UInt?> {
+internal object FfiConverterOptionalUInt: FfiConverterRustBuffer<kotlin.UInt?> {
     override fun read(buf: ByteBuffer): kotlin.UInt? {
         if (buf.get().toInt() == 0) {
             return null
@@ -23977,7 +23724,7 @@ public object FfiConverterOptionalUInt: FfiConverterRustBuffer<kotlin.UInt?> {
 /**
  * @suppress
  */
-public object FfiConverterOptionalInt: FfiConverterRustBuffer<kotlin.Int?> {
+internal object FfiConverterOptionalInt: FfiConverterRustBuffer<kotlin.Int?> {
     override fun read(buf: ByteBuffer): kotlin.Int? {
         if (buf.get().toInt() == 0) {
             return null
@@ -24009,7 +23756,7 @@ public object FfiConverterOptionalInt: FfiConverterRustBuffer<kotlin.Int?> {
 /**
  * @suppress
  */
-public object FfiConverterOptionalULong: FfiConverterRustBuffer<kotlin.ULong?> {
+internal object FfiConverterOptionalULong: FfiConverterRustBuffer<kotlin.ULong?> {
     override fun read(buf: ByteBuffer): kotlin.ULong? {
         if (buf.get().toInt() == 0) {
             return null
@@ -24041,7 +23788,7 @@ public object FfiConverterOptionalULong: FfiConverterRustBuffer<kotlin.ULong?> {
 /**
  * @suppress
  */
-public object FfiConverterOptionalDouble: FfiConverterRustBuffer<kotlin.Double?> {
+internal object FfiConverterOptionalDouble: FfiConverterRustBuffer<kotlin.Double?> {
     override fun read(buf: ByteBuffer): kotlin.Double? {
         if (buf.get().toInt() == 0) {
             return null
@@ -24073,7 +23820,7 @@ public object FfiConverterOptionalDouble: FfiConverterRustBuffer<kotlin.Double?>
 /**
  * @suppress
  */
-public object FfiConverterOptionalBoolean: FfiConverterRustBuffer<kotlin.Boolean?> {
+internal object FfiConverterOptionalBoolean: FfiConverterRustBuffer<kotlin.Boolean?> {
     override fun read(buf: ByteBuffer): kotlin.Boolean? {
         if (buf.get().toInt() == 0) {
             return null
@@ -24105,7 +23852,7 @@ public object FfiConverterOptionalBoolean: FfiConverterRustBuffer<kotlin.Boolean
 /**
  * @suppress
  */
-public object FfiConverterOptionalString: FfiConverterRustBuffer<kotlin.String?> {
+internal object FfiConverterOptionalString: FfiConverterRustBuffer<kotlin.String?> {
     override fun read(buf: ByteBuffer): kotlin.String? {
         if (buf.get().toInt() == 0) {
             return null
@@ -24137,7 +23884,7 @@ public object FfiConverterOptionalString: FfiConverterRustBuffer<kotlin.String?>
 /**
  * @suppress
  */
-public object FfiConverterOptionalTypeCancellation: FfiConverterRustBuffer<Cancellation?> {
+internal object FfiConverterOptionalTypeCancellation: FfiConverterRustBuffer<Cancellation?> {
     override fun read(buf: ByteBuffer): Cancellation? {
         if (buf.get().toInt() == 0) {
             return null
@@ -24169,7 +23916,7 @@ public object FfiConverterOptionalTypeCancellation: FfiConverterRustBuffer<Cance
 /**
  * @suppress
  */
-public object FfiConverterOptionalTypeHostTerminal: FfiConverterRustBuffer<HostTerminal?> {
+internal object FfiConverterOptionalTypeHostTerminal: FfiConverterRustBuffer<HostTerminal?> {
     override fun read(buf: ByteBuffer): HostTerminal? {
         if (buf.get().toInt() == 0) {
             return null
@@ -24201,7 +23948,7 @@ public object FfiConverterOptionalTypeHostTerminal: FfiConverterRustBuffer<HostT
 /**
  * @suppress
  */
-public object FfiConverterOptionalTypeLogSink: FfiConverterRustBuffer<LogSink?> {
+internal object FfiConverterOptionalTypeLogSink: FfiConverterRustBuffer<LogSink?> {
     override fun read(buf: ByteBuffer): LogSink? {
         if (buf.get().toInt() == 0) {
             return null
@@ -24233,7 +23980,7 @@ public object FfiConverterOptionalTypeLogSink: FfiConverterRustBuffer<LogSink?> 
 /**
  * @suppress
  */
-public object FfiConverterOptionalTypeTokenProvider: FfiConverterRustBuffer<TokenProvider?> {
+internal object FfiConverterOptionalTypeTokenProvider: FfiConverterRustBuffer<TokenProvider?> {
     override fun read(buf: ByteBuffer): TokenProvider? {
         if (buf.get().toInt() == 0) {
             return null
@@ -24265,7 +24012,7 @@ public object FfiConverterOptionalTypeTokenProvider: FfiConverterRustBuffer<Toke
 /**
  * @suppress
  */
-public object FfiConverterOptionalTypeAgentOptions: FfiConverterRustBuffer<AgentOptions?> {
+internal object FfiConverterOptionalTypeAgentOptions: FfiConverterRustBuffer<AgentOptions?> {
     override fun read(buf: ByteBuffer): AgentOptions? {
         if (buf.get().toInt() == 0) {
             return null
@@ -24297,7 +24044,7 @@ public object FfiConverterOptionalTypeAgentOptions: FfiConverterRustBuffer<Agent
 /**
  * @suppress
  */
-public object FfiConverterOptionalTypeChangeBatch: FfiConverterRustBuffer<ChangeBatch?> {
+internal object FfiConverterOptionalTypeChangeBatch: FfiConverterRustBuffer<ChangeBatch?> {
     override fun read(buf: ByteBuffer): ChangeBatch? {
         if (buf.get().toInt() == 0) {
             return null
@@ -24329,7 +24076,7 @@ public object FfiConverterOptionalTypeChangeBatch: FfiConverterRustBuffer<Change
 /**
  * @suppress
  */
-public object FfiConverterOptionalTypeClientIdentity: FfiConverterRustBuffer<ClientIdentity?> {
+internal object FfiConverterOptionalTypeClientIdentity: FfiConverterRustBuffer<ClientIdentity?> {
     override fun read(buf: ByteBuffer): ClientIdentity? {
         if (buf.get().toInt() == 0) {
             return null
@@ -24361,7 +24108,7 @@ public object FfiConverterOptionalTypeClientIdentity: FfiConverterRustBuffer<Cli
 /**
  * @suppress
  */
-public object FfiConverterOptionalTypeDialogueEventBatch: FfiConverterRustBuffer<DialogueEventBatch?> {
+internal object FfiConverterOptionalTypeDialogueEventBatch: FfiConverterRustBuffer<DialogueEventBatch?> {
     override fun read(buf: ByteBuffer): DialogueEventBatch? {
         if (buf.get().toInt() == 0) {
             return null
@@ -24393,7 +24140,7 @@ public object FfiConverterOptionalTypeDialogueEventBatch: FfiConverterRustBuffer
 /**
  * @suppress
  */
-public object FfiConverterOptionalTypeEngineConfiguration: FfiConverterRustBuffer<EngineConfiguration?> {
+internal object FfiConverterOptionalTypeEngineConfiguration: FfiConverterRustBuffer<EngineConfiguration?> {
     override fun read(buf: ByteBuffer): EngineConfiguration? {
         if (buf.get().toInt() == 0) {
             return null
@@ -24425,7 +24172,7 @@ public object FfiConverterOptionalTypeEngineConfiguration: FfiConverterRustBuffe
 /**
  * @suppress
  */
-public object FfiConverterOptionalTypeEnvironmentChanges: FfiConverterRustBuffer<EnvironmentChanges?> {
+internal object FfiConverterOptionalTypeEnvironmentChanges: FfiConverterRustBuffer<EnvironmentChanges?> {
     override fun read(buf: ByteBuffer): EnvironmentChanges? {
         if (buf.get().toInt() == 0) {
             return null
@@ -24457,7 +24204,7 @@ public object FfiConverterOptionalTypeEnvironmentChanges: FfiConverterRustBuffer
 /**
  * @suppress
  */
-public object FfiConverterOptionalTypeEventLimits: FfiConverterRustBuffer<EventLimits?> {
+internal object FfiConverterOptionalTypeEventLimits: FfiConverterRustBuffer<EventLimits?> {
     override fun read(buf: ByteBuffer): EventLimits? {
         if (buf.get().toInt() == 0) {
             return null
@@ -24489,7 +24236,7 @@ public object FfiConverterOptionalTypeEventLimits: FfiConverterRustBuffer<EventL
 /**
  * @suppress
  */
-public object FfiConverterOptionalTypeHookBackend: FfiConverterRustBuffer<HookBackend?> {
+internal object FfiConverterOptionalTypeHookBackend: FfiConverterRustBuffer<HookBackend?> {
     override fun read(buf: ByteBuffer): HookBackend? {
         if (buf.get().toInt() == 0) {
             return null
@@ -24521,7 +24268,7 @@ public object FfiConverterOptionalTypeHookBackend: FfiConverterRustBuffer<HookBa
 /**
  * @suppress
  */
-public object FfiConverterOptionalTypeHookBatch: FfiConverterRustBuffer<HookBatch?> {
+internal object FfiConverterOptionalTypeHookBatch: FfiConverterRustBuffer<HookBatch?> {
     override fun read(buf: ByteBuffer): HookBatch? {
         if (buf.get().toInt() == 0) {
             return null
@@ -24553,7 +24300,7 @@ public object FfiConverterOptionalTypeHookBatch: FfiConverterRustBuffer<HookBatc
 /**
  * @suppress
  */
-public object FfiConverterOptionalTypeHookConfiguration: FfiConverterRustBuffer<HookConfiguration?> {
+internal object FfiConverterOptionalTypeHookConfiguration: FfiConverterRustBuffer<HookConfiguration?> {
     override fun read(buf: ByteBuffer): HookConfiguration? {
         if (buf.get().toInt() == 0) {
             return null
@@ -24585,7 +24332,7 @@ public object FfiConverterOptionalTypeHookConfiguration: FfiConverterRustBuffer<
 /**
  * @suppress
  */
-public object FfiConverterOptionalTypeHookForwardReport: FfiConverterRustBuffer<HookForwardReport?> {
+internal object FfiConverterOptionalTypeHookForwardReport: FfiConverterRustBuffer<HookForwardReport?> {
     override fun read(buf: ByteBuffer): HookForwardReport? {
         if (buf.get().toInt() == 0) {
             return null
@@ -24617,7 +24364,7 @@ public object FfiConverterOptionalTypeHookForwardReport: FfiConverterRustBuffer<
 /**
  * @suppress
  */
-public object FfiConverterOptionalTypeHookGate: FfiConverterRustBuffer<HookGate?> {
+internal object FfiConverterOptionalTypeHookGate: FfiConverterRustBuffer<HookGate?> {
     override fun read(buf: ByteBuffer): HookGate? {
         if (buf.get().toInt() == 0) {
             return null
@@ -24649,7 +24396,7 @@ public object FfiConverterOptionalTypeHookGate: FfiConverterRustBuffer<HookGate?
 /**
  * @suppress
  */
-public object FfiConverterOptionalTypeHookHelper: FfiConverterRustBuffer<HookHelper?> {
+internal object FfiConverterOptionalTypeHookHelper: FfiConverterRustBuffer<HookHelper?> {
     override fun read(buf: ByteBuffer): HookHelper? {
         if (buf.get().toInt() == 0) {
             return null
@@ -24681,7 +24428,7 @@ public object FfiConverterOptionalTypeHookHelper: FfiConverterRustBuffer<HookHel
 /**
  * @suppress
  */
-public object FfiConverterOptionalTypeHookLimits: FfiConverterRustBuffer<HookLimits?> {
+internal object FfiConverterOptionalTypeHookLimits: FfiConverterRustBuffer<HookLimits?> {
     override fun read(buf: ByteBuffer): HookLimits? {
         if (buf.get().toInt() == 0) {
             return null
@@ -24713,7 +24460,7 @@ public object FfiConverterOptionalTypeHookLimits: FfiConverterRustBuffer<HookLim
 /**
  * @suppress
  */
-public object FfiConverterOptionalTypeHookQuestionBatch: FfiConverterRustBuffer<HookQuestionBatch?> {
+internal object FfiConverterOptionalTypeHookQuestionBatch: FfiConverterRustBuffer<HookQuestionBatch?> {
     override fun read(buf: ByteBuffer): HookQuestionBatch? {
         if (buf.get().toInt() == 0) {
             return null
@@ -24745,7 +24492,7 @@ public object FfiConverterOptionalTypeHookQuestionBatch: FfiConverterRustBuffer<
 /**
  * @suppress
  */
-public object FfiConverterOptionalTypeHookVariables: FfiConverterRustBuffer<HookVariables?> {
+internal object FfiConverterOptionalTypeHookVariables: FfiConverterRustBuffer<HookVariables?> {
     override fun read(buf: ByteBuffer): HookVariables? {
         if (buf.get().toInt() == 0) {
             return null
@@ -24777,7 +24524,7 @@ public object FfiConverterOptionalTypeHookVariables: FfiConverterRustBuffer<Hook
 /**
  * @suppress
  */
-public object FfiConverterOptionalTypeLoginShellQuery: FfiConverterRustBuffer<LoginShellQuery?> {
+internal object FfiConverterOptionalTypeLoginShellQuery: FfiConverterRustBuffer<LoginShellQuery?> {
     override fun read(buf: ByteBuffer): LoginShellQuery? {
         if (buf.get().toInt() == 0) {
             return null
@@ -24809,7 +24556,7 @@ public object FfiConverterOptionalTypeLoginShellQuery: FfiConverterRustBuffer<Lo
 /**
  * @suppress
  */
-public object FfiConverterOptionalTypeManagedEnd: FfiConverterRustBuffer<ManagedEnd?> {
+internal object FfiConverterOptionalTypeManagedEnd: FfiConverterRustBuffer<ManagedEnd?> {
     override fun read(buf: ByteBuffer): ManagedEnd? {
         if (buf.get().toInt() == 0) {
             return null
@@ -24841,7 +24588,7 @@ public object FfiConverterOptionalTypeManagedEnd: FfiConverterRustBuffer<Managed
 /**
  * @suppress
  */
-public object FfiConverterOptionalTypeManagedSession: FfiConverterRustBuffer<ManagedSession?> {
+internal object FfiConverterOptionalTypeManagedSession: FfiConverterRustBuffer<ManagedSession?> {
     override fun read(buf: ByteBuffer): ManagedSession? {
         if (buf.get().toInt() == 0) {
             return null
@@ -24873,7 +24620,7 @@ public object FfiConverterOptionalTypeManagedSession: FfiConverterRustBuffer<Man
 /**
  * @suppress
  */
-public object FfiConverterOptionalTypeRunnerConfiguration: FfiConverterRustBuffer<RunnerConfiguration?> {
+internal object FfiConverterOptionalTypeRunnerConfiguration: FfiConverterRustBuffer<RunnerConfiguration?> {
     override fun read(buf: ByteBuffer): RunnerConfiguration? {
         if (buf.get().toInt() == 0) {
             return null
@@ -24905,7 +24652,7 @@ public object FfiConverterOptionalTypeRunnerConfiguration: FfiConverterRustBuffe
 /**
  * @suppress
  */
-public object FfiConverterOptionalTypeSessionEventBatch: FfiConverterRustBuffer<SessionEventBatch?> {
+internal object FfiConverterOptionalTypeSessionEventBatch: FfiConverterRustBuffer<SessionEventBatch?> {
     override fun read(buf: ByteBuffer): SessionEventBatch? {
         if (buf.get().toInt() == 0) {
             return null
@@ -24937,7 +24684,7 @@ public object FfiConverterOptionalTypeSessionEventBatch: FfiConverterRustBuffer<
 /**
  * @suppress
  */
-public object FfiConverterOptionalTypeSilenceLimit: FfiConverterRustBuffer<SilenceLimit?> {
+internal object FfiConverterOptionalTypeSilenceLimit: FfiConverterRustBuffer<SilenceLimit?> {
     override fun read(buf: ByteBuffer): SilenceLimit? {
         if (buf.get().toInt() == 0) {
             return null
@@ -24969,7 +24716,7 @@ public object FfiConverterOptionalTypeSilenceLimit: FfiConverterRustBuffer<Silen
 /**
  * @suppress
  */
-public object FfiConverterOptionalTypeSnapshotPage: FfiConverterRustBuffer<SnapshotPage?> {
+internal object FfiConverterOptionalTypeSnapshotPage: FfiConverterRustBuffer<SnapshotPage?> {
     override fun read(buf: ByteBuffer): SnapshotPage? {
         if (buf.get().toInt() == 0) {
             return null
@@ -25001,7 +24748,7 @@ public object FfiConverterOptionalTypeSnapshotPage: FfiConverterRustBuffer<Snaps
 /**
  * @suppress
  */
-public object FfiConverterOptionalTypeSubagentView: FfiConverterRustBuffer<SubagentView?> {
+internal object FfiConverterOptionalTypeSubagentView: FfiConverterRustBuffer<SubagentView?> {
     override fun read(buf: ByteBuffer): SubagentView? {
         if (buf.get().toInt() == 0) {
             return null
@@ -25033,7 +24780,7 @@ public object FfiConverterOptionalTypeSubagentView: FfiConverterRustBuffer<Subag
 /**
  * @suppress
  */
-public object FfiConverterOptionalTypeSubmitOptions: FfiConverterRustBuffer<SubmitOptions?> {
+internal object FfiConverterOptionalTypeSubmitOptions: FfiConverterRustBuffer<SubmitOptions?> {
     override fun read(buf: ByteBuffer): SubmitOptions? {
         if (buf.get().toInt() == 0) {
             return null
@@ -25065,7 +24812,7 @@ public object FfiConverterOptionalTypeSubmitOptions: FfiConverterRustBuffer<Subm
 /**
  * @suppress
  */
-public object FfiConverterOptionalTypeTerminalSize: FfiConverterRustBuffer<TerminalSize?> {
+internal object FfiConverterOptionalTypeTerminalSize: FfiConverterRustBuffer<TerminalSize?> {
     override fun read(buf: ByteBuffer): TerminalSize? {
         if (buf.get().toInt() == 0) {
             return null
@@ -25097,7 +24844,7 @@ public object FfiConverterOptionalTypeTerminalSize: FfiConverterRustBuffer<Termi
 /**
  * @suppress
  */
-public object FfiConverterOptionalTypeTerminationPolicy: FfiConverterRustBuffer<TerminationPolicy?> {
+internal object FfiConverterOptionalTypeTerminationPolicy: FfiConverterRustBuffer<TerminationPolicy?> {
     override fun read(buf: ByteBuffer): TerminationPolicy? {
         if (buf.get().toInt() == 0) {
             return null
@@ -25129,7 +24876,7 @@ public object FfiConverterOptionalTypeTerminationPolicy: FfiConverterRustBuffer<
 /**
  * @suppress
  */
-public object FfiConverterOptionalTypeTerminationView: FfiConverterRustBuffer<TerminationView?> {
+internal object FfiConverterOptionalTypeTerminationView: FfiConverterRustBuffer<TerminationView?> {
     override fun read(buf: ByteBuffer): TerminationView? {
         if (buf.get().toInt() == 0) {
             return null
@@ -25161,7 +24908,7 @@ public object FfiConverterOptionalTypeTerminationView: FfiConverterRustBuffer<Te
 /**
  * @suppress
  */
-public object FfiConverterOptionalTypeToolResultView: FfiConverterRustBuffer<ToolResultView?> {
+internal object FfiConverterOptionalTypeToolResultView: FfiConverterRustBuffer<ToolResultView?> {
     override fun read(buf: ByteBuffer): ToolResultView? {
         if (buf.get().toInt() == 0) {
             return null
@@ -25193,7 +24940,7 @@ public object FfiConverterOptionalTypeToolResultView: FfiConverterRustBuffer<Too
 /**
  * @suppress
  */
-public object FfiConverterOptionalTypeTranscriptWindow: FfiConverterRustBuffer<TranscriptWindow?> {
+internal object FfiConverterOptionalTypeTranscriptWindow: FfiConverterRustBuffer<TranscriptWindow?> {
     override fun read(buf: ByteBuffer): TranscriptWindow? {
         if (buf.get().toInt() == 0) {
             return null
@@ -25225,7 +24972,7 @@ public object FfiConverterOptionalTypeTranscriptWindow: FfiConverterRustBuffer<T
 /**
  * @suppress
  */
-public object FfiConverterOptionalTypeAgentDocument: FfiConverterRustBuffer<AgentDocument?> {
+internal object FfiConverterOptionalTypeAgentDocument: FfiConverterRustBuffer<AgentDocument?> {
     override fun read(buf: ByteBuffer): AgentDocument? {
         if (buf.get().toInt() == 0) {
             return null
@@ -25257,7 +25004,7 @@ public object FfiConverterOptionalTypeAgentDocument: FfiConverterRustBuffer<Agen
 /**
  * @suppress
  */
-public object FfiConverterOptionalTypeAgentText: FfiConverterRustBuffer<AgentText?> {
+internal object FfiConverterOptionalTypeAgentText: FfiConverterRustBuffer<AgentText?> {
     override fun read(buf: ByteBuffer): AgentText? {
         if (buf.get().toInt() == 0) {
             return null
@@ -25289,7 +25036,7 @@ public object FfiConverterOptionalTypeAgentText: FfiConverterRustBuffer<AgentTex
 /**
  * @suppress
  */
-public object FfiConverterOptionalTypeContainmentLevel: FfiConverterRustBuffer<ContainmentLevel?> {
+internal object FfiConverterOptionalTypeContainmentLevel: FfiConverterRustBuffer<ContainmentLevel?> {
     override fun read(buf: ByteBuffer): ContainmentLevel? {
         if (buf.get().toInt() == 0) {
             return null
@@ -25321,7 +25068,7 @@ public object FfiConverterOptionalTypeContainmentLevel: FfiConverterRustBuffer<C
 /**
  * @suppress
  */
-public object FfiConverterOptionalTypeConversation: FfiConverterRustBuffer<Conversation?> {
+internal object FfiConverterOptionalTypeConversation: FfiConverterRustBuffer<Conversation?> {
     override fun read(buf: ByteBuffer): Conversation? {
         if (buf.get().toInt() == 0) {
             return null
@@ -25353,7 +25100,7 @@ public object FfiConverterOptionalTypeConversation: FfiConverterRustBuffer<Conve
 /**
  * @suppress
  */
-public object FfiConverterOptionalTypeDialogueStdio: FfiConverterRustBuffer<DialogueStdio?> {
+internal object FfiConverterOptionalTypeDialogueStdio: FfiConverterRustBuffer<DialogueStdio?> {
     override fun read(buf: ByteBuffer): DialogueStdio? {
         if (buf.get().toInt() == 0) {
             return null
@@ -25385,7 +25132,7 @@ public object FfiConverterOptionalTypeDialogueStdio: FfiConverterRustBuffer<Dial
 /**
  * @suppress
  */
-public object FfiConverterOptionalTypeEffort: FfiConverterRustBuffer<Effort?> {
+internal object FfiConverterOptionalTypeEffort: FfiConverterRustBuffer<Effort?> {
     override fun read(buf: ByteBuffer): Effort? {
         if (buf.get().toInt() == 0) {
             return null
@@ -25417,7 +25164,7 @@ public object FfiConverterOptionalTypeEffort: FfiConverterRustBuffer<Effort?> {
 /**
  * @suppress
  */
-public object FfiConverterOptionalTypeHookRoute: FfiConverterRustBuffer<HookRoute?> {
+internal object FfiConverterOptionalTypeHookRoute: FfiConverterRustBuffer<HookRoute?> {
     override fun read(buf: ByteBuffer): HookRoute? {
         if (buf.get().toInt() == 0) {
             return null
@@ -25449,7 +25196,7 @@ public object FfiConverterOptionalTypeHookRoute: FfiConverterRustBuffer<HookRout
 /**
  * @suppress
  */
-public object FfiConverterOptionalTypeInterruptScope: FfiConverterRustBuffer<InterruptScope?> {
+internal object FfiConverterOptionalTypeInterruptScope: FfiConverterRustBuffer<InterruptScope?> {
     override fun read(buf: ByteBuffer): InterruptScope? {
         if (buf.get().toInt() == 0) {
             return null
@@ -25481,7 +25228,7 @@ public object FfiConverterOptionalTypeInterruptScope: FfiConverterRustBuffer<Int
 /**
  * @suppress
  */
-public object FfiConverterOptionalTypePermissionPrompts: FfiConverterRustBuffer<PermissionPrompts?> {
+internal object FfiConverterOptionalTypePermissionPrompts: FfiConverterRustBuffer<PermissionPrompts?> {
     override fun read(buf: ByteBuffer): PermissionPrompts? {
         if (buf.get().toInt() == 0) {
             return null
@@ -25513,7 +25260,7 @@ public object FfiConverterOptionalTypePermissionPrompts: FfiConverterRustBuffer<
 /**
  * @suppress
  */
-public object FfiConverterOptionalTypePriority: FfiConverterRustBuffer<Priority?> {
+internal object FfiConverterOptionalTypePriority: FfiConverterRustBuffer<Priority?> {
     override fun read(buf: ByteBuffer): Priority? {
         if (buf.get().toInt() == 0) {
             return null
@@ -25545,7 +25292,7 @@ public object FfiConverterOptionalTypePriority: FfiConverterRustBuffer<Priority?
 /**
  * @suppress
  */
-public object FfiConverterOptionalTypeShellProgram: FfiConverterRustBuffer<ShellProgram?> {
+internal object FfiConverterOptionalTypeShellProgram: FfiConverterRustBuffer<ShellProgram?> {
     override fun read(buf: ByteBuffer): ShellProgram? {
         if (buf.get().toInt() == 0) {
             return null
@@ -25577,7 +25324,7 @@ public object FfiConverterOptionalTypeShellProgram: FfiConverterRustBuffer<Shell
 /**
  * @suppress
  */
-public object FfiConverterOptionalTypeSkipPermissions: FfiConverterRustBuffer<SkipPermissions?> {
+internal object FfiConverterOptionalTypeSkipPermissions: FfiConverterRustBuffer<SkipPermissions?> {
     override fun read(buf: ByteBuffer): SkipPermissions? {
         if (buf.get().toInt() == 0) {
             return null
@@ -25609,7 +25356,7 @@ public object FfiConverterOptionalTypeSkipPermissions: FfiConverterRustBuffer<Sk
 /**
  * @suppress
  */
-public object FfiConverterOptionalTypeThinking: FfiConverterRustBuffer<Thinking?> {
+internal object FfiConverterOptionalTypeThinking: FfiConverterRustBuffer<Thinking?> {
     override fun read(buf: ByteBuffer): Thinking? {
         if (buf.get().toInt() == 0) {
             return null
@@ -25641,7 +25388,7 @@ public object FfiConverterOptionalTypeThinking: FfiConverterRustBuffer<Thinking?
 /**
  * @suppress
  */
-public object FfiConverterOptionalTypeWatchdogPolicy: FfiConverterRustBuffer<WatchdogPolicy?> {
+internal object FfiConverterOptionalTypeWatchdogPolicy: FfiConverterRustBuffer<WatchdogPolicy?> {
     override fun read(buf: ByteBuffer): WatchdogPolicy? {
         if (buf.get().toInt() == 0) {
             return null
@@ -25673,7 +25420,7 @@ public object FfiConverterOptionalTypeWatchdogPolicy: FfiConverterRustBuffer<Wat
 /**
  * @suppress
  */
-public object FfiConverterOptionalSequenceString: FfiConverterRustBuffer<List<kotlin.String>?> {
+internal object FfiConverterOptionalSequenceString: FfiConverterRustBuffer<List<kotlin.String>?> {
     override fun read(buf: ByteBuffer): List<kotlin.String>? {
         if (buf.get().toInt() == 0) {
             return null
@@ -25705,7 +25452,7 @@ public object FfiConverterOptionalSequenceString: FfiConverterRustBuffer<List<ko
 /**
  * @suppress
  */
-public object FfiConverterOptionalSequenceTypeSettingSource: FfiConverterRustBuffer<List<SettingSource>?> {
+internal object FfiConverterOptionalSequenceTypeSettingSource: FfiConverterRustBuffer<List<SettingSource>?> {
     override fun read(buf: ByteBuffer): List<SettingSource>? {
         if (buf.get().toInt() == 0) {
             return null
@@ -25737,7 +25484,7 @@ public object FfiConverterOptionalSequenceTypeSettingSource: FfiConverterRustBuf
 /**
  * @suppress
  */
-public object FfiConverterSequenceUInt: FfiConverterRustBuffer<List<kotlin.UInt>> {
+internal object FfiConverterSequenceUInt: FfiConverterRustBuffer<List<kotlin.UInt>> {
     override fun read(buf: ByteBuffer): List<kotlin.UInt> {
         val len = buf.getInt()
         return List<kotlin.UInt>(len) {
@@ -25765,7 +25512,7 @@ public object FfiConverterSequenceUInt: FfiConverterRustBuffer<List<kotlin.UInt>
 /**
  * @suppress
  */
-public object FfiConverterSequenceString: FfiConverterRustBuffer<List<kotlin.String>> {
+internal object FfiConverterSequenceString: FfiConverterRustBuffer<List<kotlin.String>> {
     override fun read(buf: ByteBuffer): List<kotlin.String> {
         val len = buf.getInt()
         return List<kotlin.String>(len) {
@@ -25793,7 +25540,7 @@ public object FfiConverterSequenceString: FfiConverterRustBuffer<List<kotlin.Str
 /**
  * @suppress
  */
-public object FfiConverterSequenceTypeHookQuestion: FfiConverterRustBuffer<List<HookQuestion>> {
+internal object FfiConverterSequenceTypeHookQuestion: FfiConverterRustBuffer<List<HookQuestion>> {
     override fun read(buf: ByteBuffer): List<HookQuestion> {
         val len = buf.getInt()
         return List<HookQuestion>(len) {
@@ -25821,7 +25568,7 @@ public object FfiConverterSequenceTypeHookQuestion: FfiConverterRustBuffer<List<
 /**
  * @suppress
  */
-public object FfiConverterSequenceTypeManagedSession: FfiConverterRustBuffer<List<ManagedSession>> {
+internal object FfiConverterSequenceTypeManagedSession: FfiConverterRustBuffer<List<ManagedSession>> {
     override fun read(buf: ByteBuffer): List<ManagedSession> {
         val len = buf.getInt()
         return List<ManagedSession>(len) {
@@ -25849,7 +25596,7 @@ public object FfiConverterSequenceTypeManagedSession: FfiConverterRustBuffer<Lis
 /**
  * @suppress
  */
-public object FfiConverterSequenceTypeModelUsage: FfiConverterRustBuffer<List<ModelUsage>> {
+internal object FfiConverterSequenceTypeModelUsage: FfiConverterRustBuffer<List<ModelUsage>> {
     override fun read(buf: ByteBuffer): List<ModelUsage> {
         val len = buf.getInt()
         return List<ModelUsage>(len) {
@@ -25877,7 +25624,7 @@ public object FfiConverterSequenceTypeModelUsage: FfiConverterRustBuffer<List<Mo
 /**
  * @suppress
  */
-public object FfiConverterSequenceTypePermissionRecord: FfiConverterRustBuffer<List<PermissionRecord>> {
+internal object FfiConverterSequenceTypePermissionRecord: FfiConverterRustBuffer<List<PermissionRecord>> {
     override fun read(buf: ByteBuffer): List<PermissionRecord> {
         val len = buf.getInt()
         return List<PermissionRecord>(len) {
@@ -25905,7 +25652,7 @@ public object FfiConverterSequenceTypePermissionRecord: FfiConverterRustBuffer<L
 /**
  * @suppress
  */
-public object FfiConverterSequenceTypeQuestion: FfiConverterRustBuffer<List<Question>> {
+internal object FfiConverterSequenceTypeQuestion: FfiConverterRustBuffer<List<Question>> {
     override fun read(buf: ByteBuffer): List<Question> {
         val len = buf.getInt()
         return List<Question>(len) {
@@ -25933,7 +25680,7 @@ public object FfiConverterSequenceTypeQuestion: FfiConverterRustBuffer<List<Ques
 /**
  * @suppress
  */
-public object FfiConverterSequenceTypeQuestionAnswer: FfiConverterRustBuffer<List<QuestionAnswer>> {
+internal object FfiConverterSequenceTypeQuestionAnswer: FfiConverterRustBuffer<List<QuestionAnswer>> {
     override fun read(buf: ByteBuffer): List<QuestionAnswer> {
         val len = buf.getInt()
         return List<QuestionAnswer>(len) {
@@ -25961,7 +25708,7 @@ public object FfiConverterSequenceTypeQuestionAnswer: FfiConverterRustBuffer<Lis
 /**
  * @suppress
  */
-public object FfiConverterSequenceTypeQuestionOption: FfiConverterRustBuffer<List<QuestionOption>> {
+internal object FfiConverterSequenceTypeQuestionOption: FfiConverterRustBuffer<List<QuestionOption>> {
     override fun read(buf: ByteBuffer): List<QuestionOption> {
         val len = buf.getInt()
         return List<QuestionOption>(len) {
@@ -25989,7 +25736,7 @@ public object FfiConverterSequenceTypeQuestionOption: FfiConverterRustBuffer<Lis
 /**
  * @suppress
  */
-public object FfiConverterSequenceTypeRunnerSession: FfiConverterRustBuffer<List<RunnerSession>> {
+internal object FfiConverterSequenceTypeRunnerSession: FfiConverterRustBuffer<List<RunnerSession>> {
     override fun read(buf: ByteBuffer): List<RunnerSession> {
         val len = buf.getInt()
         return List<RunnerSession>(len) {
@@ -26017,7 +25764,7 @@ public object FfiConverterSequenceTypeRunnerSession: FfiConverterRustBuffer<List
 /**
  * @suppress
  */
-public object FfiConverterSequenceTypeSessionPermission: FfiConverterRustBuffer<List<SessionPermission>> {
+internal object FfiConverterSequenceTypeSessionPermission: FfiConverterRustBuffer<List<SessionPermission>> {
     override fun read(buf: ByteBuffer): List<SessionPermission> {
         val len = buf.getInt()
         return List<SessionPermission>(len) {
@@ -26045,7 +25792,7 @@ public object FfiConverterSequenceTypeSessionPermission: FfiConverterRustBuffer<
 /**
  * @suppress
  */
-public object FfiConverterSequenceTypeSessionReport: FfiConverterRustBuffer<List<SessionReport>> {
+internal object FfiConverterSequenceTypeSessionReport: FfiConverterRustBuffer<List<SessionReport>> {
     override fun read(buf: ByteBuffer): List<SessionReport> {
         val len = buf.getInt()
         return List<SessionReport>(len) {
@@ -26073,7 +25820,7 @@ public object FfiConverterSequenceTypeSessionReport: FfiConverterRustBuffer<List
 /**
  * @suppress
  */
-public object FfiConverterSequenceTypeTerminalEntry: FfiConverterRustBuffer<List<TerminalEntry>> {
+internal object FfiConverterSequenceTypeTerminalEntry: FfiConverterRustBuffer<List<TerminalEntry>> {
     override fun read(buf: ByteBuffer): List<TerminalEntry> {
         val len = buf.getInt()
         return List<TerminalEntry>(len) {
@@ -26101,7 +25848,7 @@ public object FfiConverterSequenceTypeTerminalEntry: FfiConverterRustBuffer<List
 /**
  * @suppress
  */
-public object FfiConverterSequenceTypeTombstoneEntry: FfiConverterRustBuffer<List<TombstoneEntry>> {
+internal object FfiConverterSequenceTypeTombstoneEntry: FfiConverterRustBuffer<List<TombstoneEntry>> {
     override fun read(buf: ByteBuffer): List<TombstoneEntry> {
         val len = buf.getInt()
         return List<TombstoneEntry>(len) {
@@ -26129,7 +25876,7 @@ public object FfiConverterSequenceTypeTombstoneEntry: FfiConverterRustBuffer<Lis
 /**
  * @suppress
  */
-public object FfiConverterSequenceTypeUnknownCount: FfiConverterRustBuffer<List<UnknownCount>> {
+internal object FfiConverterSequenceTypeUnknownCount: FfiConverterRustBuffer<List<UnknownCount>> {
     override fun read(buf: ByteBuffer): List<UnknownCount> {
         val len = buf.getInt()
         return List<UnknownCount>(len) {
@@ -26157,7 +25904,7 @@ public object FfiConverterSequenceTypeUnknownCount: FfiConverterRustBuffer<List<
 /**
  * @suppress
  */
-public object FfiConverterSequenceTypeAgentDocument: FfiConverterRustBuffer<List<AgentDocument>> {
+internal object FfiConverterSequenceTypeAgentDocument: FfiConverterRustBuffer<List<AgentDocument>> {
     override fun read(buf: ByteBuffer): List<AgentDocument> {
         val len = buf.getInt()
         return List<AgentDocument>(len) {
@@ -26185,7 +25932,7 @@ public object FfiConverterSequenceTypeAgentDocument: FfiConverterRustBuffer<List
 /**
  * @suppress
  */
-public object FfiConverterSequenceTypeChange: FfiConverterRustBuffer<List<Change>> {
+internal object FfiConverterSequenceTypeChange: FfiConverterRustBuffer<List<Change>> {
     override fun read(buf: ByteBuffer): List<Change> {
         val len = buf.getInt()
         return List<Change>(len) {
@@ -26213,7 +25960,7 @@ public object FfiConverterSequenceTypeChange: FfiConverterRustBuffer<List<Change
 /**
  * @suppress
  */
-public object FfiConverterSequenceTypeDialogueEventItem: FfiConverterRustBuffer<List<DialogueEventItem>> {
+internal object FfiConverterSequenceTypeDialogueEventItem: FfiConverterRustBuffer<List<DialogueEventItem>> {
     override fun read(buf: ByteBuffer): List<DialogueEventItem> {
         val len = buf.getInt()
         return List<DialogueEventItem>(len) {
@@ -26241,7 +25988,7 @@ public object FfiConverterSequenceTypeDialogueEventItem: FfiConverterRustBuffer<
 /**
  * @suppress
  */
-public object FfiConverterSequenceTypeHookEventItem: FfiConverterRustBuffer<List<HookEventItem>> {
+internal object FfiConverterSequenceTypeHookEventItem: FfiConverterRustBuffer<List<HookEventItem>> {
     override fun read(buf: ByteBuffer): List<HookEventItem> {
         val len = buf.getInt()
         return List<HookEventItem>(len) {
@@ -26269,7 +26016,7 @@ public object FfiConverterSequenceTypeHookEventItem: FfiConverterRustBuffer<List
 /**
  * @suppress
  */
-public object FfiConverterSequenceTypePromptPart: FfiConverterRustBuffer<List<PromptPart>> {
+internal object FfiConverterSequenceTypePromptPart: FfiConverterRustBuffer<List<PromptPart>> {
     override fun read(buf: ByteBuffer): List<PromptPart> {
         val len = buf.getInt()
         return List<PromptPart>(len) {
@@ -26297,7 +26044,7 @@ public object FfiConverterSequenceTypePromptPart: FfiConverterRustBuffer<List<Pr
 /**
  * @suppress
  */
-public object FfiConverterSequenceTypeSessionEvent: FfiConverterRustBuffer<List<SessionEvent>> {
+internal object FfiConverterSequenceTypeSessionEvent: FfiConverterRustBuffer<List<SessionEvent>> {
     override fun read(buf: ByteBuffer): List<SessionEvent> {
         val len = buf.getInt()
         return List<SessionEvent>(len) {
@@ -26325,7 +26072,7 @@ public object FfiConverterSequenceTypeSessionEvent: FfiConverterRustBuffer<List<
 /**
  * @suppress
  */
-public object FfiConverterSequenceTypeSettingSource: FfiConverterRustBuffer<List<SettingSource>> {
+internal object FfiConverterSequenceTypeSettingSource: FfiConverterRustBuffer<List<SettingSource>> {
     override fun read(buf: ByteBuffer): List<SettingSource> {
         val len = buf.getInt()
         return List<SettingSource>(len) {
@@ -26353,7 +26100,7 @@ public object FfiConverterSequenceTypeSettingSource: FfiConverterRustBuffer<List
 /**
  * @suppress
  */
-public object FfiConverterMapStringString: FfiConverterRustBuffer<Map<kotlin.String, kotlin.String>> {
+internal object FfiConverterMapStringString: FfiConverterRustBuffer<Map<kotlin.String, kotlin.String>> {
     override fun read(buf: ByteBuffer): Map<kotlin.String, kotlin.String> {
         val len = buf.getInt()
         return buildMap<kotlin.String, kotlin.String>(len) {
@@ -26419,8 +26166,7 @@ public object FfiConverterMapStringString: FfiConverterRustBuffer<Map<kotlin.Str
     @Suppress("ASSIGNED_BUT_NEVER_ACCESSED_VARIABLE")
      suspend fun `forcePanic`(`location`: PanicLocation) {
         return uniffiRustCallAsync(
-        UniffiLib.uniffi_bowline_ffi_fn_func_force_panic(
-        FfiConverterTypePanicLocation.lower(`location`),),
+        UniffiArguments().run { UniffiLib.uniffi_bowline_ffi_fn_func_force_panic(lower(FfiConverterTypePanicLocation, `location`)) },
         { future, callback, continuation -> UniffiLib.ffi_bowline_ffi_rust_future_poll_void(future, callback, continuation) },
         { future, continuation -> UniffiLib.ffi_bowline_ffi_rust_future_complete_void(future, continuation) },
         { future -> UniffiLib.ffi_bowline_ffi_rust_future_free_void(future) },
@@ -26489,11 +26235,7 @@ public object FfiConverterMapStringString: FfiConverterRustBuffer<Map<kotlin.Str
     @Throws(BowlineException::class) fun `mergeSettings`(`settings`: kotlin.String, `hooks`: kotlin.String): kotlin.String {
             return FfiConverterString.lift(
     uniffiRustCallWithError(BowlineException) { _status ->
-    UniffiLib.uniffi_bowline_ffi_fn_func_merge_settings(
-
-
-        FfiConverterString.lower(`settings`),
-        FfiConverterString.lower(`hooks`),_status)
+    UniffiArguments().run { UniffiLib.uniffi_bowline_ffi_fn_func_merge_settings(lower(FfiConverterString, `settings`), lower(FfiConverterString, `hooks`), _status) }
 }
     )
     }
@@ -26523,9 +26265,5 @@ public object FfiConverterMapStringString: FfiConverterRustBuffer<Map<kotlin.Str
     @Throws(BowlineException::class) fun `setLogging`(`level`: LogLevel, `sink`: LogSink? = null)
         =
     uniffiRustCallWithError(BowlineException) { _status ->
-    UniffiLib.uniffi_bowline_ffi_fn_func_set_logging(
-
-
-        FfiConverterTypeLogLevel.lower(`level`),
-        FfiConverterOptionalTypeLogSink.lower(`sink`),_status)
+    UniffiArguments().run { UniffiLib.uniffi_bowline_ffi_fn_func_set_logging(lower(FfiConverterTypeLogLevel, `level`), lower(FfiConverterOptionalTypeLogSink, `sink`), _status) }
 }

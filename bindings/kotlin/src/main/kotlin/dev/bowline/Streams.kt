@@ -15,7 +15,8 @@ private const val DEFAULT_MAX_COUNT: UInt = 10_000u
  * The changes of the transcript, batch by batch, until the session ends.
  *
  * The flow is cold; each collector reads on its own. A collector that was cancelled can continue without
- * loss from the cursor of the last batch that it has applied.
+ * loss from the cursor of the last batch that it has applied. A cursor of another session begins anew, with
+ * a reset.
  *
  * @param from the cursor to read from; 0 for the whole transcript.
  * @param maxCount the maximum number of changes in a batch. A reset is never split.
@@ -34,8 +35,8 @@ public fun Recording.changes(from: ULong = 0u, maxCount: UInt = DEFAULT_MAX_COUN
 /**
  * The transcript after each batch of changes, until the session ends.
  *
- * All emissions are the same object, which is updated in place. Copy what you need beyond the next
- * emission.
+ * Each emission is a transcript of its own, which never changes. It shares what has not changed with the
+ * one before.
  *
  * @param coalesceFor how long to wait for further changes after the first one of a batch.
  */
@@ -123,7 +124,7 @@ internal fun fold(changes: Flow<ChangeBatch>): Flow<Transcript> = flow {
     val transcript = Transcript()
     changes.collect { batch ->
         transcript.apply(batch)
-        emit(transcript)
+        emit(transcript.copy())
     }
 }
 

@@ -1,12 +1,14 @@
 package dev.bowline
 
+import java.util.Collections
 import java.util.TreeMap
 
 /**
  * A transcript, updated by batches of changes.
  *
- * Apply the batches of [changes] in order, or read whole transcripts from [transcripts]. Instances are
- * not thread-safe.
+ * Apply the batches of [changes] in order, or read whole transcripts from [transcripts]. Only [apply]
+ * changes an instance: one that is not applied to may be read by any number of threads. Entries and blocks
+ * never change; an update replaces them.
  */
 public class Transcript {
     /** The conversation, model and permission mode. */
@@ -34,12 +36,11 @@ public class Transcript {
         private set
 
     private val threads = HashMap<String?, Thread>()
-    private val entriesByNumber = HashMap<UInt, Entry>()
-    private val entryOfBlock = HashMap<UInt, Entry>()
-    private val callsByNumber = HashMap<UInt, Call>()
-    private val callsById = HashMap<String, Call>()
     private val taskViews = TreeMap<UInt, TaskView>()
     private val permissionViews = TreeMap<UInt, PermissionView>()
+
+    /** Where items are. Built when the first batch is applied. */
+    private var index: Index? = null
 
     /** The background tasks, oldest first. */
     public val tasks: Collection<TaskView> get() = taskViews.values
@@ -58,103 +59,146 @@ public class Transcript {
         threads[thread]?.calls?.values.orEmpty().map { it.value }
 
     /** Returns the tool call of any thread with the `tool_use` id [id]. */
-    public fun toolCall(id: String): ToolCallView? = callsById[id]?.value
+    public fun toolCall(id: String): ToolCallView? =
+        threads.values.firstNotNullOfOrNull { thread -> thread.calls.values.firstOrNull { it.value.id == id } }?.value
+
+    /** Returns a copy that later batches do not change. It shares the texts, so that it is cheap. */
+    public fun copy(): Transcript {
+        val copy = Transcript()
+        copy.session = session
+        copy.phase = phase
+        copy.reason = reason
+        copy.usage = usage
+        copy.stats = stats
+        copy.cursor = cursor
+        threads.values.forEach { it.isShared = true }
+        copy.threads.putAll(threads)
+        copy.taskViews.putAll(taskViews)
+        copy.permissionViews.putAll(permissionViews)
+        return copy
+    }
 
     /** An entry of a transcript. */
     public class Entry internal constructor(
         /** The number of the entry. Entries are ordered by number. */
         public val number: UInt,
-    ) {
         /** The id of the tool call whose sub-agent wrote the entry; null on the main thread. */
-        public var thread: String? = null
-            internal set
-
+        public val thread: String?,
         /** When the entry began, in milliseconds since 1970; 0 in a recording. */
-        public var atMs: ULong = 0u
-            internal set
-
-        internal lateinit var kind: EntryKind
-
+        public val atMs: ULong,
         /** The content of the entry without blocks. */
-        public val value: EntryKind get() = kind
-
-        internal val blockMap = TreeMap<UInt, Block>()
-
+        public val value: EntryKind,
         /** The blocks of a message, in order. */
-        public val blocks: Collection<Block> get() = blockMap.values
+        public val blocks: List<Block>,
+    ) {
+        internal fun withBlocks(change: NumberedList<Block>.() -> Unit): Entry {
+            val changed = NumberedList(Block::number, blocks).apply(change)
+            return Entry(number, thread, atMs, value, changed.values)
+        }
     }
 
     /** A block of a message. */
-    public class Block internal constructor(
+    public class Block private constructor(
         /** The number of the block. Blocks are ordered by number. */
         public val number: UInt,
         /** The content of the block when it was added. For a block that grows, [text] has the current text. */
         public val value: BlockKind,
-    ) {
-        private val content = StringBuilder()
-
-        /** The length of the text in UTF-8 bytes, the unit of [Change.Append.from]. */
-        private var utf8Length = 0
-
-        init {
-            val text = (value as? BlockKind.Text)?.text ?: (value as? BlockKind.Thinking)?.text
-            if (text != null) add(text)
-        }
-
         /** The current text of a text or thinking block; empty for other blocks. */
-        public val text: String get() = content.toString()
-
-        internal fun append(from: Int, text: String) {
-            if (from < utf8Length) {
-                content.setLength(indexOfByte(from))
-                utf8Length = from
+        public val text: String,
+        /** The length of the text in UTF-8 bytes, the unit of [Change.Append.from]. */
+        private val utf8Length: Int,
+    ) {
+        internal companion object {
+            fun of(number: UInt, value: BlockKind): Block {
+                val text = (value as? BlockKind.Text)?.text ?: (value as? BlockKind.Thinking)?.text ?: ""
+                return Block(number, value, text, utf8Length(text))
             }
-            add(text)
+
+            private fun utf8Length(text: String): Int {
+                var length = 0
+                forEachPoint(text) { point, _ ->
+                    length += utf8Width(point)
+                    true
+                }
+                return length
+            }
+
+            /** Returns the index of the character at [byte] of the text in UTF-8. */
+            private fun indexOfByte(text: String, byte: Int): Int {
+                var length = 0
+                var index = text.length
+                forEachPoint(text) { point, at ->
+                    if (length >= byte) index = at
+                    length += utf8Width(point)
+                    index == text.length
+                }
+                return index
+            }
+
+            /** Calls [body] with each code point and its index while it returns true. */
+            private inline fun forEachPoint(text: String, body: (point: Int, at: Int) -> Boolean) {
+                var at = 0
+                while (at < text.length) {
+                    val point = text.codePointAt(at)
+                    if (!body(point, at)) return
+                    at += Character.charCount(point)
+                }
+            }
+
+            private fun utf8Width(point: Int): Int = when {
+                point < 0x80 -> 1
+                point < 0x800 -> 2
+                point < 0x10000 -> 3
+                else -> 4
+            }
         }
 
-        private fun add(text: String) {
-            content.append(text)
-            var at = 0
-            while (at < text.length) {
-                val point = text.codePointAt(at)
-                utf8Length += utf8Width(point)
-                at += Character.charCount(point)
-            }
-        }
-
-        private fun indexOfByte(byte: Int): Int {
-            var (at, length) = 0 to 0
-            while (length < byte && at < content.length) {
-                val point = content.codePointAt(at)
-                length += utf8Width(point)
-                at += Character.charCount(point)
-            }
-            return at
-        }
-
-        private fun utf8Width(point: Int): Int = when {
-            point < 0x80 -> 1
-            point < 0x800 -> 2
-            point < 0x10000 -> 3
-            else -> 4
+        /** The block with [added] after the first [from] bytes of its text. */
+        internal fun append(from: Int, added: String): Block {
+            val kept = if (from < utf8Length) text.substring(0, indexOfByte(text, from)) else text
+            return Block(number, value, kept + added, minOf(from, utf8Length) + utf8Length(added))
         }
     }
 
-    internal class Thread {
-        val entries = TreeMap<UInt, Entry>()
-        val calls = TreeMap<UInt, Call>()
+    /** A tool call and where it belongs. */
+    internal class Call(val number: UInt, val thread: String?, val value: ToolCallView)
+
+    /** The entries and tool calls of an agent. */
+    internal class Thread(
+        val entries: NumberedList<Entry> = NumberedList(Entry::number),
+        val calls: NumberedList<Call> = NumberedList(Call::number),
+    ) {
+        /** Whether several transcripts have it. It does not change from then on. */
+        var isShared = false
+
+        fun copy() = Thread(entries.copy(), calls.copy())
     }
 
-    internal class Call(val number: UInt) {
-        var thread: String? = null
-        lateinit var value: ToolCallView
+    /** The threads and entries of items, by number. */
+    private class Index {
+        val threadOfEntry = HashMap<UInt, String?>()
+        val entryOfBlock = HashMap<UInt, UInt>()
+        val threadOfCall = HashMap<UInt, String?>()
     }
 
-    /** Applies a batch of changes. Batches must be applied in order. */
+    /** Applies a batch of changes. Batches must be applied in order, by one thread at a time. */
     public fun apply(batch: ChangeBatch) {
         if (batch.isReset) clear()
-        batch.changes.forEach(::apply)
+        val index = index ?: index().also { index = it }
+        batch.changes.forEach { apply(it, index) }
         cursor = batch.cursor
+    }
+
+    private fun index(): Index {
+        val index = Index()
+        for ((id, thread) in threads) {
+            for (entry in thread.entries.values) {
+                index.threadOfEntry[entry.number] = id
+                entry.blocks.forEach { index.entryOfBlock[it.number] = entry.number }
+            }
+            thread.calls.values.forEach { index.threadOfCall[it.number] = id }
+        }
+        return index
     }
 
     private fun clear() {
@@ -163,31 +207,31 @@ public class Transcript {
         reason = ""
         usage = null
         stats = null
-        listOf(threads, entriesByNumber, entryOfBlock, callsByNumber, callsById, taskViews, permissionViews).forEach { it.clear() }
+        index = null
+        listOf(threads, taskViews, permissionViews).forEach { it.clear() }
     }
 
-    private fun apply(change: Change) {
+    private fun apply(change: Change, index: Index) {
         when (change) {
             is Change.Session -> session = change.value
             is Change.Status -> {
                 phase = change.phase
                 reason = change.reason
             }
-            is Change.Entry -> put(change)
+            is Change.Entry -> put(change, index)
             is Change.EntryRemoved ->
-                entriesByNumber.remove(change.entry)?.let { threads[it.thread]?.entries?.remove(it.number) }
-            is Change.Block -> entriesByNumber[change.entry]?.let {
-                it.blockMap[change.block] = Block(change.block, change.value)
-                entryOfBlock[change.block] = it
+                if (change.entry in index.threadOfEntry) thread(index.threadOfEntry.remove(change.entry)).entries.remove(change.entry)
+            is Change.Block -> changeEntry(change.entry, index) {
+                index.entryOfBlock[change.block] = change.entry
+                put(Block.of(change.block, change.value))
             }
-            is Change.Append ->
-                entryOfBlock[change.block]?.blockMap?.get(change.block)?.append(change.from.toInt(), change.text)
-            is Change.BlockRemoved -> entryOfBlock.remove(change.block)?.blockMap?.remove(change.block)
-            is Change.ToolCall -> put(change)
-            is Change.ToolCallRemoved -> callsByNumber.remove(change.call)?.let {
-                threads[it.thread]?.calls?.remove(it.number)
-                callsById.remove(it.value.id, it)
+            is Change.Append -> changeEntry(index.entryOfBlock[change.block], index) {
+                get(change.block)?.let { put(it.append(change.from.toInt(), change.text)) }
             }
+            is Change.BlockRemoved -> changeEntry(index.entryOfBlock.remove(change.block), index) { remove(change.block) }
+            is Change.ToolCall -> put(change, index)
+            is Change.ToolCallRemoved ->
+                if (change.call in index.threadOfCall) thread(index.threadOfCall.remove(change.call)).calls.remove(change.call)
             is Change.BackgroundTask -> taskViews[change.number] = change.value
             is Change.Permission -> permissionViews[change.number] = change.value
             is Change.Usage -> usage = change.value
@@ -195,24 +239,65 @@ public class Transcript {
         }
     }
 
-    private fun put(change: Change.Entry) {
-        val entry = entriesByNumber.getOrPut(change.entry) { Entry(change.entry) }
-        if (entry.thread != change.thread) threads[entry.thread]?.entries?.remove(entry.number)
-        entry.thread = change.thread
-        entry.atMs = change.atMs
-        entry.kind = change.value
-        threads.getOrPut(change.thread, ::Thread).entries[entry.number] = entry
+    /** Returns a thread that only this transcript has. */
+    private fun thread(id: String?): Thread {
+        val thread = threads[id]
+        if (thread != null && !thread.isShared) return thread
+        return (thread?.copy() ?: Thread()).also { threads[id] = it }
     }
 
-    private fun put(change: Change.ToolCall) {
-        val call = callsByNumber.getOrPut(change.call) { Call(change.call) }
-        if (call.thread != change.thread) threads[call.thread]?.calls?.remove(call.number)
-        call.thread = change.thread
-        call.value = change.value
-        callsById[change.value.id] = call
-        threads.getOrPut(change.thread, ::Thread).calls[call.number] = call
+    private fun changeEntry(number: UInt?, index: Index, change: NumberedList<Block>.() -> Unit) {
+        if (number == null || number !in index.threadOfEntry) return
+        val entries = thread(index.threadOfEntry[number]).entries
+        entries[number]?.let { entries.put(it.withBlocks(change)) }
+    }
+
+    private fun put(change: Change.Entry, index: Index) {
+        val isKnown = change.entry in index.threadOfEntry
+        val earlier = index.threadOfEntry.put(change.entry, change.thread)
+        val entry = if (isKnown) threads[earlier]?.entries?.get(change.entry) else null
+        if (isKnown && earlier != change.thread) thread(earlier).entries.remove(change.entry)
+        val blocks = entry?.blocks.orEmpty()
+        thread(change.thread).entries.put(Entry(change.entry, change.thread, change.atMs, change.value, blocks))
+    }
+
+    private fun put(change: Change.ToolCall, index: Index) {
+        val isKnown = change.call in index.threadOfCall
+        val earlier = index.threadOfCall.put(change.call, change.thread)
+        if (isKnown && earlier != change.thread) thread(earlier).calls.remove(change.call)
+        thread(change.thread).calls.put(Call(change.call, change.thread, change.value))
     }
 
     /** Returns the transcript as one line of JSON, schema 1, equal to [TranscriptSnapshot.json] byte by byte. */
     public fun toJson(): String = TranscriptJson(this).write()
+}
+
+/** Values in the order of their numbers. */
+internal class NumberedList<T : Any>(private val number: (T) -> UInt, items: Collection<T> = emptyList()) {
+    private val items = ArrayList(items)
+
+    val values: List<T> = Collections.unmodifiableList(this.items)
+
+    operator fun get(number: UInt): T? = items.getOrNull(find(number))
+
+    /** Adds a value, or replaces the one with its number. */
+    fun put(value: T) {
+        val at = find(number(value))
+        if (at >= 0) items[at] = value else items.add(-at - 1, value)
+    }
+
+    fun remove(number: UInt) {
+        val at = find(number)
+        if (at >= 0) items.removeAt(at)
+    }
+
+    fun copy() = NumberedList(number, items)
+
+    /** The index of the value with the number, or -(index at which to add it) - 1. */
+    private fun find(wanted: UInt): Int {
+        // Most changes are to the last value.
+        val last = items.lastOrNull() ?: return -1
+        if (number(last) < wanted) return -items.size - 1
+        return items.binarySearch { number(it).compareTo(wanted) }
+    }
 }

@@ -112,6 +112,19 @@ class ExecutorTest {
     }
 
     @Test
+    fun `throwable of a terminal fails its command`() = runTest {
+        val thrown = listOf(StackOverflowError("too deep"), NoSuchMethodError("none"), IllegalStateException("half \ud83d of it"), BowlineException.Io("half \ud83d of it"))
+        for (throwable in thrown) {
+            engine.startExecutor(configuration(), Terminal { throw throwable }).use { executor ->
+                val failed = runCatching { executor.execute(command("i1")) }.exceptionOrNull()
+                assertTrue(failed is BowlineException.Host, "$failed for $throwable")
+                assertTrue(throwable.javaClass.simpleName in (failed as BowlineException).reason, failed.reason)
+                executor.cleanup()
+            }
+        }
+    }
+
+    @Test
     fun `blocking read in a callback is refused`() = runTest {
         engine.openRecording(fixtures.resolve("plain.jsonl").toString()).use { recording ->
             recording.changeStream().use { stream ->

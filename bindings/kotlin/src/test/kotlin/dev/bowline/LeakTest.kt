@@ -3,10 +3,14 @@ package dev.bowline
 import java.nio.file.Files
 import java.nio.file.Path
 import java.util.concurrent.TimeUnit
+import kotlinx.coroutines.CoroutineStart
+import kotlinx.coroutines.async
 import kotlinx.coroutines.cancelAndJoin
 import kotlinx.coroutines.flow.first
 import kotlinx.coroutines.launch
 import kotlinx.coroutines.runBlocking
+import org.junit.jupiter.api.Assertions.assertEquals
+import org.junit.jupiter.api.Assertions.assertNull
 import org.junit.jupiter.api.Assertions.assertTrue
 import org.junit.jupiter.api.Test
 import org.junit.jupiter.api.Timeout
@@ -69,6 +73,46 @@ class LeakTest {
         println("after $cycles sessions: RSS change $growth KiB, heap change $heapGrowth KiB, thread change ${status("Threads") - threads}")
         assertTrue(growth < 48 * 1024, "RSS change $growth KiB")
         assertTrue(status("Threads") <= threads + 4, "${status("Threads")} threads, $threads before")
+    }
+
+    @Test
+    fun `refused argument releases the others and the object`() = runTest {
+        val half = "half \ud83d of it"
+        val tokens = object : TokenProvider {
+            override fun token(wasRefused: Boolean): String? = null
+        }
+        val runner = RunnerConfiguration("http://127.0.0.1:1", tokenProvider = tokens)
+        val providers = FfiConverterTypeTokenProvider.handleMap.size
+        for (refused in listOf(runner to half, runner.copy(clientName = half) to "id")) {
+            val error = runCatching { engine.attach(refused.first, refused.second, configuration()) }.exceptionOrNull()
+            assertTrue(error is CharacterCodingException, "$error")
+        }
+        assertEquals(providers, FfiConverterTypeTokenProvider.handleMap.size)
+        val session = engine.start(configuration())
+        val closed = Cancellation().also { it.close() }
+        repeat(3) {
+            assertTrue(runCatching { session.send(half) }.exceptionOrNull() is CharacterCodingException)
+            assertTrue(runCatching { session.request("status", half) }.exceptionOrNull() is CharacterCodingException)
+            assertTrue(runCatching { session.waitForEnd(closed) }.exceptionOrNull() is IllegalStateException)
+        }
+        session.close()
+        eventually("nothing is live") { nothingIsLive() }
+    }
+
+    @Test
+    fun `closing a stream releases a waiting next`() = runTest {
+        session { session ->
+            session.until { it.phase == Phase.IDLE }
+            val changes = session.changeStream()
+            val waiting = async { while (true) { changes.next(changes.next(0u, 10_000u, 0u)!!.cursor, 1u, 0u) ?: break } }
+            val events = session.eventStream()
+            val waitingToo = async(start = CoroutineStart.UNDISPATCHED) { events.next(0u, 1u, 0u) }
+            eventually("a read is pending") { Bowline.counters().pendingReads == 1uL }
+            changes.close()
+            runCatching { waiting.await() }.onFailure { assertTrue(it is IllegalStateException, "$it") }
+            events.close()
+            assertNull(waitingToo.await())
+        }
     }
 
     @Test

@@ -3,6 +3,7 @@ package dev.bowline
 import kotlinx.coroutines.Dispatchers
 import kotlinx.coroutines.awaitAll
 import kotlinx.coroutines.async
+import kotlinx.coroutines.flow.first
 import kotlinx.coroutines.launch
 import kotlinx.coroutines.runBlocking
 import kotlinx.coroutines.withContext
@@ -57,6 +58,58 @@ class MisuseTest {
                 prompts.awaitAll()
                 (readers + callers).forEach { it.join() }
             }
+        }
+    }
+
+    @Test
+    fun `largest numbers mean no limit`() = runTest {
+        val most = ULong.MAX_VALUE
+        val plain = configuration().copy(
+            maxLine = most, stderrBytes = most, controlTimeoutMs = most, endGraceMs = most,
+            window = TranscriptWindow(most, most), watchdog = WatchdogPolicy.FixedTimeout(most),
+        )
+        session(plain) { session ->
+            val events = session.eventStream(EventLimits(most, most))
+            session.send("hello").waitUntilSettled()
+            session.until { it.results().isNotEmpty() }
+            events.use { assertTrue(it.next(0u, UInt.MAX_VALUE, 0u)!!.events.isNotEmpty()) }
+            session.changeStream().use { assertTrue(it.next(0u, UInt.MAX_VALUE, 0u)!!.isReset) }
+        }
+        val limits = HookLimits(most, most, most, most, most, most)
+        val backend = HookBackend("http://127.0.0.1:1", "s", attempts = 1u, backoffMs = most, queue = most)
+        engine.startHooks(HookConfiguration(limits = limits, backend = backend)).use { it.stop() }
+        val shell = ShellConfiguration(
+            temporaryDirectory().toString(), program = ShellProgram.Command("/bin/echo", listOf("hello")),
+            maxLine = most, historyLines = most, historyBytes = most, idleAfterMs = most,
+        )
+        engine.startShell(shell).use { it.events().first { event -> (event as? SessionEvent.Output)?.line == "hello" } }
+        val manager = ManagerConfiguration(temporaryDirectory().toString(), maxSessions = most, keepEnded = most)
+        engine.openManager(manager).use { it.createShell(shell, "x"); it.shutdown() }
+    }
+
+    @Test
+    fun `number that delivers nothing is refused`() = runTest {
+        assertThrowsBowline<BowlineException.Configuration> { engine.start(configuration().copy(maxLine = 0u)) }
+        assertThrowsBowline<BowlineException.Configuration> { engine.startShell(ShellConfiguration("/", maxLine = 0u)) }
+        session { session ->
+            session.snapshot().use { assertThrowsBowline<BowlineException.Invalid> { it.page(maxCount = 0u) } }
+            session.changeStream().use { assertThrowsBowline<BowlineException.Invalid> { it.next(0u, 0u, 0u) } }
+            session.eventStream().use { assertThrowsBowline<BowlineException.Invalid> { it.next(0u, 0u, 0u) } }
+        }
+    }
+
+    @Test
+    fun `code of the host never runs on a worker of the library`() = runTest {
+        session { session ->
+            val threads = withContext(Dispatchers.Unconfined) {
+                List(20) {
+                    session.phase()
+                    // A worker would refuse to block.
+                    session.changeStream().use { it.nextBlocking(0u, 1u, 0u, 60_000u) }
+                    Thread.currentThread().name
+                }
+            }
+            assertTrue(threads.none { it.startsWith("bowline") }, threads.toString())
         }
     }
 

@@ -5,8 +5,11 @@ import java.nio.file.Files
 import java.nio.file.Path
 import kotlin.io.path.name
 import kotlinx.coroutines.flow.collect
+import kotlinx.coroutines.flow.first
 import kotlinx.coroutines.flow.last
+import kotlinx.coroutines.flow.map
 import kotlinx.coroutines.flow.take
+import kotlinx.coroutines.flow.toList
 import org.junit.jupiter.api.Assertions.assertEquals
 import org.junit.jupiter.api.Assertions.assertFalse
 import org.junit.jupiter.api.Assertions.assertNotNull
@@ -15,6 +18,41 @@ import org.junit.jupiter.api.Assertions.assertTrue
 import org.junit.jupiter.api.Test
 
 class RecordingTest {
+    @Test
+    fun `emitted transcripts do not change`() = runTest {
+        engine.openRecording(fixtures.resolve("sub_par_fg_partial.jsonl").toString()).use { recording ->
+            val emitted = fold(recording.changes(maxCount = 1u)).map { it to it.toJson() }.toList()
+            assertTrue(emitted.size > 100, "${emitted.size} emissions")
+            assertTrue(emitted.all { (transcript, json) -> transcript.toJson() == json })
+            assertEquals(emitted.last().second, recording.snapshot().use { it.json() })
+            val copy = emitted[emitted.size / 2].first.copy()
+            recording.changes(from = copy.cursor).collect(copy::apply)
+            assertEquals(emitted.last().second, copy.toJson())
+            assertEquals(emitted[emitted.size / 2].second, emitted[emitted.size / 2].first.toJson())
+        }
+    }
+
+    @Test
+    fun `cursor of another transcript begins anew`() = runTest {
+        val store = Transcript()
+        for (name in listOf("plain.jsonl", "partial.jsonl", "plain.jsonl")) {
+            engine.openRecording(fixtures.resolve(name).toString()).use { recording ->
+                recording.changes(from = store.cursor).collect(store::apply)
+                assertEquals(recording.snapshot().use { it.json() }, store.toJson(), name)
+                assertEquals(recording.snapshot().use { it.cursor() }, store.cursor)
+            }
+        }
+        session { one ->
+            session { other ->
+                one.changes(from = store.cursor).first().let { assertTrue(it.isReset) }
+                val events = one.eventStream()
+                one.send("hello").waitUntilSettled()
+                val cursor = events.use { it.next(0u, 10u, 0u)!!.cursor }
+                other.eventStream().use { assertThrowsBowline<BowlineException.Invalid> { it.next(cursor, 10u, 0u) } }
+            }
+        }
+    }
+
     /** The SHA-256 of the transcript of each fixture, written by `.ci/sums`. */
     private val sums: Map<String, String> by lazy {
         val lines = Files.readAllLines(programs.resolve("fixtures.sha256"))

@@ -107,7 +107,7 @@ class ShellTest {
                 shell.typeText("a\n")
                 val first = events.next(0u, 1u, 0u)!!
                 assertEquals(first, events.next(0u, 1u, 0u))
-                val waiting = async { events.next(1_000u, 10u, 0u) }
+                val waiting = async { events.next(first.cursor + 1_000u, 10u, 0u) }
                 events.stop()
                 waiting.await()
                 assertNull(events.next(first.cursor, 10u, 0u))

@@ -3,6 +3,12 @@
 //! With `--check` it writes nothing and fails if the generated sources in the repository are stale. In
 //! both cases it fails if they changed without a new `API_REVISION`: the bindings compare the revision
 //! at run time, since UniFFI's checksums do not cover the fields of records.
+//!
+//! Defects of the generated sources are corrected before they are written; see `uniffi.md`.
+
+mod correction;
+mod kotlin;
+mod swift;
 
 use std::ffi::OsStr;
 use std::fs;
@@ -114,9 +120,15 @@ fn files(root: &Path) -> Result<Vec<Generated>, Failure> {
                 directories.push(path);
                 continue;
             }
+            let mut text = normalize(&fs::read_to_string(&path)?);
+            match path.extension().and_then(OsStr::to_str) {
+                Some("kt") => text = kotlin::correct(&text)?,
+                Some("swift") => text = swift::correct(text)?,
+                _ => {}
+            }
             files.push(Generated {
                 path: path.strip_prefix(root)?.to_owned(),
-                text: normalize(&fs::read_to_string(&path)?),
+                text,
             });
         }
     }
