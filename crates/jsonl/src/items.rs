@@ -136,15 +136,19 @@ impl<'a> Lines<'a> {
         if end.first() != b'\n' {
             return None;
         }
-        let event = self.reader.template.delta_event(line, end, matched);
+        let event = self.reader.template.event(line, end, matched);
         Some(self.item(event, end.at() + 1))
     }
 
     /// The next line when it is a stream event in the common envelope.
     fn stream_event(&mut self) -> Option<Item<'a>> {
         let line = Cursor::new(self.text);
-        let (end, event) = self.reader.template.stream_event(line).ok()?;
-        (end.first() == b'\n').then(|| self.item(event, end.at() + 1))
+        let (end, matched) = self.reader.template.stream_event(line).ok()?;
+        if end.first() != b'\n' {
+            return None;
+        }
+        let event = self.reader.template.event(line, end, matched);
+        Some(self.item(event, end.at() + 1))
     }
 
     /// The event of the next line, which has `length` bytes with its LF.

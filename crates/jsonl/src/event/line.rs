@@ -21,15 +21,8 @@ use crate::text::Str;
 /// `line`: parses one line, up to the next one.
 #[inline(always)]
 pub(crate) fn event<'a>(input: Cursor<'a>) -> Parsed<'a, Event<'a>> {
-    grammar::line(input, object)
-}
-
-/// The object of a line, without the end of the line.
-#[inline(always)]
-pub(crate) fn object<'a>(input: Cursor<'a>) -> Parsed<'a, Event<'a>> {
     let mut draft = Draft::new();
-    let (end, ()) = draft.object(input)?;
-    let raw = RawJson::validated(input.until(end));
+    let (end, raw) = grammar::line(input, |input| draft.object(input))?;
     Ok((end, draft.event(raw)))
 }
 
@@ -64,17 +57,18 @@ impl<'a> Draft<'a> {
     /// Nearly every line begins with its `type`, and nearly every other line is a `result`. The guess
     /// from the first member is checked against the `type` that was parsed, so that the order of
     /// members never decides about the type of a line.
-    fn object(&mut self, input: Cursor<'a>) -> Parsed<'a> {
+    #[inline(always)]
+    fn object(&mut self, input: Cursor<'a>) -> Parsed<'a, RawJson<'a>> {
         let (first, next) = first_member(input)?;
         let (members, (guess, next)) = self.guess(first, next)?;
-        let (end, ()) = members.call(|text, at| self.members(guess, text, at, next))?;
+        let (mut end, ()) = members.call(|text, at| self.members(guess, text, at, next))?;
         let actual = self.envelope.kind.map_or(Family::Unknown, Family::of);
-        if actual == guess {
-            return Ok((end, ()));
+        if actual != guess {
+            *self = Self::new();
+            let (first, next) = first_member(input)?;
+            (end, ()) = first.call(|text, at| self.members(actual, text, at, next))?;
         }
-        *self = Self::new();
-        let (first, next) = first_member(input)?;
-        first.call(|text, at| self.members(actual, text, at, next))
+        Ok((end, RawJson::validated(input.until(end))))
     }
 
     /// The family that the first member indicates, up to the next member.

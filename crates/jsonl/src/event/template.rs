@@ -55,10 +55,10 @@ enum DeltaKind {
     Thinking,
 }
 
-/// The variable parts of a delta that matched the template.
-#[derive(Clone, Copy, Debug)]
+/// The variable parts of a line that matched the template.
+#[derive(Debug)]
 pub(crate) struct TemplateMatch<'a> {
-    text: Str<'a>,
+    event: ApiEvent<'a>,
     trailer: Trailer<'a>,
 }
 
@@ -80,43 +80,44 @@ impl LineTemplate {
     pub(crate) fn delta<'a>(&mut self, line: Cursor<'a>) -> Parsed<'a, TemplateMatch<'a>> {
         let (input, ()) = match self.head.matches(line) {
             Ok(matched) => matched,
-            Err(_) => line.call(|text, at| self.learn_head(text, at))?,
+            Err(_) => {
+                let (event, _) = tag(HEAD).parse(line)?;
+                event.call(|text, at| self.learn_head(text, at))?
+            }
         };
-        let (event, text) = terminated(quoted_string, tag("}}")).parse(input)?;
-        let (end, trailer) = self.trailer(event)?;
-        Ok((end, TemplateMatch { text, trailer }))
+        let (middle, text) = terminated(quoted_string, tag("}}")).parse(input)?;
+        let (end, trailer) = self.trailer(middle)?;
+        let event = self.block_delta(text);
+        Ok((end, TemplateMatch { event, trailer }))
     }
 
-    /// The event of a delta that matched, whose line ends at `end`.
     #[inline(always)]
-    pub(crate) fn delta_event<'a>(
-        &self,
-        line: Cursor<'a>,
-        end: Cursor<'a>,
-        matched: TemplateMatch<'a>,
-    ) -> Event<'a> {
-        let text = matched.text;
+    fn block_delta<'a>(&self, text: Str<'a>) -> ApiEvent<'a> {
         let delta = match self.delta {
             DeltaKind::Text => Delta::Text(text),
             DeltaKind::InputJson => Delta::InputJson(text),
             DeltaKind::Thinking => Delta::Thinking(text),
         };
         let index = self.index;
-        let event = ApiEvent::BlockDelta { index, delta };
-        self.event(line, end, event, matched.trailer)
+        ApiEvent::BlockDelta { index, delta }
     }
 
-    /// Parses a stream event of any kind in the common envelope.
+    /// Matches a stream event of any kind in the common envelope.
+    #[inline(always)]
+    pub(crate) fn stream_event<'a>(&mut self, line: Cursor<'a>) -> Parsed<'a, TemplateMatch<'a>> {
+        let (event, _) = tag(HEAD).parse(line)?;
+        self.other_event(event)
+    }
+
     #[inline(never)]
-    pub(crate) fn stream_event<'a>(&mut self, line: Cursor<'a>) -> Parsed<'a, Event<'a>> {
-        let (input, _) = tag(HEAD).parse(line)?;
+    fn other_event<'a>(&mut self, input: Cursor<'a>) -> Parsed<'a, TemplateMatch<'a>> {
         // The line of a message's start has members that no other line has, and would be parsed twice.
         if input.rest().starts_with(br#"{"type":"message_start""#) {
             return input.error(Expected::Value);
         }
         let (input, event) = alt((stop, any_event)).parse(input)?;
         let (end, trailer) = self.trailer(input)?;
-        Ok((end, self.event(line, end, event, trailer)))
+        Ok((end, TemplateMatch { event, trailer }))
     }
 
     #[inline(always)]
@@ -143,13 +144,13 @@ impl LineTemplate {
         ))
     }
 
+    /// The event of a line that matched and ends at `end`.
     #[inline(always)]
-    fn event<'a>(
+    pub(crate) fn event<'a>(
         &self,
         line: Cursor<'a>,
         end: Cursor<'a>,
-        event: ApiEvent<'a>,
-        trailer: Trailer<'a>,
+        TemplateMatch { event, trailer }: TemplateMatch<'a>,
     ) -> Event<'a> {
         let stream = StreamEvent {
             api_message_id: self.tail.string(line.with(trailer.tail)),
@@ -167,14 +168,14 @@ impl LineTemplate {
 
     #[inline(never)]
     fn learn_head(&mut self, text: &str, at: usize) -> ParsedAt {
-        let line = Cursor::at_index(text, at);
         let index = preceded(
             tag(r#"{"type":"content_block_delta","index":"#),
             block_index,
         );
         let delta = preceded(tag(r#","delta":{"type":""#), delta_kind);
-        let (end, (index, delta)) = preceded(tag(HEAD), (index, delta)).parse(line)?;
-        self.head.learn(line, end, (0, 0))?;
+        let event = Cursor::at_index(text, at);
+        let (end, (index, delta)) = (index, delta).parse(event)?;
+        self.head.learn(Cursor::new(text), end, (0, 0))?;
         (self.index, self.delta) = (index, delta);
         Ok((end.at(), ()))
     }
@@ -355,17 +356,17 @@ mod tests {
 
     fn by_template(template: &mut LineTemplate, line: &str) -> Option<String> {
         let input = Cursor::new(line);
-        let (end, event) = match template.delta(input) {
-            Ok((end, matched)) => (end, template.delta_event(input, end, matched)),
-            Err(_) => template.stream_event(input).ok()?,
-        };
-        Some(format!("{}{event:?}", line.get(end.at()..)?))
+        let matched = template.delta(input);
+        let (end, matched) = matched.or_else(|_| template.stream_event(input)).ok()?;
+        let event = template.event(input, end, matched);
+        assert_eq!(line.get(end.at()..)?.trim_end(), "", "{line}");
+        Some(format!("{event:?}"))
     }
 
     fn by_grammar(line: &str) -> Option<String> {
         let input = Cursor::new(line);
-        let (end, event) = line::object(input).ok()?;
-        Some(format!("{}{event:?}", line.get(end.at()..)?))
+        let (_, event) = line::event(input).ok()?;
+        Some(format!("{event:?}"))
     }
 
     /// Whether the template takes a line; its event is that of the grammar then.
