@@ -14,7 +14,8 @@ pub struct ParseError {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum ParseErrorKind {
-    /// The line does not begin with `{`: a banner, an escape sequence, an array, a bare value.
+    /// The line is no object, and no object with a `type` follows other text on it: a banner, an escape
+    /// sequence, an array, a bare value.
     NotAnObject,
     /// The line is an object that breaks the grammar of RFC 8259 (or a limit of this parser).
     Syntax(Expected),
@@ -55,7 +56,7 @@ pub enum Expected {
     Digit,
     /// A number that fits in a 64-bit float.
     SmallerNumber,
-    /// Less nesting: members nest at most 120 levels.
+    /// Less nesting: a member that is kept as text nests at most 120 levels.
     LessNesting,
     /// The end of the line.
     LineEnd,

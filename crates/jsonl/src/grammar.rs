@@ -1,4 +1,5 @@
-//! The grammar of one line in nom: RFC 8259, restricted to one line and to a bounded depth.
+//! The grammar of one line in nom: RFC 8259, restricted to one line. The depth of what is read is
+//! bounded; what is skipped may nest to any depth.
 //!
 //! This is the definition of what the crate accepts, without `unsafe`. Every parser takes a
 //! [`Cursor`] into text that was checked to be UTF-8 and returns the cursor after what it parsed.
@@ -30,6 +31,5 @@ pub(crate) use line::{Envelope, line, line_members, string_member};
 pub(crate) use record::{Field, Record, common_members, record};
 pub(crate) use string::{quoted, string, uuid};
 pub(crate) use value::{
-    LINE_DEPTH, MEMBER_DEPTH, Next, array, first_member, next_member, null_or_skip, object, skip,
-    space, value,
+    Next, array, first_member, member, next_member, null_or_skip, object, skip, space,
 };

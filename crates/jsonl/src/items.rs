@@ -1,9 +1,9 @@
 //! The lines of a frame, parsed to events.
 
-use memchr::{memchr, memrchr};
+use memchr::{memchr, memmem, memrchr};
 
 use crate::error::{ParseError, ParseErrorKind, SyntaxError};
-use crate::event::{self, Event};
+use crate::event::{self, Body, Event};
 use crate::frame::{Frame, Oversize, Window};
 use crate::grammar::Cursor;
 use crate::reader::LineReader;
@@ -18,8 +18,8 @@ const BYTE_ORDER_MARK: &[u8] = "\u{feff}".as_bytes();
 pub struct Item<'a> {
     /// Position in the stream.
     pub at: Position,
-    /// The line as it was received, without its LF and one CR before it; the first bytes of a line over
-    /// the limit.
+    /// The object of an event, without what precedes or follows it on its line. For an error, the line as
+    /// it was received, without its LF and one CR before it; the first bytes of a line over the limit.
     pub raw: &'a [u8],
     /// The event, or why the line is not one.
     pub event: Result<Event<'a>, ParseError>,
@@ -186,7 +186,25 @@ impl<'a> Lines<'a> {
             self.advance(line.len());
             return None;
         }
-        Some(self.refuse(line, 0, ParseErrorKind::NotAnObject))
+        let after_noise = self.object_after_noise(line);
+        Some(after_noise.unwrap_or_else(|| self.refuse(line, 0, ParseErrorKind::NotAnObject)))
+    }
+
+    /// A line whose object follows what a terminal or another program wrote before it, such as an
+    /// escape sequence. The object must have a `type`, so that no other JSON text is taken for it.
+    fn object_after_noise(&mut self, line: &'a [u8]) -> Option<Item<'a>> {
+        let start = memmem::find(line, b"{\"")?;
+        let text = from_utf8(line.get(start..)?)?;
+        match event::event(Cursor::new(text)) {
+            Ok((_, event)) => {
+                let has_type = !matches!(event.body, Body::Unknown { kind: None });
+                has_type.then(|| self.item(event, line.len()))
+            }
+            Err(nom::Err::Error(error)) if self.is_tail && error.at() == text.len() => {
+                Some(self.refuse(line, line.len(), ParseErrorKind::Truncated))
+            }
+            Err(_) => None,
+        }
     }
 
     /// Whether the input ends inside a byte order mark.

@@ -4,9 +4,7 @@ use std::fmt;
 
 use memchr::memmem;
 
-use crate::grammar::{
-    Cursor, Field, LINE_DEPTH, MEMBER_DEPTH, Parsed, ParsedAt, array, object, string, value,
-};
+use crate::grammar::{Cursor, Field, Parsed, ParsedAt, array, member, object, skip, string};
 use crate::text::Str;
 
 /// One validated JSON value, borrowed from its line and parsed on demand.
@@ -42,7 +40,7 @@ impl<'a> RawJson<'a> {
     #[must_use]
     pub fn parse(text: &'a str) -> Option<Self> {
         let text = text.trim_matches([' ', '\t', '\r', '\n']);
-        let (end, value) = raw_value(Cursor::new(text), MEMBER_DEPTH).ok()?;
+        let (end, value) = raw_value(Cursor::new(text)).ok()?;
         (end.at() == text.len()).then_some(value)
     }
 
@@ -125,10 +123,9 @@ impl<'a> RawJson<'a> {
     #[must_use]
     pub fn members(self) -> Members<'a> {
         let mut members = Vec::new();
-        // The text is valid, so that this fails only at once, for a value of another kind. It may be
-        // a whole line, which nests deeper than a member.
+        // The text is valid, so that this fails only at once, for a value of another kind.
         let _ = object(Cursor::new(self.0), |key, input| {
-            let (end, value) = raw_value(input, LINE_DEPTH)?;
+            let (end, value) = raw_part(input)?;
             members.push((key, value));
             Ok((end, ()))
         });
@@ -140,7 +137,7 @@ impl<'a> RawJson<'a> {
     pub fn elements(self) -> Elements<'a> {
         let mut elements = Vec::new();
         let _ = array(Cursor::new(self.0), |input| {
-            let (end, value) = raw_value(input, LINE_DEPTH)?;
+            let (end, value) = raw_part(input)?;
             elements.push(value);
             Ok((end, ()))
         });
@@ -205,10 +202,16 @@ fn escape_lossy<'a>(after: &'a str, out: &mut String) -> &'a str {
     rest
 }
 
-/// Parses a value that nests at most `depth` levels and keeps its text.
+/// Parses a member and keeps its text.
 #[inline]
-pub(crate) fn raw_value(input: Cursor<'_>, depth: u32) -> Parsed<'_, RawJson<'_>> {
-    let (end, ()) = value(input, depth)?;
+pub(crate) fn raw_value(input: Cursor<'_>) -> Parsed<'_, RawJson<'_>> {
+    let (end, ()) = member(input)?;
+    Ok((end, RawJson::validated(input.until(end))))
+}
+
+/// [`raw_value`] in text that was accepted before, which may be a whole line and nest to any depth.
+pub(crate) fn raw_part(input: Cursor<'_>) -> Parsed<'_, RawJson<'_>> {
+    let (end, ()) = skip(input)?;
     Ok((end, RawJson::validated(input.until(end))))
 }
 
@@ -216,7 +219,7 @@ pub(crate) fn raw_value(input: Cursor<'_>, depth: u32) -> Parsed<'_, RawJson<'_>
 impl<'a> Field<'a> for Option<RawJson<'a>> {
     #[inline]
     fn parse_at(&mut self, text: &'a str, at: usize) -> ParsedAt {
-        let (end, value) = raw_value(Cursor::at_index(text, at), MEMBER_DEPTH)?;
+        let (end, value) = raw_value(Cursor::at_index(text, at))?;
         *self = (!value.is_null()).then_some(value);
         Ok((end.at(), ()))
     }

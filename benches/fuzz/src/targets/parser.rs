@@ -82,8 +82,8 @@ fn judge(stream: &[u8]) -> Result<(), String> {
                 Err(error) if error.kind() == TOO_DEEP => continue,
                 Err(_) => false,
             };
-            if is_taken != is_object(line) {
-                // A skipped number is not range-checked; only reading it is.
+            if is_taken != is_object(oracle::object(line)) {
+                // A skipped number is not range-checked, and a missing type not seen; only reading is.
                 return oracle::judge(stream).map(drop);
             }
         }

@@ -3,8 +3,7 @@
 use std::ops::Deref;
 
 use crate::grammar::{
-    Cursor, Field, MEMBER_DEPTH, ParsedAt, Record as _, array, index, null_or_skip, record, skip,
-    string,
+    Cursor, Field, ParsedAt, Record as _, array, index, null_or_skip, record, skip, string,
 };
 use crate::raw::{RawJson, raw_value};
 use crate::text::Str;
@@ -297,7 +296,7 @@ impl<'a> Field<'a> for ResultContent<'a> {
                 Ok((end.at(), ()))
             }
             b'[' => {
-                let (end, value) = raw_value(input, MEMBER_DEPTH)?;
+                let (end, value) = raw_value(input)?;
                 *self = Self::Parts(value);
                 Ok((end.at(), ()))
             }

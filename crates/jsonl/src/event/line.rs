@@ -12,10 +12,10 @@ use crate::event::other::{ActiveGoal, Cancel, PromptSuggestion, RateLimit};
 use crate::event::stream::StreamLine;
 use crate::event::system::{System, SystemBody};
 use crate::grammar::{
-    self, Cursor, Envelope, LINE_DEPTH, Next, Parsed, ParsedAt, Record, first_member, line_members,
-    space, string_member,
+    self, Cursor, Envelope, Next, Parsed, ParsedAt, Record, first_member, line_members, space,
+    string_member,
 };
-use crate::raw::{RawJson, raw_value};
+use crate::raw::{RawJson, raw_part};
 use crate::text::Str;
 
 /// `line`: parses one line, up to the next one.
@@ -202,7 +202,7 @@ fn subtype<'a>(input: Cursor<'a>, next: Next) -> Parsed<'a, (Str<'a>, Next)> {
         return Ok((input, (subtype, next)));
     }
     let (object, ()) = space(Cursor::new(input.text()))?;
-    let (_, line) = raw_value(object, LINE_DEPTH)?;
+    let (_, line) = raw_part(object)?;
     let subtype = line.get("subtype").and_then(RawJson::as_str);
     Ok((input, (subtype.unwrap_or_default(), next)))
 }

@@ -15,14 +15,11 @@ use crate::grammar::number::number;
 use crate::grammar::string::{names_end, skip_string, string};
 use crate::text::Str;
 
-/// Levels that objects and arrays may nest inside one skipped member.
+/// Levels that objects and arrays may nest inside a member that is kept as text.
 ///
-/// Typed members add at most six levels, so that an accepted line stays under the 128 levels at
+/// Typed members add at most six levels, so that what is read of a line stays under the 128 levels at
 /// which `serde_json` stops.
-pub(crate) const MEMBER_DEPTH: u32 = 120;
-
-/// Levels that a whole line may nest.
-pub(crate) const LINE_DEPTH: u32 = 127;
+const MEMBER_DEPTH: u32 = 120;
 
 /// `ws = *( %x20 / %x09 / %x0D )`: without LF, which ends the line.
 #[inline(always)]
@@ -40,14 +37,61 @@ fn long_space(text: &str, at: usize) -> ParsedAt {
 }
 
 /// Skips a value that nests at most [`MEMBER_DEPTH`] levels.
+#[inline(always)]
+pub(crate) fn member(input: Cursor<'_>) -> Parsed<'_> {
+    value(input, MEMBER_DEPTH)
+}
+
+/// Skips a value of any depth.
 #[inline]
 pub(crate) fn skip(input: Cursor<'_>) -> Parsed<'_> {
-    value(input, MEMBER_DEPTH)
+    match member(input) {
+        Err(nom::Err::Error(error)) if error.expected() == Expected::LessNesting => {
+            input.call(deep_value_at)
+        }
+        parsed => parsed,
+    }
+}
+
+/// [`value`] of any depth, without recursion.
+#[cold]
+fn deep_value_at(text: &str, at: usize) -> ParsedAt {
+    let mut input = Cursor::at_index(text, at);
+    // The brackets that close the objects and arrays around `input`, the next one last.
+    let mut open = Vec::new();
+    loop {
+        let brackets = match input.first() {
+            b'{' => Some(('{', '}')),
+            b'[' => Some(('[', ']')),
+            _ => None,
+        };
+        let mut next = Next::End;
+        if let Some((start, close)) = brackets {
+            (input, next) = first_item(input, start, close)?;
+            if next == Next::Item {
+                open.push(close);
+            }
+        } else {
+            (input, ()) = value(input, 0)?;
+        }
+        while next == Next::End {
+            let Some(&close) = open.last() else {
+                return Ok((input.at(), ()));
+            };
+            (input, next) = next_item(input, close)?;
+            if next == Next::End {
+                open.pop();
+            }
+        }
+        if open.last() == Some(&'}') {
+            (input, ()) = member_key(skip_string)(input)?;
+        }
+    }
 }
 
 /// Skips a value that nests at most `depth` levels.
 #[inline(always)]
-pub(crate) fn value(input: Cursor<'_>, depth: u32) -> Parsed<'_> {
+fn value(input: Cursor<'_>, depth: u32) -> Parsed<'_> {
     input.call(|text, at| value_at(text, at, depth))
 }
 

@@ -68,7 +68,16 @@ fn line() -> impl Strategy<Value = String> {
             r#"{{"type":"assistant","message":{{"id":"m","content":[{{"type":"text","text":{text}}}],"usage":{{"input_tokens":1}}}},{key}:[{text},{{"a":-1.5e3}}],"uuid":"u"}}"#
         )
     });
-    prop_oneof![6 => delta, 3 => assistant, 1 => text()]
+    let deep = (1..200_usize, 1..200_usize).prop_map(|(open, close)| {
+        format!(
+            r#"{{"type":"x","x":{}1{}}}"#,
+            "[{\"a\":".repeat(open),
+            "}]".repeat(close)
+        )
+    });
+    let object = prop_oneof![6 => delta, 3 => assistant, 1 => text(), 1 => deep];
+    let noise = prop_oneof![8 => Just(""), 1 => Just("\u{1b}[31mwarn\u{1b}[0m "), 1 => Just("{x}")];
+    (noise, object).prop_map(|(noise, object)| format!("{noise}{object}"))
 }
 
 proptest! {

@@ -81,17 +81,99 @@ fn errors_have_line_and_offset() {
     );
 }
 
+/// A `user` line with a member whose value nests `depth` levels; `close` replaces the closing brackets.
+fn nested(member: &str, depth: usize, open: &str, close: &str) -> String {
+    let (open, close) = (open.repeat(depth), close.repeat(depth));
+    format!("{{\"type\":\"user\",\"{member}\":{open}1{close}}}\n{GOOD}")
+}
+
+const BRACKETS: [(&str, &str); 3] = [
+    ("[", "]"),
+    ("{\"a\":", "}"),
+    ("[0,{\"a\":", ",\"b\":[]},2]"),
+];
+
 #[test]
-fn nesting_is_bounded() {
-    for (depth, accepted) in [(100, true), (10_000, false), (1_000_000, false)] {
-        for (open, close) in [("[", "]"), ("{\"a\":", "}")] {
-            let mut value = open.repeat(depth);
-            value.push('1');
-            value.push_str(&close.repeat(depth));
-            let line = format!("{{\"type\":\"user\",\"x\":{value}}}\n{GOOD}");
-            let kind = (!accepted).then_some(ParseErrorKind::Syntax(Expected::LessNesting));
+fn skipped_member_nests_to_any_depth() {
+    for depth in [1, 31, 32, 63, 64, 65, 127, 128, 129, 10_000, 1_000_000] {
+        for (open, close) in BRACKETS {
+            let line = nested("x", depth, open, close);
+            assert_eq!(kinds(line), [None, None], "{depth} of {open}");
+        }
+    }
+}
+
+#[test]
+fn member_kept_as_text_nests_120_levels() {
+    for (depth, is_accepted) in [(120, true), (121, false), (1_000_000, false)] {
+        for (open, close) in &BRACKETS[..2] {
+            let line = nested("tool_use_result", depth, open, close);
+            let error = ParseErrorKind::Syntax(Expected::LessNesting);
+            let kind = (!is_accepted).then_some(error);
             assert_eq!(kinds(line), [kind, None], "{depth} of {open}");
         }
+    }
+}
+
+#[test]
+fn bracket_of_the_other_kind_is_refused_at_any_depth() {
+    let error = Some(ParseErrorKind::Syntax(Expected::CommaOrEnd));
+    for depth in [1, 2, 63, 64, 65, 128, 129, 1_000] {
+        for wrong in (0..depth).step_by(1 + depth / 100) {
+            let close = |level: usize| if level == wrong { "]" } else { "}" };
+            let close: String = (0..depth).rev().map(close).collect();
+            let open = "{\"a\":".repeat(depth);
+            let line = format!("{{\"type\":\"user\",\"x\":{open}1{close}}}\n{GOOD}");
+            assert_eq!(kinds(line), [error, None], "{wrong} of {depth}");
+        }
+    }
+}
+
+#[test]
+fn object_after_terminal_output_is_event() {
+    let event = GOOD.trim_end();
+    for noise in [
+        &b"\x1b[?25h"[..],
+        b"\x1b[31mwarn\x1b[0m ",
+        b"\x1b]0;title\x07",
+        b"warn {x} \t",
+        b"\xff\0\r",
+    ] {
+        let line = [noise, event.as_bytes()].concat();
+        let input = [GOOD.as_bytes(), &line, b"\r\n", GOOD.as_bytes(), &line].concat();
+        let mut found = Vec::new();
+        for_each([input.into()], |item| {
+            let is_event = matches!(item.event, Ok(event) if event.is_known());
+            found.push((item.at.offset, item.raw == event.as_bytes(), is_event));
+        });
+        let (good, line) = (GOOD.len() as u64, line.len() as u64);
+        let offsets = [0, good, good + line + 2, good + line + 2 + good];
+        let expected = offsets.map(|offset| (offset, true, true));
+        assert_eq!(found, expected, "{}", noise.escape_ascii());
+    }
+}
+
+#[test]
+fn other_json_after_text_is_no_event() {
+    for line in [
+        "config: {\"a\":1}",
+        "config: {\"type\":1}",
+        "warn {\"type\":\"user\"} more",
+        "warn {\"type\":\"user\",}",
+        "{x} {\"type\":\"user\"}",
+        "\"content\":[{\"type\":\"text\",\"text\":\"x\"}]}",
+    ] {
+        let found = kinds(format!("{line}\n{GOOD}"));
+        assert!(matches!(found[..], [Some(_), None]), "{line}: {found:?}");
+    }
+}
+
+#[test]
+fn cut_object_after_terminal_output_is_truncated() {
+    let line = format!("\u{1b}[?25h{}", GOOD.trim_end());
+    for cut in 8..line.len() {
+        let head = line.as_bytes()[..cut].to_vec();
+        assert_eq!(kinds(head), [Some(ParseErrorKind::Truncated)], "{cut}");
     }
 }
 

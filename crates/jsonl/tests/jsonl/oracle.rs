@@ -16,17 +16,27 @@ fn accepts(line: &[u8]) -> bool {
     items == [true]
 }
 
-/// Whether `serde_json` accepts the line as an object, with lone surrogates replaced.
+/// Whether `serde_json` accepts the line as an object, or what follows other text as one with a `type`.
 fn oracle(line: &[u8]) -> bool {
-    let Ok(text) = std::str::from_utf8(line) else {
-        return false;
-    };
+    let first = line.iter().find(|byte| !b" \t\r".contains(byte));
+    if first == Some(&b'{') {
+        return parse(line).is_some();
+    }
+    let start = line.windows(2).position(|bytes| bytes == b"{\"");
+    let object = start.and_then(|start| parse(&line[start..]));
+    object.is_some_and(|object| object.get("type").is_some_and(Value::is_string))
+}
+
+/// The object that `serde_json` parses, with lone surrogates replaced.
+fn parse(line: &[u8]) -> Option<Value> {
+    let text = std::str::from_utf8(line).ok()?;
     let mut lossy = String::new();
     match RawJson::parse(text) {
         Some(raw) => raw.write_lossy(&mut lossy),
         None => lossy.push_str(text),
     }
-    serde_json::from_str::<Value>(&lossy).is_ok_and(|value| value.is_object())
+    let value: Value = serde_json::from_str(&lossy).ok()?;
+    value.is_object().then_some(value)
 }
 
 fn any_json() -> impl Strategy<Value = Value> {
@@ -71,6 +81,20 @@ proptest! {
     fn every_object_is_an_event(kind in any_type(), members in any_json()) {
         let line = serde_json::json!({"type": kind, "message": members, "event": members});
         prop_assert!(accepts(line.to_string().as_bytes()), "{line}");
+    }
+
+    #[test]
+    fn object_after_text_is_an_event_if_it_has_a_type(
+        noise in "[^\\n\"]{0,20}",
+        kind in any_type(),
+        members in any_json(),
+    ) {
+        let typed = serde_json::json!({"type": kind, "message": members}).to_string();
+        let other = serde_json::json!({"message": members}).to_string();
+        for object in [typed, other] {
+            let line = format!("{noise}{object}");
+            prop_assert_eq!(accepts(line.as_bytes()), oracle(line.as_bytes()), "{}", line);
+        }
     }
 
     #[test]
