@@ -271,7 +271,7 @@ class CancelTest {
             assertEquals(suspendFunctions(), world.operations.map { it.name }.toSet())
             val before = live()
             val leaks = world.operations.mapNotNull { operation ->
-                run(operation, Moment(0, NEVER))
+                run(operation, Moment(0, 50_000.microseconds))
                 eventually("${operation.name} leaves ${live()}, not $before") { live() == before }
                 val descriptors = descriptors()
                 val all = lookups.map { Moment(it, 20_000.microseconds) } +

@@ -7,6 +7,7 @@ import java.util.concurrent.atomic.AtomicInteger
 import kotlinx.coroutines.DelicateCoroutinesApi
 import kotlinx.coroutines.GlobalScope
 import kotlinx.coroutines.flow.collect
+import kotlinx.coroutines.flow.first
 import kotlinx.coroutines.launch
 import kotlinx.coroutines.runBlocking
 import org.junit.jupiter.api.Assertions.assertEquals
@@ -28,22 +29,63 @@ object OpenHost {
     }
 }
 
+/** A host that starts a program which ignores hangups, and waits to be killed. */
+object WaitingHost {
+    @JvmStatic
+    fun main(arguments: Array<String>): Unit = runBlocking {
+        val program = ShellProgram.Command("/bin/sh", listOf("-c", "trap '' HUP; echo ready; while :; do sleep 60; done"))
+        val shell = Bowline.engine().startShell(ShellConfiguration(cwd = "/", program = program))
+        shell.events().first { (it as? SessionEvent.Output)?.line == "ready" }
+        println(shell.pid())
+        System.`in`.read()
+    }
+}
+
 class ExitTest {
-    @Test
-    fun `JVM exits with open sessions and ends the agent`() {
-        val output = temporaryDirectory().resolve("output")
+    /** Starts the host [type] in another JVM, with [environment] added to this one's. */
+    private fun host(type: Class<*>, environment: Map<String, String> = emptyMap()): ProcessBuilder {
         val java = Path.of(System.getProperty("java.home"), "bin", "java").toString()
         val names = listOf("jna.library.path", "jna.nosys", "bowline.programs", "bowline.fixtures")
         val properties = names.map { "-D$it=${System.getProperty(it)}" }
-        val host = ProcessBuilder(listOf(java) + properties + listOf("-cp", System.getProperty("java.class.path"), OpenHost::class.java.name, understudy))
-            .redirectErrorStream(true).redirectOutput(output.toFile()).start()
+        val command = listOf(java) + properties + listOf("-cp", System.getProperty("java.class.path"), type.name, understudy)
+        return ProcessBuilder(command).also { it.environment() += environment }
+    }
+
+    @Test
+    fun `killed host leaves nothing where bowline is installed`() {
+        val path = mapOf("PATH" to "$programs:${System.getenv("PATH")}")
+        val errors = temporaryDirectory().resolve("errors")
+        val host = host(WaitingHost::class.java, path).redirectError(errors.toFile()).start()
+        val program = host.inputReader().readLine()
+        host.destroyForcibly().waitFor()
+        ProcessHandle.of(program.toLong()).ifPresent { it.onExit().get(30, TimeUnit.SECONDS) }
+        assertEquals("", Files.readString(errors))
+    }
+
+    @Test
+    fun `host without a guard is warned once unless it accepts that`() {
+        for ((environment, warnings) in listOf(emptyMap<String, String>() to 1, mapOf("BOWLINE_GUARD" to "") to 0)) {
+            val errors = temporaryDirectory().resolve("errors")
+            val host = host(WaitingHost::class.java, environment).redirectError(errors.toFile()).start()
+            val program = host.inputReader().readLine()
+            assertEquals(warnings, Files.readAllLines(errors).count { "no guard found" in it }, Files.readString(errors))
+            host.destroyForcibly().waitFor()
+            ProcessHandle.of(program.toLong()).ifPresent { it.destroyForcibly() }
+        }
+    }
+
+    @Test
+    fun `JVM exits with open sessions and ends the agent`() {
+        val output = temporaryDirectory().resolve("output")
+        val host = host(OpenHost::class.java).redirectErrorStream(true).redirectOutput(output.toFile()).start()
         val hasExited = host.waitFor(60, TimeUnit.SECONDS)
         host.destroyForcibly()
         val text = Files.readString(output)
         assertTrue(hasExited, "still running: $text")
         assertEquals(0, host.exitValue(), text)
-        assertTrue(text.startsWith("ANSWERED, "), text)
-        val agent = ProcessHandle.of(text.trim().substringAfter(", ").toLong())
+        val answered = text.lines().firstOrNull { it.startsWith("ANSWERED, ") }
+        assertTrue(answered != null, text)
+        val agent = ProcessHandle.of(answered!!.substringAfter(", ").toLong())
         agent.ifPresent { it.onExit().get(10, TimeUnit.SECONDS) }
     }
 }
