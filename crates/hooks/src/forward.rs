@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use serde_json::Value;
-use tokio::sync::{mpsc, oneshot};
+use tokio::sync::{Semaphore, mpsc, oneshot};
 use tokio::task::JoinHandle;
 use tokio::time::{sleep, timeout};
 use tracing::{Instrument as _, debug, debug_span, warn};
@@ -93,7 +93,7 @@ pub(crate) fn start(backend: &HookBackend) -> Result<(ForwardQueue, Forwarder), 
 }
 
 fn start_to(target: impl Deliver, backend: &HookBackend) -> (ForwardQueue, Forwarder) {
-    let (queue, inbox) = mpsc::channel(backend.queue.max(1));
+    let (queue, inbox) = mpsc::channel(backend.queue.clamp(1, Semaphore::MAX_PERMITS));
     let (close, closed) = oneshot::channel();
     let counters = Arc::new(Counters::default());
     let worker = Worker {

@@ -274,7 +274,9 @@ async fn accept(
     endpoint: Arc<Endpoint>,
     mut stopped: oneshot::Receiver<()>,
 ) {
-    let slots = Arc::new(Semaphore::new(endpoint.limits.connections.max(1)));
+    let slots = Arc::new(Semaphore::new(
+        endpoint.limits.connections.clamp(1, Semaphore::MAX_PERMITS),
+    ));
     let mut connections = JoinSet::new();
     loop {
         let (stream, slot) = tokio::select! {

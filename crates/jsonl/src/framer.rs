@@ -261,6 +261,13 @@ mod tests {
     }
 
     #[test]
+    fn largest_limit_keeps_every_line() {
+        let lines = frames(&mut Framer::new(usize::MAX), &[b"abcd\nab", b"cd\nab"]);
+        let texts: Vec<_> = lines.iter().map(|(_, _, text)| text.as_str()).collect();
+        assert_eq!(texts, ["abcd\n", "abcd\n", "ab"]);
+    }
+
+    #[test]
     fn resume_offset_is_start_of_open_line() {
         let mut framer = Framer::new(8);
         let mut offsets = Vec::new();

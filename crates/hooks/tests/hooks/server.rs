@@ -147,6 +147,18 @@ async fn port_is_closed_after_stop_and_drop() {
 }
 
 #[tokio::test]
+async fn largest_connection_limit_accepts_clients() {
+    let mut configuration = HookConfiguration::default();
+    configuration.limits.connections = usize::MAX;
+    let server = HookServer::start(configuration).await;
+    let server = server.expect("the limit is valid");
+    let hook = Hook::of(&server, "i");
+    let (status, _) = within("an answer", hook.post(TOOL)).await;
+    assert_eq!(status, 200);
+    server.stop().await;
+}
+
+#[tokio::test]
 async fn stop_finishes_open_connections() {
     let mut server = server(Some(gate(HookReply::deny("no")))).await;
     let mut questions = server.questions().expect("the first call");

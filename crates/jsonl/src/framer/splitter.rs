@@ -51,7 +51,8 @@ pub(super) struct Splitter {
 impl Splitter {
     pub(super) fn new(max_line: usize, offset: u64) -> Self {
         Self {
-            max_line,
+            // One more must not overflow: a line ends with a line feed.
+            max_line: max_line.min(usize::MAX - 1),
             buffer: Buffer::default(),
             skipping: None,
             skipped: Skipped::default(),
