@@ -21,7 +21,8 @@ extension Engine {
     ///
     /// - Parameters:
     ///   - program: The agent's path, or a name to look up in `PATH`. The default is `claude`.
-    ///   - guard: The path of `bowline`, run as a guard that terminates sessions if the host is killed.
+    ///   - guard: The path of `bowline`, run as a guard that terminates sessions if the host is killed. For
+    ///     the default, see `EngineConfiguration`.
     /// - Throws: ``BowlineError/Internal(reason:)`` if the native library has another version than
     ///   these sources.
     public static func make(program: String? = nil, guard: String? = nil) throws -> Engine {

@@ -29,7 +29,8 @@ public object Bowline {
      * Creates an engine, which starts sessions.
      *
      * @param program the agent's path, or a name to look up in `PATH`; `claude` if null.
-     * @param guard the path of `bowline`, run as a guard that terminates sessions if the host is killed.
+     * @param guard the path of `bowline`, run as a guard that terminates sessions if the host is killed; if
+     *   null, see [EngineConfiguration.guard].
      * @throws IllegalStateException if the native library has another version than these sources.
      */
     public fun engine(program: String? = null, guard: String? = null): Engine {

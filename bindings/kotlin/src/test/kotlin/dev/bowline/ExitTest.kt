@@ -33,7 +33,7 @@ object OpenHost {
 object WaitingHost {
     @JvmStatic
     fun main(arguments: Array<String>): Unit = runBlocking {
-        val program = ShellProgram.Command("/bin/sh", listOf("-c", "trap '' HUP; echo ready; while :; do sleep 60; done"))
+        val program = ShellProgram.Command("/bin/sh", listOf("-c", "trap '' HUP; echo ready; while :; do /bin/sleep 60; done"))
         val shell = Bowline.engine().startShell(ShellConfiguration(cwd = "/", program = program))
         shell.events().first { (it as? SessionEvent.Output)?.line == "ready" }
         println(shell.pid())
@@ -42,13 +42,16 @@ object WaitingHost {
 }
 
 class ExitTest {
-    /** Starts the host [type] in another JVM, with [environment] added to this one's. */
+    /** A JVM that runs the host [type], with [environment] added to this one's. */
     private fun host(type: Class<*>, environment: Map<String, String> = emptyMap()): ProcessBuilder {
         val java = Path.of(System.getProperty("java.home"), "bin", "java").toString()
         val names = listOf("jna.library.path", "jna.nosys", "bowline.programs", "bowline.fixtures")
         val properties = names.map { "-D$it=${System.getProperty(it)}" }
         val command = listOf(java) + properties + listOf("-cp", System.getProperty("java.class.path"), type.name, understudy)
-        return ProcessBuilder(command).also { it.environment() += environment }
+        return ProcessBuilder(command).also {
+            it.environment().remove("BOWLINE_GUARD")
+            it.environment() += environment
+        }
     }
 
     @Test
@@ -64,7 +67,8 @@ class ExitTest {
 
     @Test
     fun `host without a guard is warned once unless it accepts that`() {
-        for ((environment, warnings) in listOf(emptyMap<String, String>() to 1, mapOf("BOWLINE_GUARD" to "") to 0)) {
+        val path = mapOf("PATH" to temporaryDirectory().toString())
+        for ((environment, warnings) in listOf(path to 1, path + ("BOWLINE_GUARD" to "") to 0)) {
             val errors = temporaryDirectory().resolve("errors")
             val host = host(WaitingHost::class.java, environment).redirectError(errors.toFile()).start()
             val program = host.inputReader().readLine()

@@ -1,7 +1,5 @@
 package dev.bowline
 
-import java.nio.file.Files
-import java.nio.file.Path
 import java.util.concurrent.TimeUnit
 import kotlinx.coroutines.CoroutineStart
 import kotlinx.coroutines.async
@@ -18,17 +16,6 @@ import org.junit.jupiter.api.Timeout
 class LeakTest {
     /** The number of sessions. Campaigns use `-Dbowline.cycles=2000`. */
     private val cycles = Integer.getInteger("bowline.cycles", 40)
-
-    private fun status(field: String): Long {
-        val line = Files.readAllLines(Path.of("/proc/self/status")).first { it.startsWith("$field:") }
-        return line.filter(Char::isDigit).toLong()
-    }
-
-    /** The used heap in KiB after a collection. */
-    private fun usedHeap(): Long {
-        System.gc()
-        return Runtime.getRuntime().run { totalMemory() - freeMemory() } / 1024
-    }
 
     /** Whether no object is live, after the collector has released those of other tests. */
     private fun nothingIsLive(): Boolean {

@@ -91,5 +91,17 @@ suspend fun eventually(what: String, holds: () -> Boolean) {
     }
 }
 
+/** A number of this process's status, such as `VmRSS` in KiB. */
+fun status(field: String): Long {
+    val line = Files.readAllLines(Path.of("/proc/self/status")).first { it.startsWith("$field:") }
+    return line.filter(Char::isDigit).toLong()
+}
+
+/** The used heap in KiB after a collection. */
+fun usedHeap(): Long {
+    System.gc()
+    return Runtime.getRuntime().run { totalMemory() - freeMemory() } / 1024
+}
+
 fun sha256(text: String): String =
     MessageDigest.getInstance("SHA-256").digest(text.toByteArray()).joinToString("") { "%02x".format(it) }
