@@ -83,8 +83,8 @@ impl Supervisor {
             self.kill_tree().await;
         }
         let exit = self.settle().await;
+        // The processes that an ended child has left in the background end with it.
         if !self.tree_killed {
-            self.request.received().await;
             self.kill_tree().await;
         }
         self.release().await;
