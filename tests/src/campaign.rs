@@ -19,6 +19,7 @@ mod screens;
 mod simulation;
 mod strangers;
 mod support;
+mod survivors;
 mod trees;
 
 use std::time::Duration;
@@ -115,6 +116,13 @@ pub static ALL: &[Campaign] = &[
         test_count: 100,
         stress_count: 10_000,
         run: trees::run,
+    },
+    Campaign {
+        name: "survivors",
+        what: "a process outlives its session by one of 13 ways of escape, at a level that contains it",
+        test_count: 117,
+        stress_count: 3_900,
+        run: survivors::run,
     },
     Campaign {
         name: "host-killed",

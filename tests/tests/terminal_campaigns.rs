@@ -25,6 +25,11 @@ fn trees() {
 }
 
 #[test]
+fn survivors() {
+    survives("survivors");
+}
+
+#[test]
 fn host_killed() {
     survives("host-killed");
 }

@@ -6,18 +6,16 @@
 //! [`Configuration::guard`](crate::Configuration::guard) with a hidden argument; the program calls
 //! [`run_guard`] first in `main`.
 //!
-//! There are two kinds. With control groups, one guard watches all sessions of the host and kills
-//! their common parent group. Without control groups, each session has a guard that starts the
-//! child as a subreaper (`PR_SET_CHILD_SUBREAPER`, prctl(2)): orphans are reparented to it, so that
-//! parentage finds every descendant.
+//! Each session has a guard of its own, which starts the child as a subreaper
+//! (`PR_SET_CHILD_SUBREAPER`, prctl(2)): orphans are reparented to it, so that parentage finds every
+//! descendant. It adds to a control group what that lacks, since a process with the permission to do
+//! so can move itself to another group.
 
 mod find;
 mod link;
 mod order;
 #[cfg(target_os = "linux")]
 mod subreaper;
-#[cfg(target_os = "linux")]
-mod watch;
 
 use std::process::ExitCode;
 
@@ -45,8 +43,7 @@ fn guard() -> ExitCode {
     };
     crate::sys::ignore_termination_signals();
     match link.order() {
-        Ok(Order::Watch { nest }) => watch::run(&link, &nest),
-        Ok(Order::Start { program, tty }) => subreaper::run(link, &program, tty),
+        Ok(order) => subreaper::run(link, order),
         Err(_) => ExitCode::FAILURE,
     }
 }

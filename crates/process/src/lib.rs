@@ -17,6 +17,9 @@
 //! | `Subreaper` | every descendant, by parentage: orphans are reparented to the guard (prctl(2), `PR_SET_CHILD_SUBREAPER`) | Linux and a guard |
 //! | `Group` | descendants that are found by parentage, process group, session or the variable [`MARKER`] | nothing |
 //!
+//! With a guard, `Cgroup` finds orphans by parentage as well: a process that may write to the parent
+//! group can move itself out of its own.
+//!
 //! At `Group` level a descendant that has cleared its environment, left its group and session, and been
 //! reparented is not found. On systems other than Linux only parentage (macOS) or the process group is
 //! used. All levels repeat the kill until no process is left.

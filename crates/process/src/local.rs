@@ -96,7 +96,7 @@ impl LocalProcess {
         let pid = child.pid;
         let console = parent_fds.console.as_ref().map(Arc::downgrade);
         let level = handle.level();
-        let leader = Arc::new(Leader::new(pid, console.clone(), handle.guard().cloned()));
+        let leader = Arc::new(Leader::new(pid, console.clone(), handle.guard()));
         tracing::debug!(session = %id, pid = pid.as_raw_nonzero().get(), %level, "child started");
 
         let mut streams = Streams::keeping(parent_fds.peer);

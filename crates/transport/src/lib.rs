@@ -70,7 +70,8 @@
 //! levels repeat the kill until no process is left.
 //!
 //! A host that is killed by SIGKILL cannot end its sessions. With [`Configuration::guard`] a helper
-//! process ends them ([`run_guard`]): one for all sessions in cgroups, otherwise one per session.
+//! process ends them ([`run_guard`]), one per session. At `Cgroup` it also finds a descendant that has
+//! moved itself to another cgroup.
 //! Without a guard, and while a login shell runs ([`LoginShell`]), processes outlive such a host.
 //!
 //! # Resources

@@ -9,7 +9,7 @@ use bowline_transport::{Containment, PtyMode, Stream};
 use super::remote::floods::baseline;
 use super::remote::{daemon, flood, responder};
 use super::support::{on_pty, own, runtime, start};
-use super::{Random, machine, prompts, trees};
+use super::{Random, machine, prompts, survivors, trees};
 
 /// Writes random bytes and exits. Arguments: seed, count, exit code.
 pub(super) const EMIT: &str = "--emit";
@@ -40,6 +40,8 @@ pub fn run(args: &[String]) -> Option<ExitCode> {
         baseline::MODE => Some(baseline::run(number(1)?.try_into().ok()?)),
         flood::MODE => Some(flood::run()),
         responder::MODE => Some(responder::run(number(1)?)),
+        survivors::ENDED_MAIN => Some(survivors::end_main_thread()),
+        survivors::OTHER_GROUP => Some(survivors::leave_group()),
         HOST => Some(host(number(1)?, args.get(2)?, args.get(3)?)),
         _ => machine::hidden(args),
     }

@@ -2,7 +2,7 @@
 
 use std::ffi::OsStr;
 use std::io;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::Mutex;
 use std::time::Duration;
 
@@ -57,11 +57,6 @@ impl Guard {
         self.pid
     }
 
-    /// Returns whether the guard is running.
-    pub(crate) fn is_alive(&self) -> bool {
-        !sys::has_ended(self.pid)
-    }
-
     pub(crate) fn link(&self) -> &Link {
         &self.link
     }
@@ -113,23 +108,4 @@ fn launch(program: &Path, place: Place, link: std::os::fd::OwnedFd) -> io::Resul
         ..place
     };
     sys::launch(&image, place, None).map_err(|refusal| refusal.error)
-}
-
-/// Returns the `Place` of a guard that passes no streams to a child.
-pub(crate) fn null_place() -> io::Result<Place> {
-    let null = || -> io::Result<_> {
-        let null = std::fs::File::options()
-            .read(true)
-            .write(true)
-            .open("/dev/null")?;
-        Ok(null.into())
-    };
-    Ok(Place {
-        stdio: [null()?, null()?, null()?],
-        extra: None,
-        cwd: Some(sys::open_directory(&PathBuf::from("/")).map_err(io::Error::from)?),
-        tty: false,
-        dies_with_us: false,
-        oom_score: None,
-    })
 }

@@ -17,8 +17,9 @@ use crate::sys;
 pub(crate) struct Leader {
     pid: Pid,
     console: Option<Weak<AsyncFd<OwnedFd>>>,
-    /// The child's parent, if that is not this process.
-    guard: Option<Arc<Guard>>,
+    /// The child's parent, if that is not this process. Weak, so that it exits with the child's tree
+    /// rather than with the last handle.
+    guard: Option<Weak<Guard>>,
     /// Set when the child is reaped. Reaping and signalling hold the lock, so that no signal is
     /// sent to an unrelated process that reuses the pid.
     status: Mutex<Option<ExitStatus>>,
@@ -28,12 +29,12 @@ impl Leader {
     pub(crate) fn new(
         pid: Pid,
         console: Option<Weak<AsyncFd<OwnedFd>>>,
-        guard: Option<Arc<Guard>>,
+        guard: Option<&Arc<Guard>>,
     ) -> Self {
         Self {
             pid,
             console,
-            guard,
+            guard: guard.map(Arc::downgrade),
             status: Mutex::new(None),
         }
     }
@@ -56,7 +57,10 @@ impl Leader {
         let mut status = self.status();
         if status.is_none() {
             *status = match &self.guard {
-                Some(guard) => guard.reap_child(),
+                Some(guard) => match guard.upgrade() {
+                    Some(guard) => guard.reap_child(),
+                    None => Some(ExitStatus::Unknown),
+                },
                 None => sys::reap(self.pid),
             };
         }

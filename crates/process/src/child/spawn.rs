@@ -3,12 +3,12 @@
 use std::ffi::OsStr;
 use std::io;
 use std::os::fd::{AsFd, OwnedFd};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use rustix::process::Pid;
 
-use super::containment_handle::{self, ContainmentHandle};
+use super::containment_handle::{self, CgroupHandle, ContainmentHandle};
 use super::guardian::Guard;
 use super::tree;
 use crate::configuration::{Configuration, Stdio};
@@ -55,9 +55,10 @@ pub(crate) fn spawn(
     let program = resolve(id, what)?;
     let tty = matches!(what.stdio, Stdio::Pty { .. });
     let place = place(child_fds, directory, tty);
-    match containment_handle::choose(id, what)? {
-        Some(handle) => spawn_directly(program, place, handle),
-        None => spawn_by_guard(what, program, place),
+    let cgroup = containment_handle::cgroup_of(id, what)?;
+    match containment_handle::guard_of(what) {
+        Some(guard) => spawn_by_guard(guard, program, place, cgroup),
+        None => spawn_directly(program, place, cgroup),
     }
 }
 
@@ -91,8 +92,12 @@ fn resolve(id: SessionId, what: &Configuration) -> Result<Program, SpawnError> {
 fn spawn_directly(
     program: Program,
     place: Place,
-    handle: ContainmentHandle,
+    cgroup: Option<CgroupHandle>,
 ) -> Result<Spawned, SpawnError> {
+    let handle = ContainmentHandle {
+        guard: None,
+        cgroup,
+    };
     let args = program.args.iter().map(AsRef::as_ref);
     let image = Image::new(&program.path, args, &program.env).map_err(|_| SpawnError::NulByte)?;
     let group = handle.group().map(sys::Group::directory).transpose();
@@ -107,13 +112,13 @@ fn spawn_directly(
 /// Starts the child through a guard, which receives the child's streams and working directory and
 /// passes them on.
 fn spawn_by_guard(
-    what: &Configuration,
+    guard: &Path,
     program: Program,
     place: Place,
+    cgroup: Option<CgroupHandle>,
 ) -> Result<Spawned, SpawnError> {
     let path = program.path.clone();
     let tty = place.tty;
-    let guard = what.guard.as_deref().unwrap_or_else(|| "".as_ref());
     let place = Place {
         tty: false,
         // The guard itself must not be killed early; it applies the score to the child.
@@ -130,7 +135,16 @@ fn spawn_by_guard(
     {
         return Err(SpawnError::NulByte);
     }
-    let (guard, child) = Guard::start(guard, place, &Order::Start { program, tty })?;
+    let mut handle = ContainmentHandle {
+        guard: None,
+        cgroup,
+    };
+    let order = Order {
+        program,
+        tty,
+        group: handle.group().map(|group| group.path().into()),
+    };
+    let (guard, child) = Guard::start(guard, place, &order)?;
     let pid = child.map_err(|refusal| explain(refusal, path))?;
     let pid = Pid::from_raw(pid).ok_or_else(|| watch_failed(io::ErrorKind::InvalidData.into()))?;
     let watched = guard.link().duplicate().map_err(watch_failed)?;
@@ -139,7 +153,7 @@ fn spawn_by_guard(
         pid,
         descriptor: Some(watched),
     };
-    let handle = ContainmentHandle::Guard(Arc::new(guard));
+    handle.guard = Some(Arc::new(guard));
     Ok(Spawned { child, handle })
 }
 

@@ -29,7 +29,7 @@ pub(crate) struct Link(UnixStream);
 /// Message from the guard to its host.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Answer {
-    /// The order is being executed. Carries the child's pid, or 0.
+    /// The child was started. Carries its pid.
     Started(i32),
     /// The child was not started: the number of the failed [`Step`](sys::Step), and the errno.
     Refused { step: u8, errno: i32 },

@@ -8,16 +8,14 @@ use std::path::PathBuf;
 
 use bytes::{Buf, BufMut as _};
 
-const WATCH: u8 = b'w';
-const START: u8 = b'k';
-
-/// Task of a guard.
+/// Task of a guard: to start a program, and to kill its process tree when the host is gone.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum Order {
-    /// Kill the processes in this directory of control groups when the host is gone.
-    Watch { nest: PathBuf },
-    /// Start a program as its subreaper, and kill its process tree when the host is gone.
-    Start { program: Program, tty: bool },
+pub(crate) struct Order {
+    pub(crate) program: Program,
+    /// Whether stdin becomes the controlling terminal.
+    pub(crate) tty: bool,
+    /// Directory of the control group to start the program in.
+    pub(crate) group: Option<PathBuf>,
 }
 
 /// Arguments of execve(2).
@@ -32,41 +30,27 @@ pub(crate) struct Program {
 impl Order {
     pub(crate) fn encode(&self) -> Vec<u8> {
         let mut out = Vec::new();
-        match self {
-            Self::Watch { nest } => {
-                out.put_u8(WATCH);
-                put(&mut out, nest.as_os_str());
-            }
-            Self::Start { program, tty } => {
-                out.put_u8(START);
-                out.put_u8(u8::from(*tty));
-                put(&mut out, program.path.as_os_str());
-                put_all(&mut out, program.args.iter());
-                put_all(
-                    &mut out,
-                    program.env.iter().flat_map(|(name, value)| [name, value]),
-                );
-            }
-        }
+        let program = &self.program;
+        out.put_u8(u8::from(self.tty));
+        put_all(&mut out, self.group.iter().map(|group| group.as_os_str()));
+        put(&mut out, program.path.as_os_str());
+        put_all(&mut out, program.args.iter().map(AsRef::as_ref));
+        let env = program.env.iter().flat_map(|(name, value)| [name, value]);
+        put_all(&mut out, env.map(AsRef::as_ref));
         out
     }
 
     /// Returns `None` if the bytes are not a complete order.
     pub(crate) fn decode(mut from: &[u8]) -> Option<Self> {
-        match from.try_get_u8().ok()? {
-            WATCH => Some(Self::Watch {
-                nest: get(&mut from)?.into(),
-            }),
-            START => Some(Self::Start {
-                tty: from.try_get_u8().ok()? != 0,
-                program: Program {
-                    path: get(&mut from)?.into(),
-                    args: get_all(&mut from)?,
-                    env: pairs(get_all(&mut from)?),
-                },
-            }),
-            _ => None,
-        }
+        Some(Self {
+            tty: from.try_get_u8().ok()? != 0,
+            group: get_all(&mut from)?.pop().map(PathBuf::from),
+            program: Program {
+                path: get(&mut from)?.into(),
+                args: get_all(&mut from)?,
+                env: pairs(get_all(&mut from)?),
+            },
+        })
     }
 }
 
@@ -80,7 +64,7 @@ fn put(out: &mut Vec<u8>, string: &OsStr) {
     out.put_slice(string.as_bytes());
 }
 
-fn put_all<'a>(out: &mut Vec<u8>, strings: impl Iterator<Item = &'a OsString>) {
+fn put_all<'a>(out: &mut Vec<u8>, strings: impl Iterator<Item = &'a OsStr>) {
     let strings: Vec<_> = strings.collect();
     out.put_u32_le(u32::try_from(strings.len()).unwrap_or(u32::MAX));
     strings.into_iter().for_each(|string| put(out, string));
@@ -111,11 +95,17 @@ mod tests {
             args: vec!["a b".into(), OsString::new(), odd.clone()],
             env: BTreeMap::from([("A".into(), "multi\nline".into()), ("B".into(), odd)]),
         };
-        let start = Order::Start { program, tty: true };
-        let watch = Order::Watch {
-            nest: "/sys/x".into(),
+        let plain = Order {
+            program,
+            tty: true,
+            group: None,
         };
-        for order in [start, watch] {
+        let grouped = Order {
+            tty: false,
+            group: Some("/sys/x".into()),
+            ..plain.clone()
+        };
+        for order in [plain, grouped] {
             let sent = order.encode();
             assert_eq!(Order::decode(&sent), Some(order));
             for cut in 0..sent.len() {

@@ -69,10 +69,6 @@ impl Nest {
     pub(crate) fn make() -> io::Result<Self> {
         Err(io::ErrorKind::Unsupported.into())
     }
-
-    pub(crate) fn path(&self) -> &Path {
-        match *self {}
-    }
 }
 
 /// Control groups exist on Linux only; this type has no value.
@@ -82,6 +78,10 @@ pub(crate) enum Group {}
 impl Group {
     pub(crate) fn make(nest: &Nest, _name: &str) -> io::Result<Self> {
         match *nest {}
+    }
+
+    pub(crate) fn path(&self) -> &Path {
+        match *self {}
     }
 
     pub(crate) fn directory(&self) -> io::Result<OwnedFd> {

@@ -6,11 +6,19 @@ use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
 
 use rustix::fs::{Mode, OFlags, open};
-use rustix::process::{Pid, Signal, kill_process};
+use rustix::process::{Pid, PidfdFlags, Signal, kill_process, pidfd_open, pidfd_send_signal};
 
 /// Maximum number of passes of [`Folder::kill_one_by_one`]; each finds the processes forked during
 /// the previous one.
 const ROUNDS: u32 = 64;
+
+/// Number of pidfds that [`Folder::kill_listed`] opens at once.
+const MAX_OPENED: usize = 64;
+
+fn open_process(pid: i32) -> Option<(i32, OwnedFd)> {
+    let process = pidfd_open(Pid::from_raw(pid)?, PidfdFlags::empty());
+    Some((pid, process.ok()?))
+}
 
 /// Identified by path, so that an idle session uses no descriptor; names are never reused.
 #[derive(Debug)]
@@ -56,7 +64,26 @@ impl Folder {
         match self.write("cgroup.kill", "1") {
             // `cgroup.kill` is missing before Linux 5.14.
             Err(error) if error.kind() == io::ErrorKind::NotFound => self.kill_one_by_one(),
-            done => done,
+            done => {
+                self.kill_listed();
+                done
+            }
+        }
+    }
+
+    /// Kills each listed process. `cgroup.kill` sends a signal to each main thread, which does not
+    /// reach a process whose main thread has ended while others run.
+    fn kill_listed(&self) {
+        for pids in self.members().chunks(MAX_OPENED) {
+            let opened: Vec<_> = pids.iter().filter_map(|pid| open_process(*pid)).collect();
+            // A pid cannot be reused while its process is alive, so a descriptor that was opened
+            // before this list refers to the listed process, or to one that is gone.
+            let listed = self.members();
+            for (pid, process) in opened {
+                if listed.contains(&pid) {
+                    let _ = pidfd_send_signal(process, Signal::KILL);
+                }
+            }
         }
     }
 
