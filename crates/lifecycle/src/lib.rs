@@ -58,9 +58,9 @@ pub use bowline_transport::{
 };
 pub use bowline_transport::{
     ConnectionState, Containment, ContainmentProbe, Drained, Environment, Exit, ExitStatus,
-    LoginEnvironment, LoginFailure, LoginShell, LoginSource, Provenance, ReconnectFailed,
-    ReconnectFailure, ResourceUsage, RetryError, SessionId, Signal, SignalError, SpawnError,
-    TerminalSession, TerminationPolicy, TerminationReport, WindowSize, check_threads,
+    LoginEnvironment, LoginFailure, LoginShell, LoginSource, Provenance, PtyBackend,
+    ReconnectFailed, ReconnectFailure, ResourceUsage, RetryError, SessionId, Signal, SignalError,
+    SpawnError, TerminalSession, TerminationPolicy, TerminationReport, WindowSize, check_threads,
     default_guard, probe, run_guard,
 };
 pub use bowline_transport::{Piece, journal, wire::StreamId};

@@ -41,6 +41,8 @@ pub struct Configuration {
     pub input: InputLimits,
     /// Strongest containment to use; `None` uses the strongest available.
     pub containment: Option<Containment>,
+    /// Implementation of the terminal, if `stdio` is one.
+    pub pty_backend: PtyBackend,
     /// Program that runs the guard: it calls [`run_guard`](crate::run_guard) first in `main`, and
     /// may be the host's own executable. The guard ends the session's processes if the host is
     /// killed. Without a guard they survive a SIGKILL of the host. Linux only; ignored on other
@@ -61,6 +63,7 @@ impl Configuration {
             limits: LogLimits::default(),
             input: InputLimits::default(),
             containment: None,
+            pty_backend: PtyBackend::default(),
             guard: None,
         }
     }
@@ -99,6 +102,19 @@ pub enum Stdio {
     },
 }
 
+/// Implementation of the terminals of sessions, behind portable-pty's traits.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum PtyBackend {
+    /// [`HardenedPtySystem`](crate::HardenedPtySystem), with control groups or a guard.
+    #[default]
+    Hardened,
+    /// portable-pty's `native_pty_system`. `arg0`, `guard` and control groups do not apply: descendants
+    /// are found as with [`Containment::Group`]. A program that cannot be executed may count as
+    /// started.
+    Native,
+}
+
 /// Mode of a terminal's line discipline (termios(3)).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum PtyMode {
@@ -125,6 +141,18 @@ pub struct WindowSize {
 }
 
 impl WindowSize {
+    /// Maximum number of rows and of columns. Terminals clamp both to at least 1 and at most this, so
+    /// that a screen model of any terminal fits into memory.
+    pub const MAX: u16 = 1_000;
+
+    pub(crate) fn clamped(self) -> Self {
+        Self {
+            rows: self.rows.clamp(1, Self::MAX),
+            cols: self.cols.clamp(1, Self::MAX),
+            ..self
+        }
+    }
+
     /// Returns a size in characters; the size in pixels is unknown.
     pub const fn new(rows: u16, cols: u16) -> Self {
         Self {

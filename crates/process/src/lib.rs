@@ -27,7 +27,7 @@
 //! # Errors before anything is started
 //!
 //! Program, directory, terminal, pipes and the child's pidfd are acquired first; a missing one is a typed
-//! [`SpawnError`], and no process was created. A session uses 2 descriptors on a terminal and 4 on pipes,
+//! [`SpawnError`], and no process was created. A session uses 4 descriptors on a terminal and 4 on pipes,
 //! and one more in a control group or with its own guard.
 //!
 //! # Platforms
@@ -59,7 +59,9 @@ mod termination;
 mod threads;
 
 pub use byte_budget::{ByteBudget, ReservedBytes};
-pub use configuration::{Configuration, InputLimits, LogLimits, PtyMode, Stdio, WindowSize};
+pub use configuration::{
+    Configuration, InputLimits, LogLimits, PtyBackend, PtyMode, Stdio, WindowSize,
+};
 pub use containment::{Containment, ContainmentProbe, probe};
 pub use environment::Environment;
 pub use error::{ResizeError, SignalError, SpawnError, WriteError};

@@ -19,13 +19,14 @@ use bytes::Bytes;
 use tokio::io::unix::AsyncFd;
 use tokio::sync::watch;
 
-use crate::child::{ChildFds, Leader, Spawned, Tree, spawn};
+use crate::child::{Leader, Spawned, Tree, resolve, spawn};
 use crate::configuration::{Configuration, LogLimits, Stdio, WindowSize};
 use crate::containment::Containment;
 use crate::error::{ResizeError, SignalError, SpawnError, WriteError};
 use crate::exit::Exit;
 use crate::log::SharedLog;
 use crate::log::{Log, Overflow};
+use crate::pty_system::{SessionTerminal, SharedMaster};
 use crate::resource_usage::ResourceUsage;
 use crate::session_id::SessionId;
 use crate::signal::Signal;
@@ -51,6 +52,7 @@ pub struct LocalProcess {
     leader: Arc<Leader>,
     /// Weak, so that the terminal closes with the child rather than with the last handle.
     console: Option<Weak<AsyncFd<std::os::fd::OwnedFd>>>,
+    master: Option<Weak<SharedMaster>>,
     output: Arc<SharedLog>,
     errors: Arc<SharedLog>,
     input: Input,
@@ -71,7 +73,17 @@ impl LocalProcess {
     /// [`SpawnError`] if the child cannot be started. No process, task or descriptor is left in
     /// that case.
     pub fn start(id: SessionId, what: &Configuration) -> Result<(Self, StreamReaders), SpawnError> {
-        Self::begin(id, what, fds::open(what.stdio)?)
+        let program = resolve(id, what)?;
+        let Stdio::Pty { size, mode } = what.stdio else {
+            let (parent_fds, child_fds) = fds::pipes()?;
+            let spawned = spawn(id, what, program, child_fds)?;
+            return Ok(Self::supervise(id, what, parent_fds, spawned));
+        };
+        let (terminal, master) = SessionTerminal::open(id, what, &program, (size, mode))?;
+        let console = fds::console(master)?;
+        let (spawned, ends) = terminal.spawn()?;
+        let parent_fds = fds::terminal(console, ends);
+        Ok(Self::supervise(id, what, parent_fds, spawned))
     }
 
     /// Starts a child that has no input and writes its answer to a single pipe: stdout, or
@@ -81,25 +93,33 @@ impl LocalProcess {
         what: &Configuration,
         on_stdout: bool,
     ) -> Result<(Self, StreamReaders), SpawnError> {
-        Self::begin(id, what, fds::answering(on_stdout)?)
+        let (parent_fds, child_fds) = fds::answering(on_stdout)?;
+        let spawned = spawn(id, what, resolve(id, what)?, child_fds)?;
+        Ok(Self::supervise(id, what, parent_fds, spawned))
     }
 
-    fn begin(
+    fn supervise(
         id: SessionId,
         what: &Configuration,
-        (parent_fds, child_fds): (ParentFds, ChildFds),
-    ) -> Result<(Self, StreamReaders), SpawnError> {
+        parent_fds: ParentFds,
+        Spawned { child, handle }: Spawned,
+    ) -> (Self, StreamReaders) {
         sys::ignore_broken_pipes();
         let limits = what.limits;
         let [output, errors] = logs(limits, what.stdio);
-        let Spawned { child, handle } = spawn(id, what, child_fds)?;
         let pid = child.pid;
-        let console = parent_fds.console.as_ref().map(Arc::downgrade);
+        let terminal = parent_fds.terminal.as_ref();
+        let console = terminal.map(|terminal| Arc::downgrade(&terminal.console));
+        let master = terminal.map(|terminal| Arc::downgrade(&terminal.master));
         let level = handle.level();
         let leader = Arc::new(Leader::new(pid, console.clone(), handle.guard()));
         tracing::debug!(session = %id, pid = pid.as_raw_nonzero().get(), %level, "child started");
 
-        let mut streams = Streams::keeping(parent_fds.peer);
+        let mut streams = parent_fds
+            .terminal
+            .map_or_else(Streams::default, |terminal| {
+                Streams::of_terminal(terminal.master, terminal.slave)
+            });
         let mut new_reader = |fd: SharedFd, log: &Arc<SharedLog>, console| {
             streams.add(Arc::clone(&fd), Arc::clone(log));
             StreamReader::new(fd, Arc::clone(log), console)
@@ -137,6 +157,7 @@ impl LocalProcess {
             level,
             leader,
             console,
+            master,
             output,
             errors,
             input,
@@ -144,7 +165,7 @@ impl LocalProcess {
             exit,
             report,
         };
-        Ok((local, readers))
+        (local, readers)
     }
 }
 
@@ -204,9 +225,9 @@ impl LocalProcess {
     ///
     /// [`ResizeError::NotATerminal`] on pipes, [`ResizeError::Ended`] after the end.
     pub fn resize(&self, size: WindowSize) -> Result<(), ResizeError> {
-        let console = self.console.as_ref().ok_or(ResizeError::NotATerminal)?;
-        let console = console.upgrade().ok_or(ResizeError::Ended)?;
-        Ok(sys::resize(console.get_ref(), size)?)
+        let master = self.master.as_ref().ok_or(ResizeError::NotATerminal)?;
+        let master = master.upgrade().ok_or(ResizeError::Ended)?;
+        Ok(master.resize(size)?)
     }
 
     /// Sends a signal to the child's process group, on a terminal to the foreground group.

@@ -1,4 +1,5 @@
-//! An implementation of portable-pty's traits on top of this crate's terminals.
+//! Terminals through portable-pty's traits: the interface between sessions and their terminals, and
+//! an implementation of it.
 //!
 //! Differences from portable-pty's Unix back end: every descriptor is created close-on-exec; a
 //! program that cannot be run or a missing working directory is an error (a
@@ -9,15 +10,16 @@
 
 mod child;
 mod command;
+mod context;
 mod ends;
+mod session;
 
-use anyhow::{Context as _, Result};
+use anyhow::Result;
 use portable_pty::{CommandBuilder, PtyPair, PtySize, PtySystem, SlavePty};
 
 use crate::configuration::{PtyMode, WindowSize};
-use crate::error::SpawnError;
-use crate::sys;
-use ends::{Master, Slave};
+use ends::Slave;
+pub(crate) use session::{HeldSlave, SessionTerminal, SharedMaster, TerminalEnds};
 
 /// Returns the PTY system of this platform: a [`HardenedPtySystem`] on Unix, portable-pty's ConPTY
 /// on Windows.
@@ -46,12 +48,7 @@ impl Default for HardenedPtySystem {
 
 impl PtySystem for HardenedPtySystem {
     fn openpty(&self, size: PtySize) -> Result<PtyPair> {
-        let opened = sys::open_pty(size.into(), self.mode);
-        let (ours, theirs) = opened.map_err(SpawnError::terminal)?;
-        Ok(PtyPair {
-            slave: Box::new(Slave::new(theirs)),
-            master: Box::new(Master::new(ours)),
-        })
+        ends::open(size, self.mode, None)
     }
 }
 
@@ -62,9 +59,11 @@ impl SlavePty for Slave {
         &self,
         command: CommandBuilder,
     ) -> Result<Box<dyn portable_pty::Child + Send + Sync>> {
-        let configuration = command::configuration(&command);
-        let child = child::Child::start(&configuration, self.streams()?);
-        Ok(Box::new(child.context("failed to start the program")?))
+        let child = match self.context() {
+            Some(context) => context.start(&command, self.streams()?)?,
+            None => child::Child::start(&command::configuration(&command), self.streams()?)?,
+        };
+        Ok(Box::new(child))
     }
 }
 

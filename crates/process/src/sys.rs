@@ -33,7 +33,9 @@ pub(crate) use platform::{Group, Nest, OomCount, score_of_child};
 pub(crate) use platform::{KEEPS_OUTPUT, grow_pipe, kill, open_directory, usage};
 pub use process_table::MARKER;
 pub(crate) use process_table::{Process, process_table, record_start_time, with_descendants};
-pub(crate) use pty::{line_limit, open_pty, resize, terminal_state, window_size};
+pub(crate) use pty::{
+    duplicate_master, line_limit, open_pty, resize, set_mode, terminal_state, window_size,
+};
 pub(crate) use reap::{await_end, has_ended, reap, wait};
 #[cfg(target_os = "linux")]
 pub(crate) use subreaper::{

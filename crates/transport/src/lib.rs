@@ -77,7 +77,7 @@
 //! # Resources
 //!
 //! Program, directory, terminal, pipes and the pidfd are acquired before the process starts. A failure
-//! is a specific [`SpawnError`]. A session holds 2 descriptors on a terminal and 4 on pipes, and one
+//! is a specific [`SpawnError`]. A session holds 4 descriptors on a terminal and 4 on pipes, and one
 //! more in a cgroup or with its own guard.
 //!
 //! # Platforms
@@ -98,10 +98,10 @@ pub use bowline_journal as journal;
 pub use bowline_process::{
     Configuration, Containment, ContainmentProbe, Drained, Environment, Exit, ExitStatus,
     HardenedPtySystem, InputLimits, LogLimits, LogReader, LoginEnvironment, LoginFailure,
-    LoginShell, LoginSource, MARKER, Overflow, Piece, Provenance, PtyMode, RESOLVING, ResizeError,
-    ResourceUsage, SessionId, Signal, SignalError, SpawnError, Stdio, Stream, TerminalState,
-    TerminationPolicy, TerminationReport, WindowSize, WriteError, check_threads, default_guard,
-    probe, pty_system, run_guard,
+    LoginShell, LoginSource, MARKER, Overflow, Piece, Provenance, PtyBackend, PtyMode, RESOLVING,
+    ResizeError, ResourceUsage, SessionId, Signal, SignalError, SpawnError, Stdio, Stream,
+    TerminalState, TerminationPolicy, TerminationReport, WindowSize, WriteError, check_threads,
+    default_guard, probe, pty_system, run_guard,
 };
 pub use bowline_wire as wire;
 pub use connection::{ConnectionState, ReconnectFailed, ReconnectFailure, RetryError};

@@ -42,17 +42,14 @@ pub(crate) struct Spawned {
     pub(crate) handle: ContainmentHandle,
 }
 
+/// Starts the program with the working directory and the containment of `what`.
 pub(crate) fn spawn(
     id: SessionId,
     what: &Configuration,
+    program: Program,
     child_fds: ChildFds,
 ) -> Result<Spawned, SpawnError> {
-    let directory = what
-        .cwd
-        .as_deref()
-        .map(program::open_directory)
-        .transpose()?;
-    let program = resolve(id, what)?;
+    let directory = open_directory(what)?;
     let tty = matches!(what.stdio, Stdio::Pty { .. });
     let place = place(child_fds, directory, tty);
     let cgroup = containment_handle::cgroup_of(id, what)?;
@@ -73,8 +70,13 @@ fn place(child_fds: ChildFds, cwd: Option<OwnedFd>, tty: bool) -> Place {
     }
 }
 
-/// Resolves the program's path, arguments and environment.
-fn resolve(id: SessionId, what: &Configuration) -> Result<Program, SpawnError> {
+fn open_directory(what: &Configuration) -> Result<Option<OwnedFd>, SpawnError> {
+    what.cwd.as_deref().map(program::open_directory).transpose()
+}
+
+/// Checks the working directory, and resolves the program's path, arguments and environment.
+pub(crate) fn resolve(id: SessionId, what: &Configuration) -> Result<Program, SpawnError> {
+    open_directory(what)?;
     let mut env = what.env.resolve();
     if matches!(what.stdio, Stdio::Pty { .. }) {
         env.entry("TERM".into())
@@ -174,7 +176,7 @@ fn explain(Refusal { step, error }: Refusal, path: PathBuf) -> SpawnError {
 
 /// The file existed and was executable when checked, so the error concerns its contents
 /// (execve(2)).
-fn explain_exec(error: io::Error, path: PathBuf) -> SpawnError {
+pub(crate) fn explain_exec(error: io::Error, path: PathBuf) -> SpawnError {
     match error.raw_os_error() {
         Some(libc::ENOENT | libc::ENOTDIR) => SpawnError::MissingInterpreter { path },
         Some(libc::ENOEXEC | libc::EINVAL) => SpawnError::BadFormat { path },

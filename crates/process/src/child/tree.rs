@@ -79,6 +79,11 @@ impl Tree {
         }
     }
 
+    /// Returns the containment, for another tree of the same child.
+    pub(crate) fn into_handle(self) -> ContainmentHandle {
+        self.handle
+    }
+
     pub(crate) fn level(&self) -> Containment {
         self.handle.level()
     }

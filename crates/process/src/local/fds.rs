@@ -8,8 +8,8 @@ use std::sync::Arc;
 use tokio::io::unix::AsyncFd;
 
 use crate::child::ChildFds;
-use crate::configuration::{PtyMode, Stdio, WindowSize};
 use crate::error::SpawnError;
+use crate::pty_system::{HeldSlave, SharedMaster, TerminalEnds};
 use crate::sys;
 
 /// A descriptor registered with the runtime. Shared by the tasks that use it; closed when the last
@@ -23,20 +23,23 @@ pub(super) struct ParentFds {
     pub(super) output: SharedFd,
     /// `None` on a terminal.
     pub(super) errors: Option<SharedFd>,
-    /// The master side of the terminal, which is also input and output.
-    pub(super) console: Option<SharedFd>,
-    /// The slave side of the terminal, on systems where it must stay open until all output is read.
-    pub(super) peer: Option<OwnedFd>,
+    /// `None` on pipes.
+    pub(super) terminal: Option<Terminal>,
 }
 
-pub(super) fn open(stdio: Stdio) -> Result<(ParentFds, ChildFds), SpawnError> {
-    match stdio {
-        Stdio::Pipes => pipes().map_err(|error| SpawnError::io("open the session's pipes", error)),
-        Stdio::Pty { size, mode } => pty(size, mode).map_err(SpawnError::terminal),
-    }
+/// The parent's part of a terminal.
+pub(super) struct Terminal {
+    /// The master's descriptor, which is also input and output.
+    pub(super) console: SharedFd,
+    pub(super) master: Arc<SharedMaster>,
+    pub(super) slave: HeldSlave,
 }
 
-fn pipes() -> io::Result<(ParentFds, ChildFds)> {
+pub(super) fn pipes() -> Result<(ParentFds, ChildFds), SpawnError> {
+    open_pipes().map_err(|error| SpawnError::io("open the session's pipes", error))
+}
+
+fn open_pipes() -> io::Result<(ParentFds, ChildFds)> {
     let (stdin, input) = sys::pipe()?;
     let (output, stdout) = sys::pipe()?;
     let (errors, stderr) = sys::pipe()?;
@@ -45,8 +48,7 @@ fn pipes() -> io::Result<(ParentFds, ChildFds)> {
         input: Some(Arc::new(sys::watch(input)?)),
         output: Arc::new(sys::watch(output)?),
         errors: Some(Arc::new(sys::watch(errors)?)),
-        console: None,
-        peer: None,
+        terminal: None,
     };
     Ok((parent_fds, [stdin, stdout, stderr].into()))
 }
@@ -63,8 +65,7 @@ pub(super) fn answering(on_stdout: bool) -> Result<(ParentFds, ChildFds), SpawnE
             input: None,
             output: Arc::new(sys::watch(output)?),
             errors: None,
-            console: None,
-            peer: None,
+            terminal: None,
         };
         let (stdout, extra) = match on_stdout {
             true => (answer, None),
@@ -76,22 +77,22 @@ pub(super) fn answering(on_stdout: bool) -> Result<(ParentFds, ChildFds), SpawnE
     open().map_err(|error| SpawnError::io("open the pipe of an answer", error))
 }
 
-fn pty(size: WindowSize, mode: PtyMode) -> io::Result<(ParentFds, ChildFds)> {
-    let (ours, theirs) = sys::open_pty(size, mode)?;
-    let console = Arc::new(sys::watch(ours)?);
-    let parent_fds = ParentFds {
+/// Registers the descriptor of a terminal's master side.
+pub(super) fn console(master: OwnedFd) -> Result<SharedFd, SpawnError> {
+    let console = sys::watch(master).map_err(SpawnError::terminal)?;
+    Ok(Arc::new(console))
+}
+
+/// Returns the parent's ends of a session's terminal.
+pub(super) fn terminal(console: SharedFd, ends: TerminalEnds) -> ParentFds {
+    ParentFds {
         input: Some(Arc::clone(&console)),
         output: Arc::clone(&console),
         errors: None,
-        console: Some(console),
-        peer: if sys::KEEPS_OUTPUT {
-            None
-        } else {
-            Some(theirs.try_clone()?)
-        },
-    };
-    Ok((
-        parent_fds,
-        [theirs.try_clone()?, theirs.try_clone()?, theirs].into(),
-    ))
+        terminal: Some(Terminal {
+            console,
+            master: Arc::new(ends.master),
+            slave: ends.slave,
+        }),
+    }
 }

@@ -9,6 +9,7 @@ use tokio::time::sleep;
 use super::fds::SharedFd;
 use crate::exit::Drained;
 use crate::log::SharedLog;
+use crate::pty_system::{HeldSlave, SharedMaster};
 use crate::sys;
 
 /// While another process keeps the streams open after the child's end: the time without output
@@ -33,16 +34,19 @@ impl OpenStream {
 #[derive(Debug, Default)]
 pub(super) struct Streams {
     open: Vec<OpenStream>,
-    /// The slave side of the terminal. While it is open no end of file occurs and no output is
-    /// discarded.
-    peer: Option<OwnedFd>,
+    /// The master side of the terminal, for as long as the child uses it.
+    master: Option<Arc<SharedMaster>>,
+    /// The slave side of the terminal, until the child has ended: a child that closes its own
+    /// descriptors may open the terminal again by name.
+    slave: Option<HeldSlave>,
 }
 
 impl Streams {
-    pub(super) fn keeping(peer: Option<OwnedFd>) -> Self {
+    pub(super) fn of_terminal(master: Arc<SharedMaster>, slave: HeldSlave) -> Self {
         Self {
-            peer,
-            ..Self::default()
+            open: Vec::new(),
+            master: Some(master),
+            slave: Some(slave),
         }
     }
 
@@ -62,12 +66,12 @@ impl Streams {
 
     /// Waits until every stream has ended or counts as complete.
     pub(super) async fn drained(&mut self) -> Drained {
-        let Self { open, peer } = self;
+        let Self { open, slave, .. } = self;
         let ended = async {
-            while peer.is_some() && open.iter().any(OpenStream::has_unread) {
+            while !sys::KEEPS_OUTPUT && open.iter().any(OpenStream::has_unread) {
                 tokio::task::yield_now().await;
             }
-            *peer = None;
+            *slave = None;
             for stream in open.iter() {
                 stream.log.closed().await;
             }
@@ -83,7 +87,8 @@ impl Streams {
     /// Closes the logs that are still open and releases the descriptors, which makes their readers
     /// stop.
     pub(super) fn close(&mut self) {
-        self.peer = None;
+        self.slave = None;
+        self.master = None;
         for stream in self.open.drain(..) {
             stream.log.close();
         }

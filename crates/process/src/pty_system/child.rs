@@ -7,13 +7,13 @@ use std::time::{Duration, Instant};
 
 use portable_pty::{ChildKiller, ExitStatus};
 
-use crate::child::{Leader, Round, Spawned, Tree, spawn};
+use crate::child::{Leader, Round, Spawned, Tree, resolve, spawn};
 use crate::configuration::Configuration;
 use crate::containment::Containment;
 use crate::error::SpawnError;
 use crate::exit;
 use crate::session_id::SessionId;
-use crate::sys;
+use crate::sys::{self, Launched};
 
 /// Time limit of a kill, and the pause between its passes.
 const KILL: Duration = Duration::from_secs(2);
@@ -23,9 +23,12 @@ const PAUSE: Duration = Duration::from_millis(1);
 #[derive(Debug)]
 pub(super) struct Child {
     killer: Killer,
+    /// Becomes readable when the child ends; for the session that the child belongs to.
+    descriptor: Option<OwnedFd>,
 }
 
 impl Child {
+    /// Starts a child without a session.
     pub(super) fn start(what: &Configuration, streams: [OwnedFd; 3]) -> Result<Self, SpawnError> {
         sys::ignore_broken_pipes();
         let id = SessionId::random();
@@ -33,11 +36,35 @@ impl Child {
             containment: Some(Containment::Group),
             ..what.clone()
         };
-        let Spawned { child, handle } = spawn(id, &what, streams.into())?;
-        let leader = Arc::new(Leader::new(child.pid, None, None));
+        let spawned = spawn(id, &what, resolve(id, &what)?, streams.into())?;
+        Ok(Self {
+            descriptor: None,
+            ..Self::new(id, spawned)
+        })
+    }
+
+    pub(super) fn new(id: SessionId, Spawned { child, handle }: Spawned) -> Self {
+        let leader = Leader::new(child.pid, None, handle.guard());
+        let leader = Arc::new(leader);
         let tree = Arc::new(Mutex::new(Tree::new(Arc::clone(&leader), handle, id)));
-        let killer = Killer { leader, tree };
-        Ok(Self { killer })
+        Self {
+            killer: Killer { leader, tree },
+            descriptor: child.descriptor,
+        }
+    }
+
+    /// Returns the child and its containment; `None` if a killer of it exists.
+    pub(super) fn into_spawned(self) -> Option<Spawned> {
+        let tree = Arc::into_inner(self.killer.tree)?;
+        let tree = tree.into_inner().unwrap_or_else(PoisonError::into_inner);
+        let child = Launched {
+            pid: self.killer.leader.pid(),
+            descriptor: self.descriptor,
+        };
+        Some(Spawned {
+            child,
+            handle: tree.into_handle(),
+        })
     }
 
     fn leader(&self) -> &Leader {

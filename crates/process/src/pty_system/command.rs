@@ -1,12 +1,36 @@
-//! Conversion of portable-pty's `CommandBuilder` to a [`Configuration`].
+//! Conversion between portable-pty's `CommandBuilder` and this crate's types.
 
 use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::OsStrExt as _;
+use std::path::Path;
+use std::sync::{Mutex, PoisonError};
 
 use portable_pty::CommandBuilder;
 
 use crate::configuration::{Configuration, PtyMode, Stdio, WindowSize};
 use crate::environment::{Environment, is_outer_agent};
+use crate::guard::Program;
+
+/// Held during `CommandBuilder::new`, which calls getpwuid(3) if `SHELL` is not set; that function
+/// returns a static buffer.
+static USER_DATABASE: Mutex<()> = Mutex::new(());
+
+/// Returns the command of a session's program.
+pub(super) fn builder(program: &Program, cwd: Option<&Path>) -> CommandBuilder {
+    let mut command = {
+        let _one = USER_DATABASE.lock().unwrap_or_else(PoisonError::into_inner);
+        CommandBuilder::new(&program.path)
+    };
+    command.args(program.args.iter().skip(1));
+    command.env_clear();
+    for (name, value) in &program.env {
+        command.env(name, value);
+    }
+    if let Some(cwd) = cwd {
+        command.cwd(cwd);
+    }
+    command
+}
 
 pub(super) fn configuration(command: &CommandBuilder) -> Configuration {
     let mut configuration = Configuration::new("");

@@ -8,43 +8,53 @@ use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use anyhow::{Result, bail};
-use portable_pty::{MasterPty, PtySize};
+use portable_pty::{MasterPty, PtyPair, PtySize};
 use rustix::pty::ptsname;
 use rustix::termios::tcgetpgrp;
 
+use super::context::Context;
+use crate::configuration::PtyMode;
+use crate::error::SpawnError;
 use crate::sys;
 
-#[derive(Debug)]
-pub(super) struct Slave(OwnedFd);
+/// Opens a terminal. The context is that of the session that the terminal belongs to.
+pub(super) fn open(size: PtySize, mode: PtyMode, context: Option<Context>) -> Result<PtyPair> {
+    let opened = sys::open_pty(size.into(), mode);
+    let (console, theirs) = opened.map_err(SpawnError::terminal)?;
+    let is_writer_taken = AtomicBool::new(false);
+    Ok(PtyPair {
+        slave: Box::new(Slave { theirs, context }),
+        master: Box::new(Master {
+            console,
+            is_writer_taken,
+        }),
+    })
+}
+
+pub(super) struct Slave {
+    theirs: OwnedFd,
+    context: Option<Context>,
+}
 
 impl Slave {
-    pub(super) fn new(theirs: OwnedFd) -> Self {
-        Self(theirs)
+    pub(super) fn context(&self) -> Option<&Context> {
+        self.context.as_ref()
     }
 
     /// Returns the child's three standard streams.
     pub(super) fn streams(&self) -> io::Result<[OwnedFd; 3]> {
         Ok([
-            self.0.try_clone()?,
-            self.0.try_clone()?,
-            self.0.try_clone()?,
+            self.theirs.try_clone()?,
+            self.theirs.try_clone()?,
+            self.theirs.try_clone()?,
         ])
     }
 }
 
 #[derive(Debug)]
-pub(super) struct Master {
+struct Master {
     console: OwnedFd,
     is_writer_taken: AtomicBool,
-}
-
-impl Master {
-    pub(super) fn new(console: OwnedFd) -> Self {
-        Self {
-            console,
-            is_writer_taken: AtomicBool::new(false),
-        }
-    }
 }
 
 impl MasterPty for Master {

@@ -1,8 +1,10 @@
 //! Terminals: opened and configured before the child is started.
 
 use std::io;
-use std::os::fd::{AsFd, OwnedFd};
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd, RawFd};
 
+use portable_pty::MasterPty;
+use rustix::io::fcntl_dupfd_cloexec;
 use rustix::pty::{OpenptFlags, grantpt, openpt, unlockpt};
 use rustix::termios::{
     InputModes, LocalModes, OptionalActions, Winsize, tcgetattr, tcgetpgrp, tcgetwinsize,
@@ -22,6 +24,9 @@ const LINE_LIMIT: usize = if cfg!(target_os = "linux") {
     1023
 };
 
+/// Lowest number of a duplicate: the numbers of the standard streams stay free for them.
+const FIRST_NUMBER: RawFd = 3;
+
 /// Returns (master side, slave side) of a new terminal, both close-on-exec.
 pub(crate) fn open_pty(size: WindowSize, mode: PtyMode) -> io::Result<(OwnedFd, OwnedFd)> {
     let ours = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY | platform::OPENPT_CLOEXEC)?;
@@ -31,6 +36,15 @@ pub(crate) fn open_pty(size: WindowSize, mode: PtyMode) -> io::Result<(OwnedFd, 
     set_mode(&theirs, mode)?;
     resize(&theirs, size)?;
     Ok((ours, theirs))
+}
+
+/// Returns a duplicate of the descriptor of a master side.
+#[expect(unsafe_code, reason = "the trait returns a number")]
+pub(crate) fn duplicate_master(master: &dyn MasterPty) -> io::Result<OwnedFd> {
+    let number = master.as_raw_fd().ok_or(io::ErrorKind::Unsupported)?;
+    // SAFETY: the descriptor is open while the master exists, which outlives this call.
+    let master = unsafe { BorrowedFd::borrow_raw(number) };
+    Ok(fcntl_dupfd_cloexec(master, FIRST_NUMBER)?)
 }
 
 /// Returns the terminal's size.
@@ -46,6 +60,7 @@ pub(crate) fn window_size(terminal: impl AsFd) -> io::Result<WindowSize> {
 
 /// Sets the terminal's size; the kernel sends SIGWINCH to the foreground group if it differs.
 pub(crate) fn resize(terminal: impl AsFd, size: WindowSize) -> io::Result<()> {
+    let size = size.clamped();
     let size = Winsize {
         ws_row: size.rows,
         ws_col: size.cols,
@@ -74,7 +89,8 @@ pub(crate) fn terminal_state(ours: &OwnedFd) -> TerminalState {
     }
 }
 
-fn set_mode(terminal: &OwnedFd, mode: PtyMode) -> io::Result<()> {
+/// Sets the mode of the line discipline, through either side.
+pub(crate) fn set_mode(terminal: &OwnedFd, mode: PtyMode) -> io::Result<()> {
     let mut modes = tcgetattr(terminal)?;
     match mode {
         PtyMode::Raw => modes.make_raw(),

@@ -5,8 +5,8 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use bowline_transport::{
-    Configuration, Containment, Environment, LoginShell, PtyMode, Stdio, TerminationPolicy,
-    WindowSize, default_guard,
+    Configuration, Containment, Environment, LoginShell, PtyBackend, PtyMode, Stdio,
+    TerminationPolicy, WindowSize, default_guard,
 };
 
 use crate::line_buffer::LineLimits;
@@ -42,6 +42,8 @@ pub struct ShellConfiguration {
     pub history_bytes: usize,
     /// The policy for ending the session.
     pub termination: TerminationPolicy,
+    /// The implementation of the terminal. At a runner, the runner's own applies.
+    pub pty_backend: PtyBackend,
     /// The strongest containment to use; `None` for the strongest available.
     pub containment: Option<Containment>,
     /// A program that ends the session's processes if this process is killed; see
@@ -76,6 +78,7 @@ impl ShellConfiguration {
             history_lines: 1_000,
             history_bytes: 256 << 10,
             termination: TerminationPolicy::default(),
+            pty_backend: PtyBackend::default(),
             containment: None,
             guard: None,
         }
@@ -116,6 +119,7 @@ impl ShellConfiguration {
             size: self.size,
             mode: PtyMode::Cooked,
         };
+        configuration.pty_backend = self.pty_backend;
         configuration.containment = self.containment;
         configuration.guard.clone_from(&self.guard);
         configuration

@@ -1,20 +1,142 @@
-//! The PTY implementation of portable-pty's traits, in cases where portable-pty's own fails.
+//! Conformance of the implementations of portable-pty's traits: every case of [`CASES`] runs against
+//! both of them. Where they differ, the table has both results, so that a change of either is
+//! noticed.
 
+use std::fmt::Write as _;
 use std::io::{Read as _, Write as _};
-use std::time::{Duration, Instant};
+use std::os::unix::fs::PermissionsExt;
+use std::process::Command;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use bowline_transport::{HardenedPtySystem, PtyMode, SpawnError, pty_system};
-use portable_pty::{Child, CommandBuilder, MasterPty, PtyPair, PtySize, PtySystem as _};
+use portable_pty::{
+    Child, CommandBuilder, MasterPty, PtyPair, PtySize, PtySystem, native_pty_system,
+};
+use rustix::process::{Pid, Signal, kill_process};
 
-use crate::support::is_gone;
+use crate::support::{alone, is_gone};
 
-fn open(mode: PtyMode) -> PtyPair {
-    let size = PtySize {
-        rows: 33,
-        cols: 99,
-        ..PtySize::default()
-    };
-    HardenedPtySystem { mode }.openpty(size).unwrap()
+struct Case {
+    name: &'static str,
+    run: fn(&dyn PtySystem) -> String,
+    hardened: &'static str,
+    /// `None` if the result is the same.
+    native: Option<&'static str>,
+}
+
+const CASES: &[Case] = &[
+    Case {
+        name: "size, controlling terminal, environment, exit code",
+        run: basics,
+        hardened: "33 99, given, 7",
+        native: None,
+    },
+    Case {
+        name: "bytes read after the exit of a child that wrote 1 MB",
+        run: tail,
+        hardened: "1000000",
+        native: None,
+    },
+    Case {
+        name: "program without a command",
+        run: default_program,
+        hardened: "a login shell",
+        native: None,
+    },
+    Case {
+        name: "second writer",
+        run: second_writer,
+        hardened: "refused",
+        native: None,
+    },
+    Case {
+        name: "typed by a dropped writer",
+        run: dropped_writer,
+        hardened: "",
+        native: Some("\\n\\u{4}"),
+    },
+    Case {
+        name: "missing program",
+        run: missing_program,
+        hardened: "NotFound",
+        native: Some("untyped error"),
+    },
+    Case {
+        name: "missing interpreter",
+        run: missing_interpreter,
+        hardened: "MissingInterpreter",
+        native: Some("started"),
+    },
+    Case {
+        name: "missing working directory",
+        run: missing_directory,
+        hardened: "CwdMissing",
+        native: Some("started"),
+    },
+    Case {
+        name: "background process after kill",
+        run: kill,
+        hardened: "ended, SIGKILL",
+        native: Some("alive, Hangup"),
+    },
+    Case {
+        name: "flow control by ^S",
+        run: flow_control,
+        hardened: "-ixon",
+        native: Some("ixon"),
+    },
+    Case {
+        name: "size of 0 by 0, and of 65535 by 65535",
+        run: extreme_sizes,
+        hardened: "1 1, 1000 1000",
+        native: Some("0 0, 65535 65535"),
+    },
+    Case {
+        name: "umask of the command",
+        run: umask,
+        hardened: "ignored",
+        native: Some("applied"),
+    },
+    Case {
+        name: "variables of an outer agent",
+        run: outer_agent,
+        hardened: "removed",
+        native: Some("inherited"),
+    },
+    Case {
+        name: "terminals in a child that another thread starts",
+        run: inherited,
+        hardened: "none",
+        native: Some("some"),
+    },
+];
+
+#[test]
+fn backends_conform_except_for_known_differences() {
+    alone("pty_system::conformance", |command| {
+        command.env("CLAUDECODE", "1");
+    });
+}
+
+#[test]
+#[ignore = "run in its own process by the test above"]
+fn conformance() {
+    let mut wrong = String::new();
+    println!("| case | hardened | native |\n|---|---|---|");
+    for case in CASES {
+        let hardened = (case.run)(&HardenedPtySystem::default());
+        let native = (case.run)(&*native_pty_system());
+        println!("| {} | {hardened} | {native} |", case.name);
+        let expected = (case.hardened, case.native.unwrap_or(case.hardened));
+        if (hardened.as_str(), native.as_str()) != expected {
+            let _ = writeln!(
+                wrong,
+                "{}: {hardened:?} and {native:?}, not {expected:?}",
+                case.name
+            );
+        }
+    }
+    assert!(wrong.is_empty(), "{wrong}");
 }
 
 fn script(text: &str) -> CommandBuilder {
@@ -23,9 +145,21 @@ fn script(text: &str) -> CommandBuilder {
     command
 }
 
+fn open(system: &dyn PtySystem, rows: u16, cols: u16) -> PtyPair {
+    let size = PtySize {
+        rows,
+        cols,
+        ..PtySize::default()
+    };
+    system.openpty(size).unwrap()
+}
+
 /// Spawns the command and closes the slave side, so that the output ends with the child.
-fn start(mode: PtyMode, command: CommandBuilder) -> (Box<dyn MasterPty>, Box<dyn Child>) {
-    let PtyPair { slave, master } = open(mode);
+fn start(
+    system: &dyn PtySystem,
+    command: CommandBuilder,
+) -> (Box<dyn MasterPty>, Box<dyn Child + Send + Sync>) {
+    let PtyPair { slave, master } = open(system, 33, 99);
     let child = slave.spawn_command(command).unwrap();
     (master, child)
 }
@@ -37,128 +171,218 @@ fn all(master: &dyn MasterPty) -> String {
     text
 }
 
-#[test]
-fn size_streams_environment_and_exit_match() {
-    let mut command = script("stty size; tty; echo $GIVEN; exit 7");
-    command.env("GIVEN", "given");
-    let (master, mut child) = start(PtyMode::Cooked, command);
+/// Runs a script to its end and returns its output.
+fn output(system: &dyn PtySystem, command: CommandBuilder) -> String {
+    let (master, mut child) = start(system, command);
     let text = all(&*master);
-    let name = master.tty_name().unwrap();
-    assert_eq!(text, format!("33 99\r\n{}\r\ngiven\r\n", name.display()));
-    let status = child.wait().unwrap();
-    assert_eq!((status.exit_code(), status.signal()), (7, None));
-    assert_eq!(child.try_wait().unwrap().unwrap().exit_code(), 7);
-    assert_eq!(master.get_size().unwrap().cols, 99);
+    child.wait().unwrap();
+    text.trim().replace("\r\n", ", ")
 }
 
-#[test]
-fn dropped_writer_writes_nothing() {
-    let (master, mut child) = start(
-        PtyMode::Raw,
-        script("echo ready; head -c 4; exec sleep 1000"),
-    );
+fn basics(system: &dyn PtySystem) -> String {
+    let mut command = script("stty size; tty -s < /dev/tty && echo $GIVEN; exit 7");
+    command.env("GIVEN", "given");
+    let (master, mut child) = start(system, command);
+    let text = all(&*master).trim().replace("\r\n", ", ");
+    let status = child.wait().unwrap();
+    assert_eq!(status.signal(), None);
+    assert_eq!(child.try_wait().unwrap().unwrap().exit_code(), 7);
+    assert_eq!(master.get_size().unwrap().cols, 99);
+    format!("{text}, {}", status.exit_code())
+}
+
+fn tail(system: &dyn PtySystem) -> String {
+    let command = script("stty raw; head -c 1000000 /dev/zero");
+    all(&*start(system, command).0).len().to_string()
+}
+
+fn default_program(system: &dyn PtySystem) -> String {
+    let mut command = CommandBuilder::new_default_prog();
+    command.env("SHELL", "/bin/sh");
+    let (master, mut child) = start(system, command);
+    let mut writer = master.take_writer().unwrap();
+    writer.write_all(b"echo \"I am $0\"; exit 3\n").unwrap();
+    let text = all(&*master);
+    assert_eq!(child.wait().unwrap().exit_code(), 3);
+    match text.contains("I am -sh") {
+        true => "a login shell".into(),
+        false => text,
+    }
+}
+
+fn second_writer(system: &dyn PtySystem) -> String {
+    let PtyPair { slave, master } = open(system, 24, 80);
+    let _first = master.take_writer().unwrap();
+    let second = master.take_writer();
+    drop(slave);
+    if second.is_err() { "refused" } else { "given" }.into()
+}
+
+/// Returns what arrives between the last bytes of a writer and the next bytes by other means.
+fn dropped_writer(system: &dyn PtySystem) -> String {
+    let (master, mut child) = start(system, script("stty raw -echo; echo ready; exec cat"));
     let mut reader = master.try_clone_reader().unwrap();
-    let mut ready = [0; 6];
-    reader.read_exact(&mut ready).unwrap();
+    read_until(&mut *reader, "ready\n");
     let mut writer = master.take_writer().unwrap();
     writer.write_all(b"half").unwrap();
     drop(writer);
-    assert!(master.take_writer().is_err(), "only once");
-    let mut half = [0; 4];
-    reader.read_exact(&mut half).unwrap();
-    assert_eq!(&half, b"half");
-    // head has read four bytes only: later input is still queued.
-    let theirs = std::fs::File::open(master.tty_name().unwrap()).unwrap();
-    assert_eq!(rustix::io::ioctl_fionread(theirs).unwrap(), 0);
-    child.kill().unwrap();
-    assert_eq!(child.wait().unwrap().signal(), Some("SIGKILL"));
-    let mut rest = String::new();
-    reader.read_to_string(&mut rest).unwrap();
-    assert_eq!(rest, "");
-
-    // A full queue does not block the drop.
-    let (master, mut child) = start(PtyMode::Raw, script("exec sleep 1000"));
-    fill(&*master);
-    let writer = master.take_writer().unwrap();
-    let started = Instant::now();
-    drop(writer);
-    assert!(started.elapsed() < Duration::from_secs(1));
+    write(&*master, b"!");
+    let seen = read_until(&mut *reader, "!");
     child.kill().unwrap();
     child.wait().unwrap();
+    let typed = seen.strip_prefix("half").unwrap();
+    typed.trim_end_matches('!').escape_default().to_string()
 }
 
-/// Writes until the queue is full.
+fn read_until(reader: &mut dyn std::io::Read, wanted: &str) -> String {
+    let (mut seen, mut byte) = (Vec::new(), [0]);
+    while !seen.ends_with(wanted.as_bytes()) {
+        reader.read_exact(&mut byte).unwrap();
+        seen.push(byte[0]);
+    }
+    String::from_utf8(seen).unwrap()
+}
+
 #[expect(
     unsafe_code,
     reason = "the trait gives a number, as portable-pty's own does"
 )]
-fn fill(master: &dyn MasterPty) {
+fn write(master: &dyn MasterPty, bytes: &[u8]) {
     // SAFETY: the master outlives this call.
     let fd = unsafe { std::os::fd::BorrowedFd::borrow_raw(master.as_raw_fd().unwrap()) };
-    rustix::io::ioctl_fionbio(fd, true).unwrap();
-    while rustix::io::write(fd, &[b'x'; 4096]).is_ok() {}
-    rustix::io::ioctl_fionbio(fd, false).unwrap();
+    assert_eq!(rustix::io::write(fd, bytes).unwrap(), bytes.len());
 }
 
-#[test]
-fn failed_spawn_names_its_cause() {
-    let refused = |command: CommandBuilder| {
-        let error = open(PtyMode::Cooked).slave.spawn_command(command);
-        let error = error.map(drop).unwrap_err();
-        match error.downcast::<SpawnError>() {
-            Ok(error) => error,
-            Err(error) => panic!("no SpawnError inside {error:?}"),
+/// Returns the variant of a refusal, or that there was none.
+fn refusal(system: &dyn PtySystem, command: CommandBuilder) -> String {
+    match open(system, 24, 80).slave.spawn_command(command) {
+        Ok(mut child) => {
+            child.wait().unwrap();
+            "started".into()
         }
-    };
-    let missing = refused(CommandBuilder::new("/no/such/program"));
-    assert!(matches!(missing, SpawnError::NotFound { .. }));
-    let mut elsewhere = script("pwd");
-    elsewhere.cwd("/no/such/directory");
-    assert!(matches!(refused(elsewhere), SpawnError::CwdMissing { .. }));
-    let directory = refused(CommandBuilder::new("/bin"));
-    assert!(matches!(directory, SpawnError::NotExecutable { .. }));
+        Err(error) => match error.downcast::<SpawnError>() {
+            Ok(SpawnError::NotFound { .. }) => "NotFound".into(),
+            Ok(SpawnError::CwdMissing { .. }) => "CwdMissing".into(),
+            Ok(SpawnError::MissingInterpreter { .. }) => "MissingInterpreter".into(),
+            Ok(error) => error.to_string(),
+            Err(_) => "untyped error".into(),
+        },
+    }
 }
 
-#[test]
-fn kill_ends_process_tree() {
-    let text = "setsid sleep 1000 & echo $!; (setsid sh -c 'trap \"\" TERM HUP; sleep 1000' &); \
-                echo ready; sleep 1000";
-    let (master, mut child) = start(PtyMode::Cooked, script(text));
+fn missing_program(system: &dyn PtySystem) -> String {
+    refusal(system, CommandBuilder::new("/no/such/program"))
+}
+
+fn missing_interpreter(system: &dyn PtySystem) -> String {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("program");
+    std::fs::write(&path, "#!/no/such/interpreter\n").unwrap();
+    std::fs::set_permissions(&path, PermissionsExt::from_mode(0o755)).unwrap();
+    refusal(system, CommandBuilder::new(path))
+}
+
+fn missing_directory(system: &dyn PtySystem) -> String {
+    let mut command = script("exit");
+    command.cwd("/no/such/directory");
+    refusal(system, command)
+}
+
+/// Kills a child that has a background process in a session of its own.
+fn kill(system: &dyn PtySystem) -> String {
+    let (master, mut child) = start(
+        system,
+        script("setsid sleep 1000 & echo $!; exec sleep 1000"),
+    );
     let mut reader = master.try_clone_reader().unwrap();
-    let (mut seen, mut buffer) = (String::new(), [0; 256]);
-    while !seen.contains("ready") {
-        let count = reader.read(&mut buffer).unwrap();
-        seen.push_str(std::str::from_utf8(&buffer[..count]).unwrap());
-    }
-    let hidden: u32 = seen.lines().next().unwrap().parse().unwrap();
-    assert!(!is_gone(hidden) && child.try_wait().unwrap().is_none());
+    let background: u32 = read_until(&mut *reader, "\n").trim().parse().unwrap();
     let mut killer = child.clone_killer();
     killer.kill().unwrap();
-    assert!(is_gone(hidden) && is_gone(child.process_id().unwrap()));
-    assert_eq!(child.wait().unwrap().signal(), Some("SIGKILL"));
-    killer.kill().unwrap();
+    let signal = child.wait().unwrap().signal().unwrap().to_owned();
+    let state = match is_gone(background) {
+        true => "ended",
+        false => {
+            let pid = Pid::from_raw(background.cast_signed()).unwrap();
+            kill_process(pid, Signal::KILL).unwrap();
+            "alive"
+        }
+    };
+    format!("{state}, {signal}")
+}
+
+fn flow_control(system: &dyn PtySystem) -> String {
+    let text = output(system, script("stty -a"));
+    let mut words = text.split([' ', ',']);
+    words.find(|word| word.ends_with("ixon")).unwrap().into()
+}
+
+fn extreme_sizes(system: &dyn PtySystem) -> String {
+    let sizes = [0, u16::MAX].map(|size| {
+        let PtyPair { slave, master } = open(system, size, size);
+        let mut child = slave.spawn_command(script("stty size")).unwrap();
+        drop(slave);
+        let text = all(&*master);
+        child.wait().unwrap();
+        text.trim().to_owned()
+    });
+    sizes.join(", ")
+}
+
+fn umask(system: &dyn PtySystem) -> String {
+    let mut command = script("umask");
+    command.umask(Some(0o077));
+    match output(system, command).as_str() {
+        "0077" => "applied".into(),
+        _ => "ignored".into(),
+    }
+}
+
+fn outer_agent(system: &dyn PtySystem) -> String {
+    // A variable that is set explicitly stays.
+    let mut explicit = script("echo $CLAUDECODE");
+    explicit.env("CLAUDECODE", "by hand");
+    assert_eq!(output(system, explicit), "by hand");
+    match output(system, script("echo $CLAUDECODE")).as_str() {
+        "" => "removed".into(),
+        _ => "inherited".into(),
+    }
+}
+
+/// Starts children while terminals are opened, until one has inherited a terminal.
+fn inherited(system: &dyn PtySystem) -> String {
+    let is_done = AtomicBool::new(false);
+    std::thread::scope(|scope| {
+        let children = scope.spawn(|| {
+            let found = (0..CHILDREN).any(|_| has_terminal());
+            is_done.store(true, Ordering::Relaxed);
+            found
+        });
+        while !is_done.load(Ordering::Relaxed) {
+            drop(open(system, 24, 80));
+        }
+        match children.join().unwrap() {
+            true => "some".into(),
+            false => "none".into(),
+        }
+    })
+}
+
+/// About three in ten children inherit a terminal that is opened without close-on-exec.
+const CHILDREN: u32 = 300;
+
+fn has_terminal() -> bool {
+    let listed = Command::new("ls").args(["-l", "/proc/self/fd"]).output();
+    let listed = String::from_utf8(listed.unwrap().stdout).unwrap();
+    listed.contains("ptmx") || listed.contains("/dev/pts/")
 }
 
 #[test]
-fn default_program_is_login_shell() {
-    let mut command = CommandBuilder::new_default_prog();
-    command.env("SHELL", "/bin/sh");
-    let PtyPair { slave, master } = pty_system().openpty(PtySize::default()).unwrap();
-    let mut child = slave.spawn_command(command).unwrap();
-    drop(slave);
-    let mut writer = master.take_writer().unwrap();
-    writer.write_all(b"echo \"I am $0\"; exit 3\n").unwrap();
-    let text = all(&*master);
-    assert!(text.contains("I am -sh"), "{text:?}");
-    assert_eq!(child.wait().unwrap().exit_code(), 3);
-}
-
-#[test]
-fn outer_agent_is_not_inherited() {
-    // An explicitly set variable stays; an inherited one is removed.
-    let mut command = script("echo [$CLAUDECODE]");
-    command.env("CLAUDECODE", "by hand");
-    let (master, mut child) = start(PtyMode::Cooked, command);
-    assert_eq!(all(&*master), "[by hand]\r\n");
-    child.wait().unwrap();
+fn platform_has_a_pty_system() {
+    let system = pty_system();
+    assert_eq!(output(&*system, script("echo ready")), "ready");
+    let raw = HardenedPtySystem { mode: PtyMode::Raw };
+    assert_eq!(
+        output(&raw, script("stty -a | grep -o -- -icanon")),
+        "-icanon"
+    );
 }

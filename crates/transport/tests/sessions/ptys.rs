@@ -6,9 +6,10 @@ use bowline_transport::{
     Configuration, Drained, ExitStatus, InputLimits, Kind, Piece, PtyMode, ResizeError, Signal,
     Stream, TerminationPolicy, WindowSize, WriteError,
 };
+use bowline_transport::{Containment, PtyBackend, SpawnError, Stdio, TerminalEngine};
 use bytes::Bytes;
 
-use crate::support::{on_pty, read_all, read_until, shell, start, until, within};
+use crate::support::{is_gone, on_pty, read_all, read_until, shell, start, until, within};
 
 #[tokio::test]
 async fn raw_terminal_passes_every_byte() {
@@ -85,6 +86,77 @@ async fn window_size_is_initial_and_updated() {
     assert!(seen.starts_with("30 100\r\n"), "{seen:?}");
     session.resize(WindowSize::new(50, 132)).unwrap();
     read_until(&mut output, "50 132\r\n").await;
+}
+
+#[tokio::test]
+async fn window_size_is_clamped() {
+    for (given, seen) in [(0, "1 1\n"), (u16::MAX, "1000 1000\n")] {
+        let mut configuration = shell("stty size");
+        configuration.stdio = Stdio::Pty {
+            size: WindowSize::new(given, given),
+            mode: PtyMode::Raw,
+        };
+        read_until(&mut start(configuration).reader(Stream::Output), seen).await;
+    }
+}
+
+#[tokio::test]
+async fn reopened_terminal_is_read() {
+    let script = "trap 'echo late > /dev/tty; exit 3' USR1; echo early; exec <&- >&- 2>&-; \
+                  while :; do sleep 1000 & wait; done";
+    let session = start(on_pty(shell(script), PtyMode::Raw));
+    let mut output = session.reader(Stream::Output);
+    read_until(&mut output, "early").await;
+    // The terminal is closed before the first background process starts.
+    let child = session.pid().unwrap();
+    let children = format!("/proc/{child}/task/{child}/children");
+    until(|| std::fs::read(&children).is_ok_and(|children| !children.is_empty())).await;
+    session.signal(Signal::User1).unwrap();
+    read_until(&mut output, "late").await;
+    let exit = within(session.exited()).await;
+    assert_eq!(
+        (exit.status, exit.drained),
+        (ExitStatus::Code(3), Drained::Clean)
+    );
+}
+
+#[tokio::test]
+async fn both_backends_run_sessions() {
+    for backend in [PtyBackend::Hardened, PtyBackend::Native] {
+        let on_backend = |script: &str| {
+            let mut configuration = on_pty(shell(script), PtyMode::Cooked);
+            configuration.pty_backend = backend;
+            configuration.env.set("GIVEN", "given");
+            configuration
+        };
+        let script = "stty size; tty -s && echo $GIVEN; read -r line; stty size; exit 7";
+        let session = start(on_backend(script));
+        let mut output = session.reader(Stream::Output);
+        read_until(&mut output, "30 100\r\ngiven\r\n").await;
+        session.resize(WindowSize::new(50, 132)).unwrap();
+        within(session.write("\n".into())).await.unwrap();
+        read_until(&mut output, "50 132\r\n").await;
+        let exit = within(session.exited()).await;
+        assert_eq!(
+            (exit.status, exit.drained),
+            (ExitStatus::Code(7), Drained::Clean)
+        );
+
+        let session = start(on_backend("setsid sleep 1000 & echo $!; exec sleep 1000"));
+        let background = read_until(&mut session.reader(Stream::Output), "\n").await;
+        let background = background.trim().parse().unwrap();
+        let report = within(session.terminate(TerminationPolicy::AT_ONCE)).await;
+        assert_eq!(report.exit.status, ExitStatus::Signal(9));
+        assert!(report.killed.contains(&background) && is_gone(background));
+        if backend == PtyBackend::Native {
+            assert_eq!(report.level, Containment::Group);
+        }
+
+        let mut missing = on_backend("");
+        missing.program = "/no/such/program".into();
+        let refused = TerminalEngine.make_session(missing).map(drop);
+        assert!(matches!(refused, Err(SpawnError::NotFound { .. })));
+    }
 }
 
 #[tokio::test]
