@@ -362,7 +362,7 @@ async fn sigterm_ends_the_session_and_sighup_does_not() {
 }
 
 #[tokio::test]
-async fn orphans_are_killed_with_the_session() {
+async fn orphans_are_killed_with_the_child() {
     let place = Place::new();
     let pids = place.file("pids");
     let text = format!(
@@ -374,12 +374,9 @@ async fn orphans_are_killed_with_the_session() {
     let mut client = Client::join(&shim.folder, memory).await;
     client.until(|memory| memory.exit.is_some()).await;
     let left = pids_in(&pids);
-    assert!(
-        left.len() == 1 && is_alive(left[0]),
-        "it outlives the child"
-    );
-    client.finish().await;
+    assert_eq!(left.len(), 1);
     until("the end of what was left", || !is_alive(left[0])).await;
+    client.finish().await;
     until("the shim's end", || !is_alive(shim.shim_pid.unwrap())).await;
 }
 
