@@ -24,6 +24,16 @@ pub(crate) struct Guard {
     pid: Pid,
     /// Status of the guarded child, once known.
     status: Mutex<Option<ExitStatus>>,
+    shutdown: Mutex<Shutdown>,
+}
+
+/// Progress of a guard's shutdown.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Shutdown {
+    NotRequested,
+    Requested,
+    /// The guard has exited and is reaped.
+    Done,
 }
 
 impl Guard {
@@ -44,6 +54,7 @@ impl Guard {
             link,
             pid: launched.pid,
             status: Mutex::new(None),
+            shutdown: Mutex::new(Shutdown::NotRequested),
         };
         guard.link.send_order(order).map_err(failed)?;
         match guard.link.receive_answer().map_err(failed)? {
@@ -80,11 +91,27 @@ impl Guard {
     }
 }
 
+impl Guard {
+    /// Requests the shutdown of the guard; returns whether the guard has exited.
+    pub(crate) fn has_shut_down(&self) -> bool {
+        let shutdown = self.shutdown.lock();
+        let mut shutdown = shutdown.unwrap_or_else(std::sync::PoisonError::into_inner);
+        if *shutdown == Shutdown::NotRequested {
+            // Fails only if the guard is gone.
+            drop(self.link.shut_down());
+            *shutdown = Shutdown::Requested;
+        }
+        if *shutdown == Shutdown::Requested && sys::reap(self.pid).is_some() {
+            *shutdown = Shutdown::Done;
+        }
+        *shutdown == Shutdown::Done
+    }
+}
+
 impl Drop for Guard {
     fn drop(&mut self) {
-        drop(self.link.shut_down());
         for _ in 0..EXIT_CHECKS {
-            if sys::reap(self.pid).is_some() {
+            if self.has_shut_down() {
                 return;
             }
             std::thread::sleep(EXIT_CHECK_PAUSE);

@@ -170,9 +170,12 @@ impl Tree {
         self.members(since);
     }
 
-    /// Releases the containment; returns `false` while the kernel still holds a part of it.
+    /// Releases the containment; returns `false` while the guard has not exited, or the kernel still
+    /// holds a part of the control group.
     pub(crate) fn release(&self) -> bool {
-        self.handle.group().is_none_or(sys::Group::remove)
+        let guard = self.handle.guard();
+        let is_guard_gone = guard.is_none_or(|guard| guard.has_shut_down());
+        is_guard_gone && self.handle.group().is_none_or(sys::Group::remove)
     }
 
     /// Returns the killed and the surviving processes. Processes found in the last pass may have

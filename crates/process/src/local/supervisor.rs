@@ -25,7 +25,7 @@ const FIRST_PAUSE: Duration = Duration::from_millis(1);
 const LAST_PAUSE: Duration = Duration::from_millis(50);
 const GROUP_PAUSE: Duration = Duration::from_millis(2);
 
-/// How long the removal of an empty control group is retried.
+/// How long the exit of the guard and the removal of an empty control group are awaited.
 const REMOVAL_TIMEOUT: Duration = Duration::from_secs(1);
 
 /// Maximum number of kill passes, with the first pause after each, when the runtime shuts down.
@@ -91,7 +91,8 @@ impl Supervisor {
         self.publish_report(exit);
     }
 
-    /// Releases the containment. The kernel may take a moment to notice that a group is empty.
+    /// Releases the containment. The guard takes a moment to exit, and the kernel to notice that a
+    /// group is empty.
     async fn release(&mut self) {
         let deadline = Instant::now() + REMOVAL_TIMEOUT;
         while !self.tree.release() && Instant::now() < deadline {
