@@ -59,7 +59,7 @@ impl SlavePty for Slave {
         &self,
         command: CommandBuilder,
     ) -> Result<Box<dyn portable_pty::Child + Send + Sync>> {
-        let child = match self.context() {
+        let child = match self.take_context() {
             Some(context) => context.start(&command, self.streams()?)?,
             None => child::Child::start(&command::configuration(&command), self.streams()?)?,
         };

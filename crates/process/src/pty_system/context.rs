@@ -36,7 +36,7 @@ impl Context {
 
     /// Starts the command in the session's containment.
     pub(super) fn start(
-        &self,
+        self,
         command: &CommandBuilder,
         streams: [OwnedFd; 3],
     ) -> Result<Child, SpawnError> {
@@ -45,11 +45,11 @@ impl Context {
         let program = Program {
             path: path.into(),
             args: self.arg0.iter().chain(args).cloned().collect(),
-            env: self.env.clone(),
+            env: self.env,
         };
         let what = Configuration {
             cwd: command.get_cwd().map(PathBuf::from),
-            ..self.configuration.clone()
+            ..self.configuration
         };
         let spawned = spawn(self.id, &what, program, streams.into())?;
         Ok(Child::new(self.id, spawned))

@@ -6,6 +6,7 @@ use std::os::fd::{AsRawFd as _, OwnedFd, RawFd};
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Mutex, PoisonError};
 
 use anyhow::{Result, bail};
 use portable_pty::{MasterPty, PtyPair, PtySize};
@@ -23,7 +24,10 @@ pub(super) fn open(size: PtySize, mode: PtyMode, context: Option<Context>) -> Re
     let (console, theirs) = opened.map_err(SpawnError::terminal)?;
     let is_writer_taken = AtomicBool::new(false);
     Ok(PtyPair {
-        slave: Box::new(Slave { theirs, context }),
+        slave: Box::new(Slave {
+            theirs,
+            context: Mutex::new(context),
+        }),
         master: Box::new(Master {
             console,
             is_writer_taken,
@@ -33,12 +37,14 @@ pub(super) fn open(size: PtySize, mode: PtyMode, context: Option<Context>) -> Re
 
 pub(super) struct Slave {
     theirs: OwnedFd,
-    context: Option<Context>,
+    /// Taken by the session's child, since the slave side is held for as long as that child lives.
+    context: Mutex<Option<Context>>,
 }
 
 impl Slave {
-    pub(super) fn context(&self) -> Option<&Context> {
-        self.context.as_ref()
+    pub(super) fn take_context(&self) -> Option<Context> {
+        let mut context = self.context.lock().unwrap_or_else(PoisonError::into_inner);
+        context.take()
     }
 
     /// Returns the child's three standard streams.
