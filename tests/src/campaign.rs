@@ -11,9 +11,11 @@ pub mod hidden;
 mod host_killed;
 mod idle_sessions;
 mod machine;
+mod overlap;
 mod prompts;
 mod random;
 mod rc_files;
+mod recordings;
 mod remote;
 mod screens;
 mod simulation;
@@ -187,6 +189,13 @@ pub static ALL: &[Campaign] = &[
         test_count: 20_000,
         stress_count: 1_000_000,
         run: remote::frames::run,
+    },
+    Campaign {
+        name: "overlap",
+        what: "a stream that is cut and then repeated from its beginning has another transcript",
+        test_count: 400,
+        stress_count: 100_000,
+        run: overlap::run,
     },
     Campaign {
         name: "fences",

@@ -60,6 +60,11 @@ fn prompts() {
 }
 
 #[test]
+fn overlap() {
+    survives("overlap");
+}
+
+#[test]
 fn fences() {
     survives("fences");
 }

@@ -2,6 +2,7 @@
 
 use memchr::{memchr, memmem, memrchr};
 
+use crate::cut;
 use crate::error::{ParseError, ParseErrorKind, SyntaxError};
 use crate::event::{self, Body, Event};
 use crate::frame::{Frame, Oversize, Window};
@@ -244,12 +245,39 @@ impl<'a> Lines<'a> {
         let line = rest
             .get(..end.map_or(rest.len(), |end| place + end + 1))
             .unwrap_or(rest);
-        let kind = if self.is_tail && place == self.text.len() {
-            ParseErrorKind::Truncated
-        } else {
-            ParseErrorKind::Syntax(error.expected())
+        if self.is_tail && place == self.text.len() {
+            return self.refuse(line, place, ParseErrorKind::Truncated);
+        }
+        let kind = ParseErrorKind::Syntax(error.expected());
+        match cut::next_line(line, place) {
+            Some(start) => self.cut_line(line, start, kind),
+            None => self.refuse(line, place, kind),
+        }
+    }
+
+    /// The part of `line` before `start`, where another line begins. It is an event if it lacks nothing
+    /// but its LF.
+    fn cut_line(&mut self, line: &'a [u8], start: usize, kind: ParseErrorKind) -> Item<'a> {
+        let raw = line.get(..start).unwrap_or_default();
+        let offset = self.offset + self.reader.read() as u64;
+        let at = Position {
+            offset,
+            end: offset + start as u64,
+            line: self.reader.line(),
+            is_tail: false,
         };
-        self.refuse(line, place, kind)
+        self.reader.skip(start);
+        let text = std::str::from_utf8(raw).ok();
+        self.text = self.text.get(start..).unwrap_or_default();
+        let event = text.and_then(|text| event::event(Cursor::new(text)).ok());
+        Item {
+            at,
+            raw: trim_end(raw),
+            event: match event {
+                Some((_, event)) => Ok(event),
+                None => Err(ParseError::new(kind, at.end, at.line)),
+            },
+        }
     }
 
     fn not_utf8(&mut self, line: &'a [u8], bad: NotUtf8) -> Item<'a> {
@@ -259,7 +287,10 @@ impl<'a> Lines<'a> {
         } else {
             ParseErrorKind::NotUtf8
         };
-        self.refuse(line, bad.at, kind)
+        match cut::next_line(line, bad.at) {
+            Some(start) => self.cut_line(line, start, ParseErrorKind::NotUtf8),
+            None => self.refuse(line, bad.at, kind),
+        }
     }
 
     /// Refuses `line`, the next one, for the byte at index `place` in it.

@@ -53,6 +53,7 @@
 
 #![cfg_attr(not(feature = "simd"), forbid(unsafe_code))]
 
+mod cut;
 mod encode;
 mod error;
 mod escape;

@@ -2,6 +2,7 @@
 
 use crate::host::{End, HostDecision, HostEvent, Meta};
 use crate::position::LogPosition;
+use crate::record::EntryId;
 use crate::state::ErrorKind;
 
 /// A host event and its position in the log.
@@ -44,6 +45,10 @@ pub(crate) enum LoggedHostEvent {
         kind: ErrorKind,
         text: Box<str>,
         bytes: u64,
+    },
+    /// Entries of lines that came before, or come again in full.
+    Retracted {
+        entries: Box<[EntryId]>,
     },
     RecordingEnded,
     ProcessEnded {

@@ -52,9 +52,12 @@
 //! # Duplicates
 //!
 //! First the offset: a line that begins before [`Transcript::applied`] is ignored, so that a replay
-//! may begin anywhere. Then the `uuid`: a line that is repeated at another offset is counted in
-//! `duplicates` and dropped; an echo is compared with the prompt that it repeats. Last the
-//! `message.id`: the lines of one message form one entry.
+//! may begin anywhere. Then the beginning of the stream: when its first line with a uuid comes again,
+//! the stream is repeated, and every line up to the end of what is known is dropped, whether it has
+//! a uuid or not. Then the `uuid`: a line that is repeated at another offset is counted in
+//! `duplicates` and dropped; an echo is compared with the prompt that it repeats. Otherwise a line
+//! without a uuid is never a duplicate. Last the `message.id`: the lines of one message form one
+//! entry.
 //!
 //! # Notices
 //!
@@ -111,6 +114,7 @@ pub mod owned;
 mod page;
 mod position;
 mod record;
+mod repetition;
 mod segment;
 mod snapshot;
 mod state;

@@ -1,5 +1,6 @@
 //! Reloading evicted segments from the log.
 
+use std::borrow::Cow;
 use std::ops::Range;
 
 use bowline_jsonl::Item;
@@ -175,9 +176,14 @@ impl Page {
             run,
             offset: item.at.offset,
         };
-        // An incomplete line is replayed as a host event.
-        if item.at.is_tail && item.event.is_err() {
+        let is_partial = item.at.is_tail && item.event.is_err();
+        if is_partial && self.is_replayed(position) {
             return;
+        }
+        let mut item = Cow::Borrowed(item);
+        if is_partial {
+            // It was cut short, and another line follows in the log.
+            item.to_mut().at.is_tail = false;
         }
         self.apply_host_events(position);
         self.replay_evictions(position);
@@ -187,11 +193,19 @@ impl Page {
         let is_match =
             |(its, lines): &(u32, Range<u64>)| *its == run && lines.contains(&position.offset);
         if self.duplicates.iter().any(is_match) {
-            self.transcript.skip_duplicate(item);
+            self.transcript.skip_duplicate(&item);
         } else {
-            self.transcript.apply(item, at);
+            self.transcript.apply(&item, at);
         }
         self.apply_trailing_events();
+    }
+
+    /// Whether the incomplete line at a position is replayed as a host event.
+    fn is_replayed(&self, position: LogPosition) -> bool {
+        let is_partial =
+            |it: &HostLogEntry| matches!(it.event, LoggedHostEvent::PartialLine { .. });
+        let mut its = self.host_events.iter().filter(|it| it.position == position);
+        its.any(is_partial)
     }
 
     /// Applies the host events after the last line of a run, and after the last line of the
@@ -315,6 +329,9 @@ impl Transcript {
             },
             LoggedHostEvent::PartialLine { kind, text, bytes } => {
                 return self.replay_partial_line(*kind, text, *bytes, entry.at);
+            }
+            LoggedHostEvent::Retracted { entries } => {
+                return entries.iter().for_each(|&id| self.remove_entry(id));
             }
             LoggedHostEvent::RecordingEnded => return self.end(End::Recording, entry.at),
             &LoggedHostEvent::ProcessEnded { ref exit, expected } => {

@@ -106,6 +106,8 @@ pub(crate) struct MessageRecord {
     pub(crate) message_id: ShortText,
     pub(crate) model: Name,
     pub(crate) state: MessageState,
+    /// Whether its stream has ended: it is not streamed again.
+    pub(crate) is_finished: bool,
     /// The blocks are a linked list: first, last, and each points to the next.
     pub(crate) first: Option<BlockId>,
     pub(crate) last: Option<BlockId>,

@@ -17,6 +17,7 @@ use crate::record::{
     PermissionId, PermissionRecord, SessionRecord, TaskRecord, ThreadId, ThreadRecord,
     ToolResultRecord, UsageRecord,
 };
+use crate::repetition::Repetition;
 use crate::segment::WindowState;
 use crate::state::ErrorKind;
 use crate::store::Store;
@@ -30,6 +31,7 @@ pub struct Transcript {
     pub(crate) arena: Arena,
     pub(crate) index: Index,
     pub(crate) uuids: UuidSet,
+    pub(crate) repetition: Repetition,
     pub(crate) log: ChangeLog,
     pub(crate) names: NameTable,
     pub(crate) threads: Store<ThreadRecord>,
@@ -99,6 +101,7 @@ impl Transcript {
             arena: Arena::default(),
             index: Index::default(),
             uuids: UuidSet::default(),
+            repetition: Repetition::default(),
             log: ChangeLog::default(),
             names: NameTable::default(),
             threads: Store::default(),
@@ -167,6 +170,7 @@ impl Transcript {
     pub(crate) fn restart_stream(&mut self) {
         self.applied = 0;
         self.partial_line = None;
+        self.repetition = Repetition::default();
         self.run += 1;
         self.end_segment();
     }

@@ -2,6 +2,7 @@
 
 use std::hash::BuildHasher as _;
 
+use bowline_jsonl::Str;
 use foldhash::fast::FixedState;
 use hashbrown::HashTable;
 use hashbrown::hash_table::Entry;
@@ -29,6 +30,13 @@ impl Uuid {
     #[inline]
     pub(crate) fn new(text: &str) -> Self {
         Self(FixedState::with_seed(1).hash_one(text))
+    }
+
+    /// The uuid of a line; `None` if it has none, or an empty one.
+    #[inline]
+    pub(crate) fn of(uuid: Option<Str<'_>>) -> Option<Self> {
+        let uuid = uuid.filter(|uuid| !uuid.is_empty())?;
+        Some(Self::new(&uuid.decode()))
     }
 }
 
@@ -96,46 +104,45 @@ const MAX_SETS: usize = 256;
 /// Uuids of a set.
 const WAYS: usize = 4;
 
-/// A set-associative window of the newest uuids: the hash selects a set, which drops its oldest. With
-/// a hundred other lines in between, one repeated line in a thousand is missed.
+/// A set-associative window of the newest uuids: the hash selects a set. A full set grows the window,
+/// or drops its oldest uuid once that is as large as it may be: then, with a hundred other lines in
+/// between, one repeated line in a thousand is missed.
 #[derive(Debug, Default)]
 struct RecentUuids {
-    /// Grows with the number of uuids; the length is a power of two.
+    /// The length is a power of two.
     sets: Box<[[u64; WAYS]]>,
-    /// Uuids added since the last growth.
-    len: usize,
 }
 
 impl RecentUuids {
     #[inline]
     fn check(&mut self, hash: u64) -> bool {
-        if self.sets.len() < MAX_SETS && self.len >= 2 * self.sets.len() {
-            self.grow();
-        }
-        let set = (hash as usize) & (self.sets.len() - 1);
-        let Some(set) = self.sets.get_mut(set) else {
-            return false;
+        let count = self.sets.len();
+        let Some(set) = self.sets.get_mut((hash as usize) & count.wrapping_sub(1)) else {
+            return self.grow_for(hash);
         };
-        let is_known = set.contains(&hash);
-        if !is_known {
-            let [a, b, c, _] = *set;
-            *set = [hash, a, b, c];
-            self.len += 1;
+        if set.contains(&hash) {
+            return true;
         }
-        is_known
+        let [a, b, c, last] = *set;
+        if last != 0 && count < MAX_SETS {
+            return self.grow_for(hash);
+        }
+        *set = [hash, a, b, c];
+        false
     }
 
+    /// Grows the window and adds a uuid that it does not contain.
     #[cold]
-    fn grow(&mut self) {
+    fn grow_for(&mut self, hash: u64) -> bool {
         let sets = (2 * self.sets.len()).max(WAYS);
         let old = std::mem::replace(&mut self.sets, vec![[0; WAYS]; sets].into());
-        self.len = 0;
         // The oldest of each set first, to preserve the order within the new sets.
         for hash in old.iter().flat_map(|set| set.iter().rev()) {
             if *hash != 0 {
                 self.check(*hash);
             }
         }
+        self.check(hash)
     }
 }
 
@@ -176,7 +183,9 @@ mod tests {
         for n in 0..20_000 {
             assert!(!uuids.check_recent(numbered(n)), "{n} is new");
             assert!(uuids.check_recent(numbered(n)), "{n} is repeated");
-            assert!(uuids.recent.sets.len() <= (n + 2).next_power_of_two().max(WAYS));
+            // No uuid is dropped before the window is as large as it may be.
+            let is_small = uuids.recent.sets.len() < MAX_SETS;
+            assert!(!is_small || (0..n).all(|n| uuids.check_recent(numbered(n))));
         }
         assert_eq!(uuids.recent.sets.len(), MAX_SETS);
     }

@@ -47,7 +47,9 @@ impl Transcript {
         } else {
             STREAMING_FACTOR
         };
-        if size.is_some_and(|size| size.reaches(segment_size, factor)) {
+        // A segment ends with a whole line: its part is read from the log.
+        let is_cut = self.repetition.is_cut_at(self.applied);
+        if size.is_some_and(|size| size.reaches(segment_size, factor)) && !is_cut {
             self.begin_segment(&mut state);
             self.evict_excess(&mut state);
         }

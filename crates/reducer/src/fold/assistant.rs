@@ -42,12 +42,12 @@ impl Transcript {
         if line.aborted {
             self.set_message(entry, MessageState::Aborted);
         }
-        if let Some(uuid) = event.uuid {
+        if let Some(uuid) = Uuid::of(event.uuid) {
             let effect = match first {
                 Some(first) => LineEffect::Blocks(first.number()),
                 None => LineEffect::Message(entry.number()),
             };
-            self.uuids.record(Uuid::new(&uuid.decode()), effect);
+            self.uuids.record(uuid, effect);
         }
     }
 

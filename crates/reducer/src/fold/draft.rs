@@ -48,6 +48,9 @@ impl Transcript {
 
     fn start_draft(&mut self, thread: ThreadId, message: &Message<'_>, context: LineContext) {
         let id = message.id.unwrap_or_default();
+        if self.is_finished(thread, id) {
+            return;
+        }
         self.discard_draft_unless(thread, id, BlockStage::Stopped);
         if self.draft(thread).is_none() {
             self.open_draft(thread, id, message.model, context);
@@ -123,15 +126,29 @@ impl Transcript {
         id: Option<Str<'_>>,
         context: LineContext,
     ) -> Option<usize> {
-        let Some(at) = self.draft(thread) else {
-            return Some(self.open_draft(thread, id?, None, context));
-        };
-        let known = &*self.drafts[at].id;
-        if id.is_none_or(|id| id == *known) {
+        let known = self.draft(thread);
+        let is_its = |&at: &usize| id.is_none_or(|id| id == *self.drafts[at].id);
+        if let Some(at) = known.filter(is_its) {
             return Some(at);
         }
-        self.discard_draft_unless(thread, id?, BlockStage::Stopped);
-        Some(self.open_draft(thread, id?, None, context))
+        let id = id?;
+        if self.is_finished(thread, id) {
+            return None;
+        }
+        self.discard_draft_unless(thread, id, BlockStage::Stopped);
+        Some(self.open_draft(thread, id, None, context))
+    }
+
+    /// Whether the stream of a message has ended, so that a further event of it is a repeated one.
+    fn is_finished(&mut self, thread: ThreadId, id: Str<'_>) -> bool {
+        let id = id.decode();
+        let key = IndexKey::new(IndexKind::Message, thread.number(), &id);
+        let Some(entry) = self.find_message(key, thread, &id) else {
+            return false;
+        };
+        self.depend_on_entry(entry);
+        let message = self.message(entry);
+        message.is_some_and(|it| it.is_finished) && !self.entries[entry].is_removed
     }
 
     fn start_block(
@@ -269,6 +286,9 @@ impl Transcript {
             matches!(block.body,
                 BlockBody::Text(text) | BlockBody::Thinking(text) if text.is_empty())
         });
+        if let Some(message) = self.message_mut(entry) {
+            message.is_finished = true;
+        }
         self.finish_message(entry);
     }
 

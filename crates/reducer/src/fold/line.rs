@@ -5,6 +5,8 @@ use bowline_jsonl::{Body, Event, Item, ParseError, ParseErrorKind, Position, Str
 use crate::fold::content;
 use crate::host::Meta;
 use crate::host_log::LoggedHostEvent;
+use crate::record::{EntryBody, EntryId};
+use crate::repetition::LineOrigin;
 use crate::state::ErrorKind;
 use crate::transcript::{LineContext, PartialLine, Transcript};
 use crate::uuids::Uuid;
@@ -30,12 +32,62 @@ impl Transcript {
             end: item.at.end,
             at_ms: at.at_ms,
         };
+        let is_repeated = self.is_repeated(item, at);
         self.applied = context.end;
         self.count(item.at);
+        if is_repeated {
+            return self.drop_repeated(item, context);
+        }
         match &item.event {
             Ok(event) => self.event(event, context),
             Err(error) => self.bad_line(error, item, context),
         }
+    }
+
+    /// Whether the stream is repeated from its beginning, and this line was applied before.
+    #[inline]
+    fn is_repeated(&mut self, item: &Item<'_>, at: Meta) -> bool {
+        if self.is_page {
+            return false;
+        }
+        match self.repetition.observe(item, self.entries.len()) {
+            LineOrigin::New => false,
+            LineOrigin::Repeated => true,
+            LineOrigin::Completed(first) => {
+                self.retract_lines_since(first, at);
+                false
+            }
+            LineOrigin::Beginning(first) => {
+                if let Some(first) = first {
+                    self.retract_lines_since(first, at);
+                }
+                true
+            }
+        }
+    }
+
+    /// Removes the entries of lines that came again, from the entry with this number on.
+    fn retract_lines_since(&mut self, first: usize, at: Meta) {
+        let is_of_line = |id: &EntryId| {
+            let body = self.entries.get(id).map(|entry| &entry.body);
+            matches!(
+                body,
+                Some(EntryBody::Error { .. } | EntryBody::Notice { .. })
+            )
+        };
+        let numbers = (first..self.entries.len()).map(|at| EntryId::new(at as u32));
+        let entries: Box<[_]> = numbers.filter(is_of_line).collect();
+        for &id in &entries {
+            self.remove_entry(id);
+        }
+        self.log_host_event(|| LoggedHostEvent::Retracted { entries }, at);
+    }
+
+    /// Drops a line that was applied before.
+    fn drop_repeated(&mut self, item: &Item<'_>, context: LineContext) {
+        self.note_duplicate(context);
+        self.counters.events += u64::from(item.event.is_ok());
+        self.counters.duplicates += 1;
     }
 
     /// Handles a last line without LF that arrives again with one.
@@ -195,10 +247,9 @@ impl Transcript {
 
     /// Whether a line with this uuid came before, at another offset.
     fn is_duplicate(&mut self, event: &Event<'_>) -> bool {
-        let Some(uuid) = event.uuid else {
+        let Some(uuid) = Uuid::of(event.uuid) else {
             return false;
         };
-        let uuid = Uuid::new(&uuid.decode());
         match &event.body {
             // An echo is compared with the prompt that it repeats.
             Body::User(user) if user.is_replay => false,

@@ -29,9 +29,8 @@ impl Transcript {
         };
         let body = EntryBody::Result(Box::new(record));
         let entry = self.entry(ThreadId::MAIN, body, context);
-        if let Some(uuid) = event.uuid {
-            self.uuids
-                .record(Uuid::new(&uuid.decode()), LineEffect::Entry(entry.number()));
+        if let Some(uuid) = Uuid::of(event.uuid) {
+            self.uuids.record(uuid, LineEffect::Entry(entry.number()));
         }
         if self.result_owner(result) == TurnOwner::Open {
             self.close_turn(outcome, result.queued_turn_count.unwrap_or_default());

@@ -6,6 +6,7 @@ mod laws;
 mod message;
 mod permission;
 mod random;
+mod repetition;
 mod snapshot;
 mod stream;
 mod subagent;

@@ -67,7 +67,7 @@ impl Transcript {
     /// then merged under the uuid of the last one. An echo with other content, such as an image,
     /// replaces the text of the host's prompt.
     fn confirms_prompt(&mut self, uuid: Option<Str<'_>>, prompt: &str) -> bool {
-        let known = uuid.and_then(|uuid| self.uuids.effect(Uuid::new(&uuid.decode())));
+        let known = Uuid::of(uuid).and_then(|uuid| self.uuids.effect(uuid));
         let entry = match known {
             Some(LineEffect::Entry(entry)) => EntryId::new(entry),
             Some(_) => {
@@ -167,7 +167,7 @@ impl Transcript {
         prompt.is_replay = true;
         prompt.is_unconfirmed = false;
         prompt.text = text.unwrap_or(prompt.text);
-        if let Some(uuid) = uuid.filter(|_| prompt.uuid.is_empty()) {
+        if let Some(uuid) = uuid.filter(|uuid| !uuid.is_empty() && prompt.uuid.is_empty()) {
             let uuid = uuid.decode();
             prompt.uuid = self.arena.store_short(&uuid);
             self.uuids
