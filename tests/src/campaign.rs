@@ -17,6 +17,7 @@ mod random;
 mod rc_files;
 mod recordings;
 mod remote;
+mod scaling;
 mod screens;
 mod simulation;
 mod strangers;
@@ -196,6 +197,14 @@ pub static ALL: &[Campaign] = &[
         test_count: 400,
         stress_count: 100_000,
         run: overlap::run,
+    },
+    Campaign {
+        name: "scaling",
+        what: "a stream of twice the size takes more than 2.3 times as long to fold, or one of \
+               100,000 items more than 2 s (thousands of items)",
+        test_count: 10,
+        stress_count: 50,
+        run: scaling::run,
     },
     Campaign {
         name: "fences",

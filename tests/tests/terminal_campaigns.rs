@@ -65,6 +65,11 @@ fn overlap() {
 }
 
 #[test]
+fn scaling() {
+    survives("scaling");
+}
+
+#[test]
 fn fences() {
     survives("fences");
 }

@@ -39,7 +39,8 @@ pub struct Position {
     pub is_tail: bool,
 }
 
-/// Iterator over the lines of one frame, which are parsed in place. Blank lines are skipped.
+/// Iterator over the lines of one frame, which are parsed in place. Blank lines are skipped. A line
+/// that was cut short and continues with a whole one gives two items.
 #[derive(Debug)]
 pub struct Items<'a>(FrameItems<'a>);
 

@@ -292,29 +292,38 @@ impl Arena {
         kept as u32
     }
 
-    /// Truncates a text to `len` bytes.
+    /// Truncates a text to `len` bytes. Costs nothing if only its last span is cut.
     pub(crate) fn truncate(&mut self, text: &mut Text, len: u32) {
         let Some(&chain) = self.chains.get(text.chain as usize) else {
             text.head.len = text.head.len.min(len);
             return;
         };
+        let last = self.links.get(chain.last as usize);
+        let before_last = chain.len - last.map_or(0, |link| link.span.len);
         if len <= text.head.len {
             text.head.len = len;
             text.chain = NONE;
-            return;
-        }
-        let mut left = len - text.head.len;
-        let mut at = chain.first;
-        while let Some(link) = self.links.get_mut(at as usize) {
-            if left <= link.span.len {
-                link.span.len = left;
-                link.next = NONE;
-                break;
+        } else if len >= before_last {
+            self.cut_link(text.chain, chain.last, len - before_last, len);
+        } else {
+            let mut left = len - text.head.len;
+            let mut at = chain.first;
+            while let Some(link) = self.links.get(at as usize).filter(|it| it.span.len < left) {
+                left -= link.span.len;
+                at = link.next;
             }
-            left -= link.span.len;
-            at = link.next;
+            self.cut_link(text.chain, at, left, len);
         }
-        if let Some(chain) = self.chains.get_mut(text.chain as usize) {
+    }
+
+    /// Makes `at` the last link of a chain, with at most `kept` bytes; the whole text has then at most
+    /// `len` bytes.
+    fn cut_link(&mut self, chain: u32, at: u32, kept: u32, len: u32) {
+        if let Some(link) = self.links.get_mut(at as usize) {
+            link.span.len = link.span.len.min(kept);
+            link.next = NONE;
+        }
+        if let Some(chain) = self.chains.get_mut(chain as usize) {
             (chain.last, chain.len) = (at, len.min(chain.len));
         }
     }

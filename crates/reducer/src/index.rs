@@ -31,10 +31,15 @@ impl IndexKey {
     // The hash has a fixed seed, so that the same stream gives the same transcript, byte for byte.
     #[inline]
     pub(crate) fn new(kind: IndexKind, scope: u32, id: &str) -> Self {
-        let hash = FixedState::default().hash_one(id);
-        let hash = (hash >> 32) as u32 ^ hash as u32 ^ scope.wrapping_mul(0x9e37_79b1);
+        let hash = hash(id) ^ scope.wrapping_mul(0x9e37_79b1);
         Self { kind, hash }
     }
+}
+
+/// Hashes an id to 32 bits.
+pub(crate) fn hash(id: &str) -> u32 {
+    let hash = FixedState::default().hash_one(id);
+    (hash >> 32) as u32 ^ hash as u32
 }
 
 /// Spreads 32 bits over the 64 that the table takes its slot and its tag from.

@@ -13,7 +13,9 @@ pub(crate) use id::ResultId;
 pub use id::{BlockId, CallId, EntryId, PermissionId, TaskId, ThreadId};
 pub(crate) use session::{Counters, SessionRecord};
 pub(crate) use turn::TurnOwner;
-pub(crate) use usage::{ModelRecord, UsageRecord};
+pub(crate) use usage::{Tokens, UsageRecord};
+
+use std::collections::BTreeSet;
 
 use crate::arena::{ShortText, Text};
 use crate::log::LogStamp;
@@ -30,7 +32,7 @@ pub(crate) struct ThreadRecord {
     pub(crate) entries: ListEnds<EntryId>,
     pub(crate) calls: ListEnds<CallId>,
     /// Calls without a result.
-    pub(crate) open: Vec<CallId>,
+    pub(crate) open: BTreeSet<CallId>,
     /// Deepest nesting of sub-agents below this thread.
     pub(crate) height: u32,
     /// Rejected calls; a following interrupt marker turns them into interrupted ones.
@@ -137,8 +139,8 @@ pub(crate) struct BlockRecord {
     pub(crate) next: Option<BlockId>,
     /// `index` in the API's stream.
     pub(crate) index: u32,
-    /// First block of the line that added this one, for `supersedes`; `None` before its line.
-    pub(crate) line: Option<BlockId>,
+    /// The next block that the same line added or finished, for `supersedes`.
+    pub(crate) next_of_line: Option<BlockId>,
     pub(crate) body: BlockBody,
     pub(crate) stage: BlockStage,
     pub(crate) is_removed: bool,

@@ -73,6 +73,8 @@ impl<T> Store<T> {
 
     #[inline]
     pub(crate) fn get(&self, key: impl RecordKey) -> Option<&T> {
+        #[cfg(test)]
+        count_lookup();
         let at = key.index();
         if at >= self.tail_start.max(self.first) {
             return self.tail.get(at - self.tail_start);
@@ -133,6 +135,8 @@ impl<T: Clone> Store<T> {
 
     #[inline]
     pub(crate) fn get_mut(&mut self, key: impl RecordKey) -> Option<&mut T> {
+        #[cfg(test)]
+        count_lookup();
         let at = key.index();
         if at >= self.tail_start.max(self.first) {
             return self.tail.get_mut(at - self.tail_start);
@@ -205,6 +209,22 @@ impl<T: Clone, K: RecordKey> IndexMut<K> for Store<T> {
         self.get_mut(key)
             .expect("ids name records that are present")
     }
+}
+
+#[cfg(test)]
+thread_local! {
+    static LOOKUPS: std::cell::Cell<u64> = const { std::cell::Cell::new(0) };
+}
+
+#[cfg(test)]
+fn count_lookup() {
+    LOOKUPS.set(LOOKUPS.get() + 1);
+}
+
+/// Number of records that this thread has looked up: a measure of what a fold costs.
+#[cfg(test)]
+pub(crate) fn lookups() -> u64 {
+    LOOKUPS.get()
 }
 
 #[cfg(test)]

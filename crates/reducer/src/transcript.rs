@@ -3,7 +3,7 @@
 mod records;
 mod touch;
 
-use std::collections::VecDeque;
+use std::collections::{BTreeMap, VecDeque};
 use std::fmt;
 
 use crate::arena::{Arena, Text};
@@ -41,7 +41,8 @@ pub struct Transcript {
     pub(crate) results: Store<ToolResultRecord>,
     pub(crate) tasks: Store<TaskRecord>,
     pub(crate) permissions: Store<PermissionRecord>,
-    pub(crate) drafts: Vec<Draft>,
+    /// Messages that stream; a thread has at most one.
+    pub(crate) drafts: BTreeMap<ThreadId, Draft>,
     /// Prompts that the host sent without a uuid, not echoed yet, in order.
     pub(crate) unconfirmed: VecDeque<EntryId>,
     pub(crate) session: SessionRecord,
@@ -111,7 +112,7 @@ impl Transcript {
             results: Store::default(),
             tasks: Store::default(),
             permissions: Store::default(),
-            drafts: Vec::new(),
+            drafts: BTreeMap::new(),
             unconfirmed: VecDeque::new(),
             session: SessionRecord::default(),
             usage: UsageRecord::default(),

@@ -22,7 +22,7 @@ pub(crate) enum LineEffect {
 
 /// A uuid, hashed to 64 bits. Among a million lines, the probability that two share a hash is about
 /// one in thirty million.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Uuid(u64);
 
 impl Uuid {

@@ -74,7 +74,7 @@ impl Transcript {
     /// Returns the unanswered permission requests, the oldest first.
     pub fn pending_permissions(&self) -> impl ExactSizeIterator<Item = Permission<'_>> {
         let open = self.evidence.permissions.iter();
-        open.map(|&id| Permission::new(self, id))
+        open.map(|id| Permission::new(self, id))
     }
 
     /// Returns a permission request.

@@ -10,6 +10,9 @@ use crate::state::MessageState;
 use crate::transcript::{LineContext, Transcript};
 use crate::uuids::{LineEffect, Uuid};
 
+/// Most drafts without a line that a line is compared with.
+const MAX_WAITING: usize = 64;
+
 impl Transcript {
     pub(crate) fn assistant(
         &mut self,
@@ -30,14 +33,16 @@ impl Transcript {
         // stream, or reports that the call failed.
         self.discard_draft_unless(thread, id, BlockStage::Final);
         let entry = self.message_entry(thread, id, message.model, context);
-        let mut first = None;
+        let (mut first, mut last) = (None, None);
         for block in message.blocks() {
             let id = self.place(thread, entry, block);
-            self.blocks[id].line = Some(*first.get_or_insert(id));
+            first.get_or_insert(id);
+            if let Some(last) = last.replace(id) {
+                self.blocks[last].next_of_line = Some(id);
+            }
         }
         if let MessageContent::Text(text) = message.content {
-            let id = self.place_text(entry, text, BlockBody::Text);
-            self.blocks[id].line = Some(*first.get_or_insert(id));
+            first = Some(self.place_text(entry, text, BlockBody::Text));
         }
         if line.aborted {
             self.set_message(entry, MessageState::Aborted);
@@ -116,26 +121,28 @@ impl Transcript {
         self.block(entry, index, body, BlockStage::Final)
     }
 
-    /// Finds the draft of a finished block: the open one, else one with the same text, else the
-    /// first.
+    /// Finds the draft of a finished block: the first that has the same text, else the open one, else
+    /// the first. Lines come in the order of their drafts, and a line often before its draft stops.
     fn matching_draft(&self, entry: EntryId, like: BlockBody, text: Str<'_>) -> Option<BlockId> {
-        let waits = |id: &BlockId| {
-            let block = &self.blocks[id];
-            block.stage != BlockStage::Final && block.body.is_like(like)
+        let waits =
+            |id: &BlockId| self.blocks[id].is_drafted() && self.blocks[id].body.is_like(like);
+        let draft = self.drafts.get(&self.entries[entry].thread);
+        let open = draft.filter(|draft| draft.entry == entry);
+        let open = open.and_then(|draft| draft.open).filter(waits);
+        let waiting = || {
+            let first = self.draft_blocks_of(entry).take(MAX_WAITING);
+            first.filter(waits)
         };
-        let draft = self.drafts.iter().find(|draft| draft.entry == entry);
-        let open = draft.and_then(|draft| draft.open).filter(waits);
-        if open.is_some() {
+        let first = waiting().next().or(open)?;
+        if open == Some(first) {
             return open;
         }
-        let waiting = || self.draft_blocks_of(entry).filter(waits);
-        let first = waiting().next()?;
         let text = text.decode();
         let has_text = |id: &BlockId| match self.blocks[id].body {
             BlockBody::Text(old) | BlockBody::Thinking(old) => self.arena.text(old) == *text,
             _ => false,
         };
-        Some(waiting().find(has_text).unwrap_or(first))
+        waiting().find(has_text).or(open).or(Some(first))
     }
 
     /// Retracts what the lines with these uuids added.
@@ -158,8 +165,10 @@ impl Transcript {
         let Some(entry) = self.blocks.get(first).map(|block| block.entry) else {
             return;
         };
-        let its = |id: &BlockId| self.blocks[id].line == Some(first);
-        let its = self.live_blocks(entry).filter(its).collect();
+        let next = |id: &BlockId| self.blocks.get(id)?.next_of_line;
+        let is_live = |id: &BlockId| self.blocks.get(id).is_some_and(|block| !block.is_removed);
+        let its = std::iter::successors(Some(first), next).filter(is_live);
+        let its = its.collect();
         self.remove_blocks(its);
         self.remove_if_empty(entry);
     }

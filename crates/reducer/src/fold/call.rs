@@ -64,7 +64,7 @@ impl Transcript {
         if record.presence == CallPresence::Removed {
             record.presence = CallPresence::Announced;
             let thread = record.thread.index();
-            self.threads[thread].open.push(call);
+            self.threads[thread].open.insert(call);
             self.touch_call(call);
             self.touch_status();
         }
@@ -118,7 +118,7 @@ impl Transcript {
         let record = &mut self.threads[thread];
         list::insert(&mut self.calls, &mut record.calls, call);
         if is_announced {
-            record.open.push(call);
+            record.open.insert(call);
             self.touch_status();
         }
         self.touch_call(call);
@@ -146,7 +146,7 @@ impl Transcript {
             self.touch_descendants(call);
         }
         if self.calls[call].state.is_open() {
-            self.threads[new].open.push(call);
+            self.threads[new].open.insert(call);
             self.touch_status();
         }
         self.touch_call(call);
@@ -274,9 +274,9 @@ impl Transcript {
         let was_open = std::mem::replace(&mut record.state, state).is_open();
         let open = &mut self.threads[record.thread].open;
         if was_open && !state.is_open() {
-            open.retain(|&it| it != id);
+            open.remove(&id);
         } else if !was_open && state.is_open() {
-            open.push(id);
+            open.insert(id);
         }
         self.touch_call(id);
         self.touch_status();
@@ -314,7 +314,7 @@ impl Transcript {
         }
         record.presence = CallPresence::Removed;
         record.state = CallState::Pending;
-        self.threads[record.thread].open.retain(|&it| it != id);
+        self.threads[record.thread].open.remove(&id);
         self.touch_call(id);
         self.touch_status();
     }

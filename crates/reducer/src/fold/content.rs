@@ -106,12 +106,40 @@ fn placeholder(kind: &str, source: Option<RawJson<'_>>) -> String {
 
 /// The prompt of a line; `None` if it holds only tool results.
 pub(super) fn prompt<'a>(user: &User<'a>) -> Option<Cow<'a, str>> {
-    let blocks = match &user.message.content {
-        MessageContent::Text(text) => return Some(text.decode()),
-        MessageContent::Blocks(blocks) => blocks,
-        _ => return None,
-    };
+    match &user.message.content {
+        MessageContent::Text(text) => Some(text.decode()),
+        _ => prompt_parts(user).next().map(|_| prompt_after(user, 0)),
+    }
+}
+
+/// The prompt of a line, without its first `skipped` parts.
+pub(super) fn prompt_after<'a>(user: &User<'a>, skipped: usize) -> Cow<'a, str> {
+    join(prompt_parts(user).skip(skipped))
+}
+
+/// The parts of a prompt of several parts.
+fn prompt_parts<'e, 'a>(user: &'e User<'a>) -> impl Iterator<Item = &'e Block<'a>> {
     let is_prompt = |block: &&Block<'_>| !matches!(block.body, ParsedBody::ToolResult(_));
-    let parts = || blocks.iter().filter(is_prompt);
-    parts().next().map(|_| join(parts()))
+    user.message.blocks().iter().filter(is_prompt)
+}
+
+/// The texts before the last one of a prompt, each without the line feed that was added to it: in a
+/// merged echo, the prompts before the last one.
+pub(super) fn merged_prompts<'a>(user: &User<'a>) -> Vec<Cow<'a, str>> {
+    let text = |block: &Block<'a>| match &block.body {
+        ParsedBody::Text { text } => Some(text.decode()),
+        _ => None,
+    };
+    let mut texts: Vec<_> = prompt_parts(user).map_while(text).collect();
+    texts.pop();
+    let is_merged = |text: &Cow<'_, str>| text.ends_with('\n');
+    let merged = texts.into_iter().take_while(is_merged);
+    let without_end = |text: Cow<'a, str>| match text {
+        Cow::Borrowed(text) => Cow::Borrowed(text.strip_suffix('\n').unwrap_or(text)),
+        Cow::Owned(mut text) => {
+            text.pop();
+            Cow::Owned(text)
+        }
+    };
+    merged.map(without_end).collect()
 }

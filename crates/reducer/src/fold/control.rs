@@ -2,7 +2,7 @@
 
 use bowline_jsonl::{CanUseTool, ControlRequest, ControlResponse, RawJson, RequestBody, Str};
 
-use crate::index::{IndexKey, IndexKind};
+use crate::index::{self, IndexKey, IndexKind};
 use crate::log::LogStamp;
 use crate::record::{CallId, PermissionId, PermissionRecord, ThreadId};
 use crate::state::{CallState, PermissionState};
@@ -43,7 +43,8 @@ impl Transcript {
         };
         self.permissions.push(record);
         self.index.insert(key, id.number());
-        self.evidence.permissions.push(id);
+        let call = self.call_hash_of(id);
+        self.evidence.permissions.insert(id, call);
         self.touch_permission(id);
         self.touch_status();
         if let Some(call) = self.call_of(id) {
@@ -83,7 +84,8 @@ impl Transcript {
             return;
         }
         self.permissions[id].state = state;
-        self.evidence.permissions.retain(|&it| it != id);
+        let call = self.call_hash_of(id);
+        self.evidence.permissions.remove(id, call);
         self.touch_permission(id);
         self.touch_status();
         let waits = |call: &CallId| {
@@ -98,26 +100,29 @@ impl Transcript {
 
     /// Closes the open requests for a call.
     pub(crate) fn close_permission_of(&mut self, call: CallId, state: PermissionState) {
-        self.close_permissions_if(state, |it, id| it.call_of(id) == Some(call));
+        let hash = index::hash(self.arena.str(self.calls[call].id));
+        let open = self.evidence.permissions.of_call(hash);
+        let its: Vec<_> = open.filter(|&id| self.call_of(id) == Some(call)).collect();
+        for id in its {
+            self.close_permission(id, state);
+        }
+    }
+
+    /// Hash of the id of the call that a request is for.
+    fn call_hash_of(&self, id: PermissionId) -> Option<u32> {
+        let call = self.permissions[id].tool_use_id?;
+        Some(index::hash(self.arena.str(call)))
     }
 
     /// Expires the requests of the main thread after its turn was cancelled.
     pub(crate) fn expire_permissions(&mut self) {
-        self.close_permissions_if(PermissionState::Expired, |it, id| match it.call_of(id) {
-            Some(call) => it.calls[call].thread == ThreadId::MAIN,
-            None => it.permissions[id].agent_id.is_none(),
-        });
-    }
-
-    fn close_permissions_if(
-        &mut self,
-        state: PermissionState,
-        holds: impl Fn(&Self, PermissionId) -> bool,
-    ) {
-        let open = self.evidence.permissions.iter().copied();
-        let closed: Vec<_> = open.filter(|&id| holds(self, id)).collect();
-        for id in closed {
-            self.close_permission(id, state);
+        let is_of_main = |id: &PermissionId| match self.call_of(*id) {
+            Some(call) => self.calls[call].thread == ThreadId::MAIN,
+            None => self.permissions[id].agent_id.is_none(),
+        };
+        let open = self.evidence.permissions.iter();
+        for id in open.filter(is_of_main).collect::<Vec<_>>() {
+            self.close_permission(id, PermissionState::Expired);
         }
     }
 
@@ -135,7 +140,8 @@ impl Transcript {
             let asked = self.permissions[id].tool_use_id;
             asked.is_some_and(|asked| self.arena.str(asked) == tool_use_id)
         };
-        self.evidence.permissions.iter().any(asks)
+        let mut open = self.evidence.permissions.of_call(index::hash(tool_use_id));
+        open.any(|id| asks(&id))
     }
 
     /// Records that a line depends on the answers for a call.

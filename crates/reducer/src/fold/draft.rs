@@ -8,7 +8,7 @@ use bowline_jsonl::{
 use crate::arena::Text;
 use crate::index::{IndexKey, IndexKind};
 use crate::record::{
-    BlockBody, BlockId, BlockStage, Draft, EntryBody, EntryId, MessageRecord, ThreadId,
+    BlockBody, BlockId, BlockRecord, BlockStage, Draft, EntryBody, EntryId, MessageRecord, ThreadId,
 };
 use crate::state::MessageState;
 use crate::transcript::{LineContext, Transcript};
@@ -52,7 +52,7 @@ impl Transcript {
             return;
         }
         self.discard_draft_unless(thread, id, BlockStage::Stopped);
-        if self.draft(thread).is_none() {
+        if !self.drafts.contains_key(&thread) {
             self.open_draft(thread, id, message.model, context);
         }
     }
@@ -63,18 +63,19 @@ impl Transcript {
         id: Str<'_>,
         model: Option<Str<'_>>,
         context: LineContext,
-    ) -> usize {
+    ) {
         let entry = self.message_entry(thread, id, model, context);
         self.set_message(entry, MessageState::Streaming);
-        self.drafts.push(Draft {
-            thread,
+        let known = self.live_blocks(entry);
+        let draft = Draft {
             entry,
             id: id.decode().into(),
+            blocks: known.map(|id| (self.blocks[id].index, id)).collect(),
             open: None,
             input: String::new(),
-        });
+        };
+        self.drafts.insert(thread, draft);
         self.touch_status();
-        self.drafts.len() - 1
     }
 
     /// Finds or adds the entry of a message; restores it if it was removed.
@@ -114,29 +115,24 @@ impl Transcript {
         found
     }
 
-    fn draft(&self, thread: ThreadId) -> Option<usize> {
-        self.drafts.iter().position(|draft| draft.thread == thread)
-    }
-
-    /// Finds the draft of a thread; opens one if its beginning was missed.
+    /// Finds the draft of an event; opens one if its beginning was missed.
     #[inline]
     fn draft_of(
         &mut self,
         thread: ThreadId,
         id: Option<Str<'_>>,
         context: LineContext,
-    ) -> Option<usize> {
-        let known = self.draft(thread);
-        let is_its = |&at: &usize| id.is_none_or(|id| id == *self.drafts[at].id);
-        if let Some(at) = known.filter(is_its) {
-            return Some(at);
+    ) -> Option<&mut Draft> {
+        let known = self.drafts.get(&thread);
+        if !known.is_some_and(|draft| id.is_none_or(|id| id == *draft.id)) {
+            let id = id?;
+            if self.is_finished(thread, id) {
+                return None;
+            }
+            self.discard_draft_unless(thread, id, BlockStage::Stopped);
+            self.open_draft(thread, id, None, context);
         }
-        let id = id?;
-        if self.is_finished(thread, id) {
-            return None;
-        }
-        self.discard_draft_unless(thread, id, BlockStage::Stopped);
-        Some(self.open_draft(thread, id, None, context))
+        self.drafts.get_mut(&thread)
     }
 
     /// Whether the stream of a message has ended, so that a further event of it is a repeated one.
@@ -159,17 +155,35 @@ impl Transcript {
         block: &Block<'_>,
         context: LineContext,
     ) {
-        let Some(at) = self.draft_of(thread, id, context) else {
+        let Some(draft) = self.draft_of(thread, id, context) else {
             return;
         };
-        let entry = self.drafts[at].entry;
-        if self.drafted(entry, index).is_some() {
+        let (entry, known) = (draft.entry, draft.blocks.get(&index).copied());
+        if known.is_some_and(|id| self.is_drafted(id)) {
             return;
         }
         let body = self.body_of(thread, entry, block, false);
+        self.begin_block(thread, entry, index, body);
+    }
+
+    /// Adds a block to the draft of a thread; it is the one that grows.
+    fn begin_block(
+        &mut self,
+        thread: ThreadId,
+        entry: EntryId,
+        index: u32,
+        body: BlockBody,
+    ) -> BlockId {
         let id = self.block(entry, index, body, BlockStage::Open);
-        self.drafts[at].open = Some(id);
-        self.drafts[at].input.clear();
+        if let Some(draft) = self.drafts.get_mut(&thread) {
+            draft.blocks.insert(index, id);
+            draft.grow(id);
+        }
+        id
+    }
+
+    fn is_drafted(&self, id: BlockId) -> bool {
+        self.blocks.get(id).is_some_and(BlockRecord::is_drafted)
     }
 
     /// Creates the body of a block of the stream.
@@ -193,12 +207,6 @@ impl Transcript {
         }
     }
 
-    /// Finds the draft block at this index.
-    fn drafted(&self, entry: EntryId, index: u32) -> Option<BlockId> {
-        self.draft_blocks_of(entry)
-            .find(|id| self.blocks[id].index == index)
-    }
-
     fn delta(
         &mut self,
         thread: ThreadId,
@@ -207,46 +215,42 @@ impl Transcript {
         delta: Delta<'_>,
         context: LineContext,
     ) {
-        let Some(at) = self.draft_of(thread, id, context) else {
+        let Some(draft) = self.draft_of(thread, id, context) else {
             return;
         };
-        let open = self.drafts[at].open;
+        let (entry, open) = (draft.entry, draft.open);
         let known = open.filter(|open| self.blocks[open].index == index);
-        let block = known.or_else(|| self.missed_block(at, index, delta));
+        let block = known.or_else(|| self.missed_block(thread, entry, index, delta));
         let Some(block) = block.filter(|id| self.blocks[id].stage != BlockStage::Final) else {
             return;
         };
-        match delta {
-            Delta::Text(text) | Delta::Thinking(text) => self.grow(block, text),
-            Delta::InputJson(piece) => piece.decode_into(&mut self.drafts[at].input),
+        match (delta, self.drafts.get_mut(&thread)) {
+            (Delta::Text(text) | Delta::Thinking(text), _) => self.grow(block, text),
+            (Delta::InputJson(piece), Some(draft)) => piece.decode_into(&mut draft.input),
             _ => {}
         }
     }
 
     /// Finds or adds the block of a delta whose `content_block_start` was missed.
-    fn missed_block(&mut self, at: usize, index: u32, delta: Delta<'_>) -> Option<BlockId> {
-        let entry = self.drafts[at].entry;
-        let is_match = |id: &BlockId| self.blocks[id].index == index;
-        let known = self.live_blocks(entry).find(is_match);
-        let block = match (known, delta) {
-            (Some(block), _) => block,
-            (None, Delta::Text(_)) => self.block(
-                entry,
-                index,
-                BlockBody::Text(Text::default()),
-                BlockStage::Open,
-            ),
-            (None, Delta::Thinking(_)) => self.block(
-                entry,
-                index,
-                BlockBody::Thinking(Text::default()),
-                BlockStage::Open,
-            ),
+    fn missed_block(
+        &mut self,
+        thread: ThreadId,
+        entry: EntryId,
+        index: u32,
+        delta: Delta<'_>,
+    ) -> Option<BlockId> {
+        let draft = self.drafts.get_mut(&thread)?;
+        let is_live = |id: &BlockId| !self.blocks[id].is_removed;
+        if let Some(known) = draft.blocks.get(&index).copied().filter(is_live) {
+            draft.grow(known);
+            return Some(known);
+        }
+        let body = match delta {
+            Delta::Text(_) => BlockBody::Text(Text::default()),
+            Delta::Thinking(_) => BlockBody::Thinking(Text::default()),
             _ => return None,
         };
-        self.drafts[at].open = Some(block);
-        self.drafts[at].input.clear();
-        Some(block)
+        Some(self.begin_block(thread, entry, index, body))
     }
 
     fn grow(&mut self, id: BlockId, more: Str<'_>) {
@@ -260,11 +264,13 @@ impl Transcript {
     }
 
     fn stop_block(&mut self, thread: ThreadId, index: u32) {
-        let Some(at) = self.draft(thread) else { return };
-        let draft = &mut self.drafts[at];
+        let Some(draft) = self.drafts.get_mut(&thread) else {
+            return;
+        };
         let open = draft.open.take();
         let input = std::mem::take(&mut draft.input);
-        let Some(block) = self.drafted(self.drafts[at].entry, index) else {
+        let block = draft.blocks.get(&index).copied();
+        let Some(block) = block.filter(|&id| self.is_drafted(id)) else {
             return;
         };
         self.blocks[block].stage = BlockStage::Stopped;
@@ -280,8 +286,9 @@ impl Transcript {
     }
 
     fn stop_draft(&mut self, thread: ThreadId) {
-        let Some(at) = self.draft(thread) else { return };
-        let entry = self.drafts.swap_remove(at).entry;
+        let Some(Draft { entry, .. }) = self.drafts.remove(&thread) else {
+            return;
+        };
         self.remove_draft_blocks(entry, |block| {
             matches!(block.body,
                 BlockBody::Text(text) | BlockBody::Thinking(text) if text.is_empty())
@@ -323,26 +330,27 @@ impl Transcript {
     /// Discards the draft of a thread unless it is of message `id`, which replaces it. Blocks that
     /// reached the stage `kept` stay.
     pub(crate) fn discard_draft_unless(&mut self, thread: ThreadId, id: Str<'_>, kept: BlockStage) {
-        let Some(at) = self.draft(thread) else { return };
-        if id != *self.drafts[at].id {
-            let entry = self.drafts.swap_remove(at).entry;
-            self.void(entry, kept);
+        let is_other = |draft: &Draft| id != *draft.id;
+        if self.drafts.get(&thread).is_some_and(is_other)
+            && let Some(draft) = self.drafts.remove(&thread)
+        {
+            self.void(draft.entry, kept);
         }
     }
 
     /// Discards all drafts after the API call that streamed them failed.
     pub(crate) fn discard_drafts(&mut self) {
-        for draft in std::mem::take(&mut self.drafts) {
+        for draft in std::mem::take(&mut self.drafts).into_values() {
             self.void(draft.entry, BlockStage::Final);
         }
     }
 
     /// Closes the drafts of some threads as they are, since nothing more will come.
     pub(crate) fn close_drafts(&mut self, is_over: impl Fn(ThreadId) -> bool) {
-        while let Some(at) = self.drafts.iter().position(|draft| is_over(draft.thread)) {
-            let entry = self.drafts.remove(at).entry;
-            self.set_message(entry, MessageState::Aborted);
-            self.finish_message(entry);
+        let over = self.drafts.extract_if(.., |thread, _| is_over(*thread));
+        for (_, draft) in over.collect::<Vec<_>>() {
+            self.set_message(draft.entry, MessageState::Aborted);
+            self.finish_message(draft.entry);
         }
     }
 

@@ -52,7 +52,7 @@ impl Transcript {
         for thread in self.threads.numbers().collect::<Vec<_>>() {
             self.close_thread(ThreadId::new(thread as u32), CallState::Lost);
         }
-        for id in std::mem::take(&mut self.evidence.tasks) {
+        for id in self.evidence.tasks.clone() {
             self.set_task(id, TaskState::Lost);
         }
         self.evidence.turn.close();
@@ -60,7 +60,7 @@ impl Transcript {
     }
 
     fn close_permissions(&mut self) {
-        for id in self.evidence.permissions.clone() {
+        for id in self.evidence.permissions.iter().collect::<Vec<_>>() {
             let state = match self.call_of(id) {
                 Some(_) => PermissionState::Expired,
                 None => PermissionState::Orphaned,

@@ -4,7 +4,7 @@ use bowline_jsonl::{Event, ModelUsage, RawJson, Str, TurnResult};
 
 use crate::arena::Text;
 use crate::names::Name;
-use crate::record::{EntryBody, ModelRecord, ResultRecord, ThreadId, TurnOwner};
+use crate::record::{EntryBody, ResultRecord, ThreadId, Tokens, TurnOwner};
 use crate::state::{CallState, Outcome};
 use crate::transcript::{LineContext, Transcript};
 use crate::uuids::{LineEffect, Uuid};
@@ -35,7 +35,7 @@ impl Transcript {
         if self.result_owner(result) == TurnOwner::Open {
             self.close_turn(outcome, result.queued_turn_count.unwrap_or_default());
         }
-        self.add_usage(result);
+        self.add_usage(event, result);
     }
 
     /// The final text; on error subtypes, which have none, the errors.
@@ -71,24 +71,16 @@ impl Transcript {
         self.touch_status();
     }
 
-    /// Updates the counters. They are cumulative, so that the newest wins.
-    fn add_usage(&mut self, result: &TurnResult<'_>) {
+    /// Updates the counters of the conversation.
+    fn add_usage(&mut self, event: &Event<'_>, result: &TurnResult<'_>) {
+        let conversation = event.session_id.map(|id| self.name_of(id));
         let cost = result.total_cost_usd.unwrap_or_default();
-        self.usage.cost = self.usage.cost.max(cost);
+        self.usage.add_cost(conversation, cost);
         for (model, usage) in result.models() {
-            let name = self.name_of(model);
-            let at = self.model_at(name);
-            self.usage.models[at].now = tokens(&usage);
+            let model = self.name_of(model);
+            self.usage.add_tokens(conversation, model, tokens(&usage));
         }
         self.touch_usage();
-    }
-
-    fn model_at(&mut self, name: Name) -> usize {
-        if let Some(at) = self.usage.models.iter().position(|it| it.name == name) {
-            return at;
-        }
-        self.usage.models.push(ModelRecord::new(name));
-        self.usage.models.len() - 1
     }
 
     /// Interns a name.
@@ -97,7 +89,7 @@ impl Transcript {
     }
 }
 
-fn tokens(usage: &ModelUsage) -> [u64; 4] {
+fn tokens(usage: &ModelUsage) -> Tokens {
     [
         usage.input_tokens,
         usage.output_tokens,

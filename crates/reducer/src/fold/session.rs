@@ -3,7 +3,7 @@
 use bowline_jsonl::{Body, ConversationReset, Event, Init, Str};
 
 use crate::names::Name;
-use crate::record::SessionRecord;
+use crate::record::{SessionRecord, ThreadId};
 use crate::transcript::{LineContext, Transcript};
 
 impl Transcript {
@@ -20,6 +20,8 @@ impl Transcript {
 
     pub(crate) fn init(&mut self, event: &Event<'_>, init: &Init<'_>) {
         let is_replaced = std::mem::take(&mut self.session.is_rotating);
+        // A message that still streams was cut short: its run was killed, or its turn interrupted.
+        self.close_drafts(|thread| thread == ThreadId::MAIN);
         if let Some(id) = event.session_id {
             self.enter(id);
         }
@@ -54,7 +56,7 @@ impl Transcript {
         if self.session.id == Some(id) {
             return;
         }
-        if !self.session.conversations.contains(&id) {
+        if self.session.entered.insert(id) {
             self.session.conversations.push(id);
         }
         self.session.id = Some(id);

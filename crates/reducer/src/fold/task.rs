@@ -1,5 +1,7 @@
 //! Background tasks (`crates/jsonl/PROTOCOL.md`, Tasks).
 
+use std::collections::BTreeSet;
+
 use bowline_jsonl::{
     BackgroundTasksChanged, RawJson, Str, TaskNotification, TaskProgress, TaskStarted, TaskUpdated,
 };
@@ -16,7 +18,9 @@ impl Transcript {
             return;
         };
         self.describe(id, line.description, line.task_type, line.tool_use_id);
-        self.tasks[id].is_backgrounded |= line.is_backgrounded == Some(true);
+        if line.is_backgrounded == Some(true) {
+            self.set_backgrounded(id, true);
+        }
         let Some(tool_use_id) = line.tool_use_id.filter(|_| is_agent(line)) else {
             return;
         };
@@ -48,7 +52,7 @@ impl Transcript {
             self.touch_status();
         }
         if let Some(is_backgrounded) = line.patch.is_backgrounded {
-            self.tasks[id].is_backgrounded = is_backgrounded;
+            self.set_backgrounded(id, is_backgrounded);
         }
         self.summarize(id, line.patch.error);
         self.move_task(id, line.patch.status);
@@ -65,28 +69,42 @@ impl Transcript {
 
     /// Replaces the list of background tasks; a task that left it no longer runs.
     pub(crate) fn background_tasks(&mut self, line: &BackgroundTasksChanged<'_>) {
-        let mut listed = Vec::new();
+        let mut listed = BTreeSet::new();
         for task in line.tasks.into_iter().flat_map(RawJson::elements) {
             let member = |key| task.get(key).and_then(RawJson::as_str);
             let Some(id) = self.task_of(member("task_id"), member("run_id")) else {
                 continue;
             };
-            self.tasks[id].is_backgrounded = true;
+            self.set_backgrounded(id, true);
             if self.tasks[id].description.is_empty() {
                 self.describe(id, member("description"), member("task_type"), None);
             }
-            listed.push(id);
+            listed.insert(id);
         }
-        let is_gone = |id: &TaskId| self.tasks[id].is_backgrounded && !listed.contains(id);
-        let gone: Vec<_> = self
-            .evidence
-            .tasks
-            .iter()
-            .copied()
-            .filter(is_gone)
-            .collect();
-        for id in gone {
+        let gone = self.evidence.background.difference(&listed).copied();
+        for id in gone.collect::<Vec<_>>() {
             self.set_task(id, TaskState::Lost);
+        }
+    }
+
+    fn set_backgrounded(&mut self, id: TaskId, is_backgrounded: bool) {
+        self.tasks[id].is_backgrounded = is_backgrounded;
+        self.note_task(id);
+    }
+
+    /// Adds an open task to those that run, or removes a closed one.
+    fn note_task(&mut self, id: TaskId) {
+        let task = &self.tasks[id];
+        let sets = [
+            (&mut self.evidence.tasks, true),
+            (&mut self.evidence.background, task.is_backgrounded),
+        ];
+        for (set, is_member) in sets {
+            if is_member && task.state.is_open() {
+                set.insert(id);
+            } else {
+                set.remove(&id);
+            }
         }
     }
 
@@ -161,7 +179,7 @@ impl Transcript {
             ..TaskRecord::default()
         });
         self.index.insert(key, id.number());
-        self.evidence.tasks.push(id);
+        self.note_task(id);
         self.touch_task(id);
         self.touch_status();
         id
@@ -245,11 +263,7 @@ impl Transcript {
             return;
         }
         self.tasks[id].state = state;
-        if old.is_open() && !state.is_open() {
-            self.evidence.tasks.retain(|&it| it != id);
-        } else if !old.is_open() && state.is_open() {
-            self.evidence.tasks.push(id);
-        }
+        self.note_task(id);
         self.touch_task(id);
         self.touch_status();
     }
@@ -258,7 +272,7 @@ impl Transcript {
     fn reopen(&mut self, id: TaskId) {
         if !self.tasks[id].state.is_open() {
             self.tasks[id].state = TaskState::Running;
-            self.evidence.tasks.push(id);
+            self.note_task(id);
             self.touch_task(id);
             self.touch_status();
         }

@@ -7,6 +7,7 @@ mod message;
 mod permission;
 mod random;
 mod repetition;
+mod scaling;
 mod snapshot;
 mod stream;
 mod subagent;

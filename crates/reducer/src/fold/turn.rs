@@ -4,6 +4,8 @@
 //! that of a turn of the agent's own may come while a prompt is answered. A late result is an entry
 //! and closes nothing.
 
+use std::collections::BTreeSet;
+
 use bowline_jsonl::{CommandLifecycle, Init, RawJson, Str, TurnResult};
 
 use crate::record::TurnOwner;
@@ -71,7 +73,7 @@ impl Transcript {
 }
 
 /// The prompts that a line names.
-fn named(last: Option<Str<'_>>, all: Option<RawJson<'_>>) -> Vec<Uuid> {
+fn named(last: Option<Str<'_>>, all: Option<RawJson<'_>>) -> BTreeSet<Uuid> {
     let all = all.into_iter().flat_map(RawJson::elements);
     let all = all.filter_map(RawJson::as_str).chain(last);
     all.map(|uuid| Uuid::new(&uuid.decode())).collect()

@@ -9,9 +9,11 @@ use crate::record::{EntryBody, EntryId, ThreadId, UserRecord};
 use crate::transcript::{LineContext, Transcript};
 use crate::uuids::{LineEffect, Uuid};
 
-/// Most prompts that an echo is compared with: only prompts that wait during a turn are merged or
-/// not echoed yet.
-const MAX_MERGED_PROMPTS: usize = 64;
+/// Most prompts of the host without a uuid that an echo is compared with.
+const MAX_UNCONFIRMED: usize = 64;
+
+/// Most removed entries that are skipped in search of a prompt.
+const MAX_REMOVED: usize = 64;
 
 impl Transcript {
     pub(crate) fn user(&mut self, event: &Event<'_>, user: &User<'_>, context: LineContext) {
@@ -29,11 +31,10 @@ impl Transcript {
         if !user.is_replay {
             return self.prompt(thread, event.uuid, user, &prompt, context);
         }
-        if !self.confirms_prompt(event.uuid, &prompt) {
-            let end = EntryId::new(self.entries.len() as u32);
-            self.depend_on_prompts(end);
-            let unseen_part = self.unseen_part(&prompt, end);
-            self.prompt(thread, event.uuid, user, unseen_part, context);
+        if !self.confirms_prompt(event.uuid, user, &prompt) {
+            let last = self.threads[ThreadId::MAIN].entries.last;
+            let unseen_part = self.unseen_part(user, &prompt, last);
+            self.prompt(thread, event.uuid, user, &unseen_part, context);
         }
     }
 
@@ -66,7 +67,7 @@ impl Transcript {
     /// Whether an echo repeats a prompt that is present. Queued prompts are echoed one by one and
     /// then merged under the uuid of the last one. An echo with other content, such as an image,
     /// replaces the text of the host's prompt.
-    fn confirms_prompt(&mut self, uuid: Option<Str<'_>>, prompt: &str) -> bool {
+    fn confirms_prompt(&mut self, uuid: Option<Str<'_>>, user: &User<'_>, prompt: &str) -> bool {
         let known = Uuid::of(uuid).and_then(|uuid| self.uuids.effect(uuid));
         let entry = match known {
             Some(LineEffect::Entry(entry)) => EntryId::new(entry),
@@ -88,11 +89,11 @@ impl Transcript {
         let before = prompt.strip_suffix(&*text);
         let is_merged = before.is_some_and(|before| before.ends_with('\n'));
         if known.is_unconfirmed {
-            let is_other = !is_same && !is_merged;
-            if is_other {
-                self.depend_on_prompts(entry);
-            }
-            let text = is_other.then(|| self.unseen_part(prompt, entry).to_owned());
+            let text = (!is_same && !is_merged).then(|| {
+                let before = self.entries[entry].links.previous;
+                let unseen_part = self.unseen_part(user, prompt, before);
+                self.part_of(entry, &unseen_part).to_owned()
+            });
             self.confirm(entry, uuid, text.as_deref());
             return true;
         }
@@ -111,35 +112,61 @@ impl Transcript {
         }
     }
 
-    /// Records that a line depends on the prompts just before the entry `own`.
-    fn depend_on_prompts(&mut self, own: EntryId) {
-        if self.segment_start.entry > 0 {
-            let before = self.prompts_before(own).map(|(id, _)| id);
-            for id in before.collect::<Vec<_>>() {
-                self.depend_on_entry(id);
-            }
-        }
-    }
-
-    /// The prompts just before the entry `own`, the last first.
-    fn prompts_before(&self, own: EntryId) -> impl Iterator<Item = (EntryId, Cow<'_, str>)> {
-        let entries = self.entries_of(ThreadId::MAIN).rev();
-        let present = entries.filter(|id| !self.entries[id].is_removed);
-        let before = present.skip_while(move |id| *id >= own);
-        let text = |id| Some(self.arena.text(self.prompt_at(id)?.text).to_cow());
-        let before = before.map_while(move |id| Some((id, text(id)?)));
-        before.take(MAX_MERGED_PROMPTS)
-    }
-
-    /// The part of a merged echo that the prompts just before the entry `own` do not contain.
-    fn unseen_part<'p>(&self, prompt: &'p str, own: EntryId) -> &'p str {
-        let mut before: Vec<_> = self.prompts_before(own).collect();
+    /// The part of an echo that begins with the text of the host's prompt `own`, after the prompts
+    /// before it; the whole echo if there is none.
+    fn part_of<'p>(&mut self, own: EntryId, echo: &'p str) -> &'p str {
+        let mut before: Vec<_> = self
+            .prompts_up_to(self.entries[own].links.previous, MAX_UNCONFIRMED)
+            .collect();
         before.reverse();
-        before.iter().fold(prompt, |unseen_part, (_, before)| {
-            let rest = unseen_part.strip_prefix(&**before);
-            rest.and_then(|rest| rest.strip_prefix('\n'))
-                .unwrap_or(unseen_part)
-        })
+        let mut rest = echo;
+        for id in before {
+            self.depend_on_entry(id);
+            let text = self.text_of(id);
+            let after = rest.strip_prefix(&*text);
+            rest = after
+                .and_then(|rest| rest.strip_prefix('\n'))
+                .unwrap_or(rest);
+        }
+        let is_own = rest.starts_with(&*self.text_of(own));
+        if is_own { rest } else { echo }
+    }
+
+    /// At most `count` prompts in a row up to the entry `last`, the last first.
+    fn prompts_up_to(&self, last: Option<EntryId>, count: usize) -> impl Iterator<Item = EntryId> {
+        let before = |id: &EntryId| self.entries.get(id)?.links.previous;
+        let is_live = |id: &EntryId| self.entries.get(id).is_some_and(|entry| !entry.is_removed);
+        let is_prompt = |id: &EntryId| self.prompt_at(*id).is_some();
+        let entries = std::iter::successors(last, before).take(count + MAX_REMOVED);
+        entries.filter(is_live).take_while(is_prompt).take(count)
+    }
+
+    /// The text of a prompt; empty for other entries.
+    fn text_of(&self, prompt: EntryId) -> Cow<'_, str> {
+        let prompt = self.prompt_at(prompt).unwrap_or_default();
+        self.arena.text(prompt.text).to_cow()
+    }
+
+    /// The part of an echo that is not in the prompts up to the entry `last`: a merged echo holds
+    /// each prompt as a part of its own.
+    fn unseen_part<'p>(
+        &mut self,
+        user: &User<'p>,
+        prompt: &'p str,
+        last: Option<EntryId>,
+    ) -> Cow<'p, str> {
+        let merged = content::merged_prompts(user);
+        let mut known: Vec<_> = self.prompts_up_to(last, merged.len()).collect();
+        known.reverse();
+        let mut seen = 0;
+        for id in known {
+            self.depend_on_entry(id);
+            seen += usize::from(merged.get(seen) == Some(&self.text_of(id)));
+        }
+        match seen {
+            0 => Cow::Borrowed(prompt),
+            _ => content::prompt_after(user, seen),
+        }
     }
 
     /// The host's oldest prompt with this text and without a uuid.
@@ -150,7 +177,7 @@ impl Transcript {
         };
         self.unconfirmed
             .iter()
-            .take(MAX_MERGED_PROMPTS)
+            .take(MAX_UNCONFIRMED)
             .find(is_match)
             .copied()
     }

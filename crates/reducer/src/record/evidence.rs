@@ -1,5 +1,7 @@
 //! What the status is derived from.
 
+use std::collections::BTreeSet;
+
 use crate::arena::Text;
 use crate::log::LogStamp;
 use crate::record::id::{PermissionId, TaskId};
@@ -14,8 +16,10 @@ pub(crate) struct Evidence {
     pub(crate) turn: Turn,
     pub(crate) is_interrupting: bool,
     pub(crate) last_outcome: Option<Outcome>,
-    pub(crate) permissions: Vec<PermissionId>,
-    pub(crate) tasks: Vec<TaskId>,
+    pub(crate) permissions: OpenPermissions,
+    pub(crate) tasks: BTreeSet<TaskId>,
+    /// Those of the tasks that are in the background.
+    pub(crate) background: BTreeSet<TaskId>,
     pub(crate) ended: Option<Ended>,
 }
 
@@ -24,4 +28,37 @@ pub(crate) struct Evidence {
 pub(crate) struct Ended {
     pub(crate) reason: Text,
     pub(crate) was_process: bool,
+}
+
+/// The unanswered permission requests, also by the hash of their call's id.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct OpenPermissions {
+    all: BTreeSet<PermissionId>,
+    by_call: BTreeSet<(u32, PermissionId)>,
+}
+
+impl OpenPermissions {
+    pub(crate) fn insert(&mut self, id: PermissionId, call: Option<u32>) {
+        self.all.insert(id);
+        self.by_call.extend(call.map(|call| (call, id)));
+    }
+
+    pub(crate) fn remove(&mut self, id: PermissionId, call: Option<u32>) {
+        self.all.remove(&id);
+        if let Some(call) = call {
+            self.by_call.remove(&(call, id));
+        }
+    }
+
+    /// All of them, the oldest first.
+    pub(crate) fn iter(&self) -> impl ExactSizeIterator<Item = PermissionId> {
+        self.all.iter().copied()
+    }
+
+    /// Those for calls with this hash.
+    pub(crate) fn of_call(&self, call: u32) -> impl Iterator<Item = PermissionId> {
+        let its = self.by_call.range((call, PermissionId::MIN)..);
+        its.take_while(move |(hash, _)| *hash == call)
+            .map(|it| it.1)
+    }
 }

@@ -87,6 +87,10 @@ id! {
     pub(crate) ResultId
 }
 
+impl PermissionId {
+    pub(crate) const MIN: Self = Self::new(0);
+}
+
 impl ThreadId {
     pub(crate) const MAIN: Self = Self::new(0);
 }

@@ -1,6 +1,6 @@
 //! Session identity, and statistics of the stream.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use crate::log::LogStamp;
 use crate::names::Name;
@@ -10,6 +10,8 @@ use crate::names::Name;
 pub(crate) struct SessionRecord {
     pub(crate) stamp: LogStamp,
     pub(crate) conversations: Vec<Name>,
+    /// The same, for look-up.
+    pub(crate) entered: BTreeSet<Name>,
     /// The agent's current session id.
     pub(crate) id: Option<Name>,
     /// Whether the conversation was replaced and the id of the next one has not come.

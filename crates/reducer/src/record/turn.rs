@@ -1,5 +1,7 @@
 //! The open turn, and which result ends it.
 
+use std::collections::BTreeSet;
+
 use crate::uuids::Uuid;
 
 /// Most superseded prompts that are remembered.
@@ -12,11 +14,11 @@ pub(crate) struct Turn {
     /// Whether the agent has begun it; otherwise there is only a pending prompt.
     pub(crate) has_begun: bool,
     /// The prompts of the turn, if the agent names them.
-    about: Vec<Uuid>,
+    about: BTreeSet<Uuid>,
     /// Prompts of turns that were followed by another before their result.
     superseded: Vec<Uuid>,
-    /// Prompts of the host that no result has named yet, the oldest first.
-    pub(crate) waiting: Vec<Uuid>,
+    /// Prompts of the host that no result has named yet.
+    pub(crate) waiting: BTreeSet<Uuid>,
 }
 
 /// The turn that a result belongs to.
@@ -30,7 +32,7 @@ pub(crate) enum TurnOwner {
 
 impl Turn {
     /// Begins a turn for these prompts. A replaced conversation is not a new turn.
-    pub(crate) fn begin(&mut self, about: Vec<Uuid>, is_replaced: bool) {
+    pub(crate) fn begin(&mut self, about: BTreeSet<Uuid>, is_replaced: bool) {
         if !is_replaced {
             let before = std::mem::take(&mut self.about);
             self.superseded
@@ -44,15 +46,17 @@ impl Turn {
     }
 
     pub(crate) fn waits(&mut self, uuid: Uuid) {
-        self.waiting.push(uuid);
+        self.waiting.insert(uuid);
     }
 
     /// Ends the turn of a result that names these prompts.
-    pub(crate) fn result(&mut self, named: &[Uuid], is_unasked: bool) -> TurnOwner {
+    pub(crate) fn result(&mut self, named: &BTreeSet<Uuid>, is_unasked: bool) -> TurnOwner {
         let was_superseded =
             !named.is_empty() && named.iter().all(|it| self.superseded.contains(it));
         let is_unrelated = is_unasked && named.is_empty() && !self.about.is_empty();
-        self.waiting.retain(|it| !named.contains(it));
+        for uuid in named {
+            self.waiting.remove(uuid);
+        }
         self.superseded.retain(|it| !named.contains(it));
         if was_superseded || is_unrelated {
             return TurnOwner::Other;
@@ -68,7 +72,7 @@ impl Turn {
 
     /// Drops a prompt that gets no result; returns whether the turn has thereby ended.
     pub(crate) fn drops(&mut self, uuid: Uuid) -> bool {
-        self.waiting.retain(|it| *it != uuid);
+        self.waiting.remove(&uuid);
         self.is_open && !self.has_begun && self.waiting.is_empty()
     }
 

@@ -65,7 +65,7 @@ impl Transcript {
             entry,
             next: None,
             index,
-            line: None,
+            next_of_line: None,
             body,
             stage,
             is_removed: false,

@@ -105,20 +105,20 @@ impl<'a> Usage<'a> {
 
     /// Returns the tokens by model.
     pub fn models(self) -> impl ExactSizeIterator<Item = (&'a str, ModelUsage)> + use<'a> {
-        self.0.usage.models.iter().map(move |model| {
+        self.0.usage.models().map(move |(name, tokens)| {
             let [
                 input_tokens,
                 output_tokens,
                 cache_read_tokens,
                 cache_creation_tokens,
-            ] = model.tokens();
+            ] = tokens;
             let usage = ModelUsage {
                 input_tokens,
                 output_tokens,
                 cache_read_tokens,
                 cache_creation_tokens,
             };
-            (self.0.names.str(model.name), usage)
+            (self.0.names.str(name), usage)
         })
     }
 }

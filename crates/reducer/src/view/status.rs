@@ -42,7 +42,7 @@ impl Transcript {
             turn: self.evidence.turn.is_open,
             calls: self.threads[0].open.len(),
             tasks: self.evidence.tasks.len(),
-            permissions: self.evidence.permissions.len(),
+            permissions: self.evidence.permissions.iter().len(),
         }
     }
 
@@ -60,7 +60,7 @@ impl Transcript {
         if !self.evidence.has_output {
             return (Phase::Starting, "the agent has said nothing yet".into());
         }
-        if let Some(id) = self.evidence.permissions.first() {
+        if let Some(id) = self.evidence.permissions.iter().next() {
             let tool = self.names.str(self.permissions[id].tool_name);
             let reason = format!("{tool} waits for permission");
             return (Phase::AwaitingPermission, reason.into());

@@ -56,8 +56,8 @@ impl Transcript {
             self.find_call(self.arena.str(call))
         });
         let permissions = self.evidence.permissions.iter();
-        let asked = permissions.filter_map(|&id| self.call_of(id));
-        let drafts = self.drafts.iter().map(|draft| draft.entry);
+        let asked = permissions.filter_map(|id| self.call_of(id));
+        let drafts = self.drafts.values().map(|draft| draft.entry);
         let partial_line = self.partial_line.map(|partial_line| partial_line.entry);
         let calls = calls.copied().chain(tasks).chain(asked).map(Pin::Call);
         calls

@@ -231,3 +231,47 @@ fn draft_may_begin_in_the_middle() {
         .stream_event("m1", STOP);
     assert_eq!(session.entry_lines(), ["m1 complete: the middle part"]);
 }
+
+#[test]
+fn line_finishes_its_own_draft_while_the_next_is_open() {
+    let mut session = TestSession::new();
+    session
+        .message_start("m1")
+        .text_block("m1", 0, "AAA")
+        .block_stop("m1", 0)
+        .text_block("m1", 1, "BB")
+        .assistant_block("m1", &text("AAA"));
+    assert_eq!(session.entry_lines(), ["m1 streaming: AAA | BB"]);
+    session
+        .text_delta("m1", 1, "B")
+        .assistant_block("m1", &text("BBB"))
+        .block_stop("m1", 1);
+    assert_eq!(session.entry_lines(), ["m1 streaming: AAA | BBB"]);
+}
+
+#[test]
+fn blocks_of_one_line_keep_their_order() {
+    let mut session = TestSession::new();
+    session
+        .message_start("m1")
+        .text_block("m1", 0, "AAA")
+        .block_stop("m1", 0)
+        .text_block("m1", 1, "CCC")
+        .assistant_block("m1", &format!("{},{}", text("AAA"), text("CCC")));
+    assert_eq!(session.entry_lines(), ["m1 streaming: AAA | CCC"]);
+}
+
+#[test]
+fn killed_run_keeps_its_streamed_text() {
+    let mut session = TestSession::new();
+    session
+        .message_start("m1")
+        .text_block("m1", 0, "on its way")
+        .line(r#""type":"system","subtype":"init""#)
+        .message_start("m2")
+        .text_block("m2", 0, "second");
+    assert_eq!(
+        session.entry_lines(),
+        ["m1 aborted: on its way", "m2 streaming: second"]
+    );
+}

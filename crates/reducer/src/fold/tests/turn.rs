@@ -405,3 +405,23 @@ fn unnamed_result_answers_all_prompts() {
     session.line(&result(r#""is_error":false"#));
     assert_eq!(session.phase(), "idle");
 }
+
+#[test]
+fn usage_is_summed_by_conversation() {
+    let mut session = TestSession::new();
+    let mut result = |id: &str, uuid: &str, cost: f64, input: u64, output: u64| {
+        session.raw(&format!("{{\"type\":\"result\",\"session_id\":\"{id}\",\"uuid\":\"{uuid}\",\"is_error\":false,\"total_cost_usd\":{cost},\"modelUsage\":{{\"m\":{{\"inputTokens\":{input},\"outputTokens\":{output}}}}}}}\n"));
+        let usage = session.json()["usage"].clone();
+        let tokens = &usage["models"]["m"];
+        (
+            usage["cost_usd"].as_f64().unwrap(),
+            tokens["input_tokens"].as_u64().unwrap(),
+            tokens["output_tokens"].as_u64().unwrap(),
+        )
+    };
+    assert_eq!(result("a", "1", 0.5, 1_000, 100), (0.5, 1_000, 100));
+    assert_eq!(result("b", "2", 0.2, 10, 5), (0.7, 1_010, 105));
+    // A late result of the first one, and an early one.
+    assert_eq!(result("a", "3", 0.75, 1_500, 150), (0.95, 1_510, 155));
+    assert_eq!(result("a", "4", 0.25, 500, 50), (0.95, 1_510, 155));
+}

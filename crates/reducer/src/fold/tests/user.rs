@@ -166,3 +166,29 @@ fn skipped_prompt_no_longer_waits() {
     }
     assert_eq!(session.entry_lines().len(), 183);
 }
+
+#[test]
+fn prompt_that_begins_with_the_one_before_is_kept_whole() {
+    let mut session = TestSession::new();
+    echo(&mut session, "e1", &["fix it"]);
+    echo(&mut session, "e2", &["fix it\\nand run the tests"]);
+    assert_eq!(
+        session.entry_lines(),
+        ["user: fix it", "user: fix it\nand run the tests"]
+    );
+}
+
+#[test]
+fn any_number_of_prompts_may_be_merged() {
+    let mut session = TestSession::new();
+    let texts: Vec<_> = (0..150).map(|number| "p".repeat(1 + number % 7)).collect();
+    for (number, text) in texts.iter().enumerate() {
+        echo(&mut session, &format!("e{number}"), &[text]);
+    }
+    let mut parts: Vec<_> = texts.iter().map(|text| format!("{text}\\n")).collect();
+    parts.push("pp".to_owned());
+    let parts: Vec<_> = parts.iter().map(String::as_str).collect();
+    echo(&mut session, "last", &parts);
+    let lines = session.entry_lines();
+    assert_eq!((lines.len(), lines[150].as_str()), (151, "user: pp"));
+}
