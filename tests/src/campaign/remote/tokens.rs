@@ -13,16 +13,13 @@ use bowline_transport::{Configuration, PtyMode, SessionId};
 use bytes::Bytes;
 use tokio::task::JoinSet;
 
-use super::super::support::{on_pty, runtime, within};
+use super::super::support::{on_pty, runtime};
 use super::super::{Job, Random, Report};
 use super::daemon::Daemon;
 use super::http::Caller;
 
 /// Number of concurrent clients.
 const LANES: u64 = 16;
-
-/// Number of tokens tried from one address; fewer than trigger the rate limit.
-const TRIES_PER_CONNECTION: u64 = 4;
 
 /// Session output that must not leak.
 const SECRET: &str = "canary-4711";
@@ -99,9 +96,7 @@ async fn guess(job: &Job, castle: &Arc<Castle>, report: &mut Report) -> Result<(
         lanes.spawn(async move {
             let mut done = 0;
             while done < share {
-                let mut caller = Caller::connect(castle.daemon.address(), &mut random).await?;
-                let tries = TRIES_PER_CONNECTION.min(share - done);
-                done += try_some(&castle, &mut caller, tries, &mut random).await?;
+                done += u64::from(try_one(&castle, &mut random).await?);
             }
             Ok::<u64, String>(done)
         });
@@ -115,28 +110,24 @@ async fn guess(job: &Job, castle: &Arc<Castle>, report: &mut Report) -> Result<(
     Ok(())
 }
 
-/// Sends several requests at once and checks each response. Returns how many were answered; a
-/// connection that was too slow is closed without a response.
-async fn try_some(
-    castle: &Castle,
-    caller: &mut Caller,
-    tries: u64,
-    random: &mut Random,
-) -> Result<u64, String> {
-    let heads: Vec<String> = (0..tries).map(|_| head(castle, random)).collect();
-    let sent = caller.send(&heads.concat()).await;
-    let mut answered = 0;
-    for head in heads {
-        let answer = match within("an answer", caller.receive()).await? {
-            Ok(answer) => answer,
-            Err(_) if caller.is_overdue() => break,
-            Err(why) => return Err(sent.err().unwrap_or(why)),
-        };
-        let refused = castle.is_refused(answer.status, &answer.text);
-        refused.map_err(|why| format!("{head:?} is answered {why}"))?;
-        answered += 1;
+/// Sends a request and checks the response, after which the connection ends. Returns whether it was
+/// answered; a connection that was too slow is closed without a response.
+async fn try_one(castle: &Castle, random: &mut Random) -> Result<bool, String> {
+    let mut caller = Caller::connect(castle.daemon.address(), random).await?;
+    let head = head(castle, random);
+    let answer = match caller.ask(&head).await {
+        Ok(answer) => answer,
+        Err(_) if caller.is_overdue() => return Ok(false),
+        Err(why) => return Err(why),
+    };
+    let refused = castle.is_refused(answer.status, &answer.text);
+    refused.map_err(|why| format!("{head:?} is answered {why}"))?;
+    let rest = caller.rest().await;
+    if rest.is_empty() {
+        return Ok(true);
     }
-    Ok(answered)
+    let rest = String::from_utf8_lossy(&rest);
+    Err(format!("{head:?} is answered twice: {rest:?}"))
 }
 
 fn head(castle: &Castle, random: &mut Random) -> String {

@@ -6,13 +6,16 @@ use std::time::Instant;
 
 use super::super::super::{Job, Random, Report};
 use super::super::http::Caller;
-use super::{Castle, TRIES_PER_CONNECTION};
+use super::Castle;
 
 /// Threshold of t, exceeded by chance in one run in a hundred thousand.
 const BOUND: f64 = 4.5;
 
 /// Percentage of the times that is evaluated.
 const SHARE: usize = 90;
+
+/// Number of connections that are opened at once.
+const CONNECTIONS: usize = 16;
 
 /// Maximum number of refusals measured for each class.
 const MOST: u64 = 50_000;
@@ -28,8 +31,12 @@ pub(super) async fn compare(castle: &Castle, job: &Job, report: &mut Report) -> 
     let mut times = [Vec::new(), Vec::new()];
     let wanted = (job.count / 2).clamp(500, MOST) as usize;
     while times.iter().any(|it| it.len() < wanted) {
-        let mut caller = Caller::connect(castle.daemon.address(), &mut random).await?;
-        for number in 0..TRIES_PER_CONNECTION {
+        // They are accepted before they are used, since a refused connection ends.
+        let mut callers = Vec::new();
+        for _ in 0..CONNECTIONS {
+            callers.push(Caller::connect(castle.daemon.address(), &mut random).await?);
+        }
+        for (number, caller) in callers.iter_mut().enumerate() {
             let class = random.below(2) as usize;
             let head = format!(
                 "GET /healthz HTTP/1.1\r\nHost: {}\r\nAuthorization: Bearer {}\r\n\r\n",
@@ -40,8 +47,8 @@ pub(super) async fn compare(castle: &Castle, job: &Job, report: &mut Report) -> 
             let answer = caller.ask(&head).await?;
             let took = started.elapsed().as_secs_f64() * 1e6;
             castle.is_refused(answer.status, &answer.text)?;
-            // The first request also waits for the connection to be accepted.
-            if number > 0 {
+            // The last connections may still wait to be accepted while the first ones are used.
+            if number >= CONNECTIONS / 2 {
                 times[class].push(took);
             }
         }
