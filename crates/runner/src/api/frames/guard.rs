@@ -13,6 +13,10 @@ use crate::app_state::RateLimiter;
 /// Maximum number of pings per second.
 const MAX_PINGS_PER_SECOND: u32 = 20;
 
+/// Maximum size of a message from a client that only reads, in bytes. Its parts are buffered until it
+/// is complete, here and in the shim.
+const MAX_READER_MESSAGE: usize = 256 << 10;
+
 /// Checks a client's frames against its session and lease.
 #[derive(Debug)]
 pub(crate) struct FrameGuard {
@@ -22,6 +26,8 @@ pub(crate) struct FrameGuard {
     lease: Lease,
     requests_lease: Arc<AtomicBool>,
     decoder: Decoder,
+    /// Bytes received since the last complete message.
+    incomplete: usize,
     pings: RateLimiter<()>,
 }
 
@@ -40,6 +46,9 @@ pub(crate) enum FrameViolation {
     /// The message is text.
     #[error("frames must be sent in binary messages")]
     Text,
+    /// A client that only reads sends a large message.
+    #[error("messages of a client that only reads must have at most 256 KiB")]
+    Size,
     /// The client pings too often.
     #[error("at most 20 pings per second")]
     Pings,
@@ -52,6 +61,7 @@ impl FrameGuard {
             lease,
             requests_lease: Arc::default(),
             decoder: Decoder::new(),
+            incomplete: 0,
             pings: RateLimiter::new(MAX_PINGS_PER_SECOND, MAX_PINGS_PER_SECOND),
         }
     }
@@ -66,7 +76,9 @@ impl FrameGuard {
     pub(crate) fn check(&mut self, bytes: &Bytes, now: Instant) -> Result<bool, FrameViolation> {
         let mut requests_write = false;
         self.decoder.push(bytes.clone());
+        self.incomplete += bytes.len();
         while let Some(frame) = self.decoder.next()? {
+            self.incomplete = 0;
             match frame.message {
                 Message::Attach(attach) if attach.session != self.session => {
                     return Err(FrameViolation::Session);
@@ -81,6 +93,9 @@ impl FrameGuard {
                 Message::Ping { .. } => self.count_ping(now)?,
                 _ => {}
             }
+        }
+        if self.incomplete > MAX_READER_MESSAGE && !self.requests_lease.load(Ordering::Relaxed) {
+            return Err(FrameViolation::Size);
         }
         Ok(requests_write)
     }
@@ -105,7 +120,7 @@ const fn rank(lease: Lease) -> u8 {
 mod tests {
     use std::collections::BTreeMap;
 
-    use bowline_transport::wire::{Attach, AttachMode, Frame, encode};
+    use bowline_transport::wire::{Attach, AttachMode, Frame, Prompt, PromptMode, encode};
     use bytes::BytesMut;
 
     use super::*;
@@ -164,6 +179,27 @@ mod tests {
             guard.check(&other.slice(20..), now),
             Err(FrameViolation::Session)
         ));
+    }
+
+    #[test]
+    fn large_message_needs_a_lease() {
+        let (session, now) = (SessionId::random(), Instant::now());
+        let mut prompt = BytesMut::new();
+        let message = Message::Prompt(Prompt {
+            id: "p".to_owned(),
+            bytes: vec![b'x'; 4 << 20].into(),
+            mode: PromptMode::Line,
+        });
+        encode(&Frame::new(0, message), &mut prompt);
+        let prompt = prompt.freeze();
+        let send = |lease| {
+            let mut guard = FrameGuard::new(session, Lease::Write);
+            guard.check(&attach(session, lease), now).unwrap();
+            let mut parts = prompt.chunks(64 << 10);
+            parts.try_for_each(|part| guard.check(&Bytes::copy_from_slice(part), now).map(drop))
+        };
+        assert!(send(Lease::Append).is_ok());
+        assert!(matches!(send(Lease::Read), Err(FrameViolation::Size)));
     }
 
     #[test]
