@@ -1,6 +1,7 @@
 //! A client's connection: one task that reads frames and one that writes batches of them.
 
 use std::fmt;
+use std::io;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -13,7 +14,7 @@ use tokio::task::JoinHandle;
 use tokio::time::{Instant, timeout};
 
 use crate::session_machine::ClientId;
-use crate::wire::{Decoder, Frame};
+use crate::wire::{DEAD_AFTER, Decoder, Frame};
 
 /// Frames of one client that are queued for the actor; reading pauses beyond them.
 const MAX_QUEUED_FRAMES: usize = 8;
@@ -177,6 +178,16 @@ async fn read_frames(
     let _ = events.send((client, ConnectionEvent::Closed));
 }
 
+/// Writes a batch. Fails if the client takes nothing for [`DEAD_AFTER`], even if it pings.
+async fn write_all(to: &mut WriteHalf<Box<dyn ByteLink>>, mut batch: Bytes) -> io::Result<()> {
+    while !batch.is_empty() {
+        if timeout(DEAD_AFTER, to.write_buf(&mut batch)).await?? == 0 {
+            return Err(io::ErrorKind::WriteZero.into());
+        }
+    }
+    Ok(())
+}
+
 async fn write_batches(
     client: ClientId,
     mut to: WriteHalf<Box<dyn ByteLink>>,
@@ -184,7 +195,7 @@ async fn write_batches(
     events: EventSender,
 ) {
     while let Some(batch) = queue.recv().await {
-        if to.write_all(&batch).await.is_err() {
+        if write_all(&mut to, batch).await.is_err() {
             break;
         }
         let _ = events.send((client, ConnectionEvent::Sent));
