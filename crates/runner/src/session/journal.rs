@@ -190,3 +190,97 @@ impl<D: SharedDisk> SessionJournal<D> {
         is_small || machine.oldest_needed(id) >= start.saturating_add(next)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::fs::File;
+    use std::io::IoSlice;
+    use std::sync::Arc;
+    use std::sync::atomic::{AtomicU64, Ordering};
+
+    use bytes::Bytes;
+
+    use super::*;
+
+    const OUT: StreamId = StreamId::STDOUT;
+
+    /// Counts the bytes that are read from a folder.
+    #[derive(Clone, Debug)]
+    struct CountingDisk {
+        folder: Folder,
+        read: Arc<AtomicU64>,
+    }
+
+    impl Disk for CountingDisk {
+        type File = File;
+
+        fn segments(&self) -> io::Result<Vec<u32>> {
+            self.folder.segments()
+        }
+
+        fn create(&self, segment: u32) -> io::Result<File> {
+            self.folder.create(segment)
+        }
+
+        fn open(&self, segment: u32) -> io::Result<File> {
+            self.folder.open(segment)
+        }
+
+        fn remove(&self, segment: u32) -> io::Result<()> {
+            self.folder.remove(segment)
+        }
+
+        fn write(&self, file: &File, bytes: &[IoSlice<'_>]) -> io::Result<usize> {
+            self.folder.write(file, bytes)
+        }
+
+        fn read(&self, file: &File, position: u64, into: &mut [u8]) -> io::Result<usize> {
+            let read = self.folder.read(file, position, into)?;
+            self.read.fetch_add(read as u64, Ordering::Relaxed);
+            Ok(read)
+        }
+
+        fn sync(&self, file: &File) -> io::Result<()> {
+            self.folder.sync(file)
+        }
+    }
+
+    #[test]
+    fn alternating_readers_scan_no_segment_again() {
+        const PIECE: u64 = 64 << 10;
+        const PIECES: u64 = 64;
+        const READERS: u64 = 8;
+        let scratch = tempfile::tempdir().unwrap();
+        let disk = CountingDisk {
+            folder: Folder::make(scratch.path().join("journal")).unwrap(),
+            read: Arc::default(),
+        };
+        let limits = JournalLimits::default();
+        let mut journal = SessionJournal::on(disk.clone(), limits, Epoch(1), 0).unwrap();
+        for piece in 0..PIECES {
+            let bytes = Bytes::from(vec![piece as u8; PIECE as usize]);
+            let appended = journal
+                .writer
+                .append(OUT, piece * PIECE, bytes, Instant::now());
+            appended.unwrap();
+        }
+        let mut wanted = [0; READERS as usize];
+        for round in 0..PIECES - READERS {
+            // Each reader is one piece behind the next one.
+            for (reader, total) in wanted.iter_mut().enumerate() {
+                let offset = (round + reader as u64) * PIECE;
+                let JournalRead::Bytes(bytes) = journal.read(OUT, offset, PIECE as usize) else {
+                    panic!("no bytes at {offset}");
+                };
+                assert_eq!(
+                    (bytes[0], bytes.len() as u64),
+                    ((offset / PIECE) as u8, PIECE)
+                );
+                *total += PIECE;
+            }
+        }
+        let wanted: u64 = wanted.iter().sum();
+        let read = disk.read.load(Ordering::Relaxed);
+        assert!(read < 2 * wanted, "{read} bytes were read for {wanted}");
+    }
+}

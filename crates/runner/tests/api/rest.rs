@@ -401,6 +401,43 @@ async fn reused_request_id_is_refused() {
     }
 }
 
+/// Each request folds what was added since the one before.
+#[tokio::test]
+async fn transcript_grows_with_the_output() {
+    let runner = TestRunner::start().await;
+    let message = r#"{"type":"assistant","uuid":"u%d","session_id":"s","message":{"id":"m%d","type":"message","role":"assistant","model":"m","content":[{"type":"text","text":"answer %d"}]}}"#;
+    let script = format!("n=1; while read x; do printf '{message}\\n' $n $n $n; n=$((n+1)); done");
+    let spec = json!({"kind": "dialogue", "program": "/bin/sh", "args": ["-c", script]});
+    let id = runner.create(&spec).await;
+    let at = format!("/api/sessions/{id}");
+    let (prompt, transcript) = (format!("{at}/prompt"), format!("{at}/transcript"));
+    let go = json!({"text": "go"});
+    let answers = |text: &str| text.matches("answer ").count();
+    for count in 1..=3 {
+        let sent = runner.request("POST", &prompt, Some(&go)).await;
+        assert_eq!(sent.status, 202, "{}", sent.text());
+        loop {
+            let requests = (0..4).map(|_| runner.request("GET", &transcript, None));
+            let transcripts = join_all(requests).await;
+            let found: Vec<_> = transcripts.iter().map(|it| answers(&it.text())).collect();
+            assert!(
+                found
+                    .iter()
+                    .all(|found| (count - 1..=count).contains(found)),
+                "{found:?}"
+            );
+            if found.iter().all(|found| *found == count) {
+                break;
+            }
+        }
+    }
+    let kept = format!("{at}?keep=true");
+    assert_eq!(runner.request("DELETE", &kept, None).await.status, 200);
+    let ended = runner.request("GET", &transcript, None).await;
+    assert_eq!(answers(&ended.text()), 3, "{}", ended.text());
+    assert_eq!(ended.json()["status"]["phase"], "ended", "{}", ended.text());
+}
+
 #[tokio::test]
 async fn restarted_runner_restores_detach_timer() {
     let runner = TestRunner::with(|limits| limits.detach_window = Duration::from_secs(60)).await;
