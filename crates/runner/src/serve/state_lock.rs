@@ -1,11 +1,12 @@
 //! The lock of a state folder: one daemon at a time serves its sessions.
 
 use std::fs::{File, OpenOptions, TryLockError};
-use std::io::{Read as _, Seek as _, Write as _};
+use std::io::{ErrorKind, Read as _, Seek as _, Write as _};
 use std::os::unix::fs::OpenOptionsExt as _;
 use std::time::Duration;
 
 use tokio::time::{Instant, sleep};
+use tracing::warn;
 
 use super::configuration::ServeError;
 use crate::shim::StateDir;
@@ -44,6 +45,10 @@ impl StateLock {
         loop {
             match file.try_lock() {
                 Ok(()) => break,
+                Err(TryLockError::Error(error)) if error.kind() == ErrorKind::Unsupported => {
+                    warn!(%error, "cannot exclude a second runner of the state folder");
+                    break;
+                }
                 Err(TryLockError::Error(error)) => return Err(failed(error)),
                 Err(TryLockError::WouldBlock) if Instant::now() < deadline => {
                     sleep(LOCK_RETRY).await;

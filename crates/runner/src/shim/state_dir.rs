@@ -1,6 +1,6 @@
 //! The state directory of a user's sessions, and the directory of each session in it.
 
-use std::fs::{self, DirBuilder, File, OpenOptions};
+use std::fs::{self, DirBuilder, File, OpenOptions, TryLockError};
 use std::io::{self, Write as _};
 use std::os::unix::fs::{DirBuilderExt as _, MetadataExt as _, OpenOptionsExt as _};
 use std::path::{Path, PathBuf};
@@ -245,7 +245,11 @@ impl SessionDir {
     /// [`io::ErrorKind::NotFound`] if the directory was removed, or the error of the system.
     pub(super) fn lock(&self) -> io::Result<SessionLock> {
         let directory = File::open(&self.path)?;
-        directory.lock_shared()?;
+        match directory.lock_shared() {
+            // A directory that is left over is not found then, and stays.
+            Err(error) if error.kind() == io::ErrorKind::Unsupported => {}
+            locked => locked?,
+        }
         // It may have been removed, and created again, before the lock was taken.
         if fs::metadata(&self.path)?.ino() != directory.metadata()?.ino() {
             return Err(io::ErrorKind::NotFound.into());
@@ -257,7 +261,8 @@ impl SessionDir {
 
     /// Returns whether a process locks the directory.
     pub(crate) fn is_locked(&self) -> bool {
-        File::open(&self.path).is_ok_and(|directory| directory.try_lock().is_err())
+        File::open(&self.path)
+            .is_ok_and(|directory| matches!(directory.try_lock(), Err(TryLockError::WouldBlock)))
     }
 
     /// Removes the directory if it is left over from a start that was killed: it has no record, and
