@@ -87,6 +87,8 @@ pub(crate) struct Machine {
     was_up: bool,
     exit: Option<ExitNotice>,
     exit_is_reported: bool,
+    /// When a kill counts as failed, unless the end was reported before.
+    kill_due: Option<Duration>,
     /// The kill report, until the session has acknowledged the end.
     report: Option<(KillReport, Duration)>,
     /// Whether the host has detached or ended the session.
@@ -123,6 +125,7 @@ impl Machine {
             was_up: false,
             exit: None,
             exit_is_reported: false,
+            kill_due: None,
             report: None,
             is_released: false,
             exit_acks: 0,
@@ -161,8 +164,7 @@ impl Machine {
     /// Returns when [`Input::Timeout`] is due.
     pub(crate) fn poll_timeout(&self) -> Option<Duration> {
         let link = self.link.deadline(&self.live);
-        let kill = self.requests.kill_deadline();
-        link.into_iter().chain(kill).min()
+        link.into_iter().chain(self.kill_due).min()
     }
 
     /// Handles a request of the host to the child.

@@ -82,6 +82,7 @@ impl Machine {
     /// Ends the child. The kill is repeated on each connection until its report or its deadline.
     pub(super) fn kill(&mut self, policy: TerminationPolicy) {
         let kill = self.requests.kill(policy, self.now);
+        self.kill_due = self.requests.kill_deadline();
         self.send_if_up(kill);
         if self.link.is_failed() {
             self.give_up();
@@ -179,6 +180,7 @@ impl Machine {
 
     pub(super) fn over(&mut self) {
         self.link = Link::Over;
+        self.kill_due = None;
         self.connection += 1;
         self.outputs.push_back(Output::Disconnect);
         if let Some((report, took)) = self.report.take() {
@@ -228,11 +230,7 @@ impl Machine {
         let Some(due) = self.poll_timeout().filter(|due| *due <= self.now) else {
             return;
         };
-        if self
-            .requests
-            .kill_deadline()
-            .is_some_and(|due| due <= self.now)
-        {
+        if self.kill_due.is_some_and(|due| due <= self.now) {
             return self.give_up();
         }
         if was_suspended(due, self.now) {

@@ -13,8 +13,35 @@ use crate::screen::Screen;
 use bowline_wire::{ExitNotice, KillReport, Message, StreamId, code};
 use bytes::Bytes;
 
+/// Largest offset that is accepted. No session reaches it, and sums of two such offsets do not overflow.
+const MAX_OFFSET: u64 = 1 << 62;
+
+/// Returns the largest offset in a message.
+fn largest_offset(message: &Message) -> u64 {
+    match message {
+        Message::Data { offset, .. }
+        | Message::SnapshotChunk { offset, .. }
+        | Message::InputAck { offset, .. } => *offset,
+        Message::Gap { from, to, .. } | Message::InputRefused { from, to, .. } => *from.max(to),
+        Message::Snapshot {
+            at_offset, total, ..
+        } => *at_offset.max(total),
+        Message::Exit(notice) => notice.ends.values().copied().max().unwrap_or(0),
+        Message::Attached(attached) => {
+            let extents = attached.streams.values();
+            let ends = extents.map(|extent| extent.start.max(extent.end));
+            ends.max().unwrap_or(0).max(attached.input_next)
+        }
+        _ => 0,
+    }
+}
+
 impl Machine {
     pub(super) fn on_message(&mut self, message: Message) {
+        let offset = largest_offset(&message);
+        if offset > MAX_OFFSET {
+            return self.lost(format!("the offset {offset} is out of range"));
+        }
         match message {
             Message::Ping { .. } | Message::Pong { .. } => self.live.received_ping(self.now),
             _ => self.live.received_frame(self.now),

@@ -107,7 +107,8 @@ impl Outbound {
     }
 
     pub(super) fn set_window(&mut self, window: u64) {
-        self.window = window.max(1);
+        // More than ever waits, so that sums with offsets do not overflow.
+        self.window = window.clamp(1, 1 << 62);
     }
 
     /// Returns the next message that the window allows.

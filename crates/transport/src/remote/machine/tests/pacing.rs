@@ -219,3 +219,58 @@ fn endless_patience_is_no_overflow() {
     host.give(Input::Broken(host.connection, why));
     assert_eq!(host.machine.poll_timeout(), Some(Duration::MAX));
 }
+
+#[test]
+fn kill_report_without_exit_ends_at_its_deadline() {
+    let mut host = up(joining());
+    host.give(Input::Kill(TerminationPolicy::AT_ONCE));
+    let report = KillReport {
+        killed: vec![1],
+        survivors: Vec::new(),
+        level: Containment::Group,
+        took: Duration::ZERO,
+    };
+    let id = "x".to_owned();
+    host.hear(Message::Killed { id, report });
+    let mut outputs = Vec::new();
+    while !outputs.contains(&Output::Over) {
+        outputs = host.pass();
+        let nonces = host.sent().into_iter().filter_map(|sent| match sent {
+            Message::Ping { nonce } => Some(nonce),
+            _ => None,
+        });
+        for nonce in nonces {
+            host.hear(Message::Pong { nonce });
+        }
+    }
+    assert_eq!(host.now, Duration::from_secs(2 + 60));
+    assert!(
+        outputs
+            .iter()
+            .any(|it| matches!(it, Output::Killed(Some(_), _)))
+    );
+}
+
+#[test]
+fn offsets_without_room_for_a_sum_break_the_link() {
+    let most = u64::MAX;
+    let extremes = [
+        data(most, "x"),
+        Message::Gap {
+            stream: OUT,
+            from: 0,
+            to: most,
+            reason: GapReason::Overflow,
+        },
+        Message::InputAck {
+            offset: most,
+            ended: false,
+        },
+        attached(1, most, 0),
+    ];
+    for message in extremes {
+        let mut host = up(joining());
+        let outputs = host.hear(message);
+        assert_eq!(outputs[0], Output::Disconnect, "{outputs:?}");
+    }
+}
