@@ -23108,6 +23108,8 @@ fileprivate func uniffiRustCallAsync<F, T>(
     defer {
         freeFunc(rustFuture)
     }
+    // Start the call in a cancelled task as well: it may be one that ends something.
+    pollFunc(rustFuture, { _, _ in }, 0)
     // A cancelled future is ready at once.
     await withTaskCancellationHandler {
     var pollResult: Int8;

@@ -99,6 +99,17 @@ final class DialogueSessionTests: TimedTestCase {
         }
     }
 
+    func testCancelledTaskTerminatesItsSession() async throws {
+        let session = try await engine().start(configuration: configuration())
+        let task = Task {
+            withUnsafeCurrentTask { $0?.cancel() }
+            _ = try await session.terminate()
+        }
+        let kind = await errorKind { try await task.value }
+        XCTAssertEqual(kind, "CancellationError")
+        _ = try await session.waitForEnd()
+    }
+
     func testToolRunsIfAllowedAndNotIfDenied() async throws {
         try await withSession(configuration()) { session in
             let first = try await session.send("/ask make test")

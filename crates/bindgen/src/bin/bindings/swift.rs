@@ -16,7 +16,9 @@ const CORRECTIONS: [Correction; 7] = [
         "    var pollResult: Int8;
     repeat {
 ",
-        "    // A cancelled future is ready at once.
+        "    // Start the call in a cancelled task as well: it may be one that ends something.
+    pollFunc(rustFuture, { _, _ in }, 0)
+    // A cancelled future is ready at once.
     await withTaskCancellationHandler {
     var pollResult: Int8;
     repeat {

@@ -21,7 +21,7 @@ import com.sun.jna.Native
  */
 public object Bowline {
     /** The API revision that these sources were generated for. */
-    private const val API_REVISION: UInt = 6u
+    private const val API_REVISION: UInt = 7u
 
     private val initialized: Unit by lazy { initialize() }
 

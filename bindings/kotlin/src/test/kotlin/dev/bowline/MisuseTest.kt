@@ -3,6 +3,7 @@ package dev.bowline
 import kotlinx.coroutines.Dispatchers
 import kotlinx.coroutines.awaitAll
 import kotlinx.coroutines.async
+import kotlinx.coroutines.cancel
 import kotlinx.coroutines.flow.first
 import kotlinx.coroutines.launch
 import kotlinx.coroutines.runBlocking
@@ -24,6 +25,18 @@ class MisuseTest {
             assertThrowsBowline<BowlineException.Ended> { session.allow("x") }
             assertThrowsBowline<BowlineException.Ended> { session.pause() }
             session.snapshot().use { assertTrue("hello" in it.json()) }
+        }
+    }
+
+    @Test
+    fun `cancelled coroutine terminates its session`() = runTest {
+        engine.start(configuration()).use { session ->
+            val cancelled = launch {
+                cancel()
+                session.terminate()
+            }
+            cancelled.join()
+            assertTrue(session.waitForEnd().isExpected)
         }
     }
 
