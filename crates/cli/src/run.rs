@@ -36,7 +36,7 @@ pub(crate) async fn run(options: Box<args::Run>) -> Result<ExitCode, Failure> {
     configuration.location = location(&options)?;
     if options.runner.is_some() {
         // The runner's machine may have other folders.
-        configuration.agent_folder = None;
+        configuration.agent_directory = None;
         configuration.cwd = shared_folder(&options);
     }
     // Acquired before the agent starts, and held until it has exited.
@@ -114,7 +114,7 @@ fn configuration(options: &args::Run) -> DialogueConfiguration {
             Stdio::Pty => DialogueStdio::Pty,
         },
         conversation,
-        agent_folder: agent_folder(&options.agent),
+        agent_directory: agent_directory(&options.agent),
         model: options.model.clone(),
         permission_mode: options.permission_mode.clone(),
         allowed_tools: options
@@ -130,11 +130,11 @@ fn configuration(options: &args::Run) -> DialogueConfiguration {
 }
 
 /// Returns the folder of the agent's conversations; `None` for an agent that may use another one.
-fn agent_folder(agent: &OsStr) -> Option<PathBuf> {
+fn agent_directory(agent: &OsStr) -> Option<PathBuf> {
     let is_known = Path::new(agent)
         .file_stem()
         .is_some_and(|it| it == "claude");
-    is_known.then(|| bowline_lifecycle::agent_folder(&Environment::inherited()))
+    is_known.then(|| bowline_lifecycle::agent_directory(&Environment::inherited()))
 }
 
 /// Splits a list of tools at spaces and commas outside parentheses: `Bash(git log:*) Read`.

@@ -169,7 +169,7 @@ impl TryFrom<DialogueConfiguration> for core::DialogueConfiguration {
             options: it.options.unwrap_or_default().try_into()?,
             env: it.environment.unwrap_or_default().into(),
             cwd: it.cwd.map(Into::into),
-            agent_folder: it.agent_directory.map(Into::into),
+            agent_directory: it.agent_directory.map(Into::into),
             stdio: match it.stdio {
                 Some(DialogueStdio::Pty) => core::DialogueStdio::Pty,
                 _ => core::DialogueStdio::Pipes,

@@ -234,7 +234,7 @@ macro_rules! map_error {
         $(impl From<core::$error> for BowlineError {
             fn from(error: core::$error) -> Self {
                 Self::$case {
-                    reason: error.to_string(),
+                    reason: core::error_chain(&error),
                 }
             }
         })*

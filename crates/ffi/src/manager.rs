@@ -40,8 +40,8 @@ impl From<ManagerConfiguration> for core::ManagerConfiguration {
         Self {
             max_sessions: size(it.max_sessions),
             keep_ended: size(it.keep_ended),
-            lease_folder: it.lease_directory.map(Into::into),
-            agent_folder: it.agent_directory.map(Into::into),
+            lease_directory: it.lease_directory.map(Into::into),
+            agent_directory: it.agent_directory.map(Into::into),
             ..Self::new(it.state_directory)
         }
     }

@@ -267,7 +267,7 @@ impl From<PermissionPrompts> for core::PermissionPrompts {
     fn from(prompts: PermissionPrompts) -> Self {
         match prompts {
             PermissionPrompts::Host => Self::Host,
-            PermissionPrompts::Disabled => Self::Nobody,
+            PermissionPrompts::Disabled => Self::Disabled,
         }
     }
 }

@@ -56,7 +56,7 @@ impl From<SilenceLimit> for core::SilenceLimit {
     fn from(limit: SilenceLimit) -> Self {
         Self {
             silence: duration(limit.silence_ms),
-            at_most: limit.max_silence_ms.map(duration),
+            max_silence: limit.max_silence_ms.map(duration),
         }
     }
 }
@@ -65,7 +65,7 @@ impl From<WatchdogPolicy> for core::WatchdogPolicy {
     fn from(policy: WatchdogPolicy) -> Self {
         match policy {
             WatchdogPolicy::Standard => Self::default(),
-            WatchdogPolicy::Disabled => Self::never(),
+            WatchdogPolicy::Disabled => Self::disabled(),
             WatchdogPolicy::FixedTimeout { timeout_ms } => {
                 Self::fixed_timeout(duration(timeout_ms))
             }
@@ -80,9 +80,9 @@ impl From<WatchdogPolicy> for core::WatchdogPolicy {
                 post_result,
                 draining_ms,
             } => Self {
-                check: duration(check_interval_ms),
-                inquiry: probe_ms.map(duration),
-                permission: permission_timeout_ms.map(duration),
+                check_interval: duration(check_interval_ms),
+                probe: probe_ms.map(duration),
+                permission_timeout: permission_timeout_ms.map(duration),
                 limits: core::PhaseLimits {
                     starting: starting.map(Into::into),
                     model: model.map(Into::into),

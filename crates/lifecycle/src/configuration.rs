@@ -42,10 +42,10 @@ pub struct DialogueConfiguration {
     pub stdio: DialogueStdio,
     /// The conversation to begin or resume.
     pub conversation: Conversation,
-    /// The agent's own folder, as [`agent_folder`](crate::agent_folder) finds it. If set, the
+    /// The agent's own folder, as [`agent_directory`](crate::agent_directory) finds it. If set, the
     /// conversation is [verified](Conversation::verified) before the start; otherwise the agent
     /// reports a missing conversation with its first turn.
-    pub agent_folder: Option<PathBuf>,
+    pub agent_directory: Option<PathBuf>,
     /// The model; the agent's default when absent.
     pub model: Option<String>,
     /// The permission mode; the agent's default when absent.
@@ -120,7 +120,7 @@ impl Default for DialogueConfiguration {
             cwd: None,
             stdio: DialogueStdio::default(),
             conversation: Conversation::default(),
-            agent_folder: None,
+            agent_directory: None,
             model: None,
             permission_mode: None,
             allowed_tools: Vec::new(),
@@ -194,7 +194,7 @@ impl DialogueConfiguration {
 
     /// Verifies the conversation, if the agent's folder is set and on this machine.
     pub(crate) fn verified(mut self) -> Result<Self, ResumeError> {
-        if let (Some(folder), AgentLocation::Local) = (&self.agent_folder, &self.location) {
+        if let (Some(folder), AgentLocation::Local) = (&self.agent_directory, &self.location) {
             let cwd = self.cwd.clone().unwrap_or_else(|| PathBuf::from("."));
             self.conversation = self.conversation.verified(folder, &cwd)?;
         }

@@ -42,7 +42,7 @@ pub enum Conversation {
 
 /// Returns the agent's own folder for an environment: `CLAUDE_CONFIG_DIR`, or `.claude` in `HOME`.
 #[must_use]
-pub fn agent_folder(env: &Environment) -> PathBuf {
+pub fn agent_directory(env: &Environment) -> PathBuf {
     let variable = |name| env.value(name).filter(|value| !value.is_empty());
     match variable("CLAUDE_CONFIG_DIR") {
         Some(named) => named.into(),
@@ -60,18 +60,18 @@ impl Conversation {
     /// # Errors
     ///
     /// The conversation does not exist or belongs to another directory, or a new one exists.
-    pub fn verified(self, agent_folder: &Path, cwd: &Path) -> Result<Self, ResumeError> {
+    pub fn verified(self, agent_directory: &Path, cwd: &Path) -> Result<Self, ResumeError> {
         let given = cwd;
         let cwd = fs::canonicalize(cwd).unwrap_or_else(|_| cwd.to_owned());
         match &self {
             Self::New => {}
-            Self::NewAs(id) => verify_new(agent_folder, id)?,
-            Self::Resume { id, .. } => verify(agent_folder, id, &cwd)?,
+            Self::NewAs(id) => verify_new(agent_directory, id)?,
+            Self::Resume { id, .. } => verify(agent_directory, id, &cwd)?,
             Self::Continue => {
-                let newest = newest(agent_folder, &cwd);
+                let newest = newest(agent_directory, &cwd);
                 let id = newest.ok_or_else(|| ResumeError::NothingToContinue {
                     cwd: given.to_owned(),
-                    looked_in: agent_folder.join("projects"),
+                    looked_in: agent_directory.join("projects"),
                 })?;
                 return Ok(Self::Resume { id, fork: false });
             }
@@ -81,9 +81,9 @@ impl Conversation {
 }
 
 /// Checks that a conversation exists and belongs to `cwd`, a path without symbolic links.
-fn verify(agent_folder: &Path, conversation: &str, cwd: &Path) -> Result<(), ResumeError> {
+fn verify(agent_directory: &Path, conversation: &str, cwd: &Path) -> Result<(), ResumeError> {
     check_conversation_id(conversation)?;
-    let found = find(agent_folder, conversation);
+    let found = find(agent_directory, conversation);
     if found.iter().any(|file| belongs(file, cwd)) {
         return Ok(());
     }
@@ -91,7 +91,7 @@ fn verify(agent_folder: &Path, conversation: &str, cwd: &Path) -> Result<(), Res
     Err(match found.first() {
         None => ResumeError::NotThere {
             conversation,
-            looked_in: agent_folder.join("projects"),
+            looked_in: agent_directory.join("projects"),
         },
         Some(file) => ResumeError::WrongDirectory {
             conversation,
@@ -102,9 +102,9 @@ fn verify(agent_folder: &Path, conversation: &str, cwd: &Path) -> Result<(), Res
 }
 
 /// Checks that no conversation has this id.
-fn verify_new(agent_folder: &Path, conversation: &str) -> Result<(), ResumeError> {
+fn verify_new(agent_directory: &Path, conversation: &str) -> Result<(), ResumeError> {
     check_conversation_id(conversation)?;
-    if find(agent_folder, conversation).is_empty() {
+    if find(agent_directory, conversation).is_empty() {
         return Ok(());
     }
     let conversation = conversation.to_owned();
@@ -112,13 +112,13 @@ fn verify_new(agent_folder: &Path, conversation: &str) -> Result<(), ResumeError
 }
 
 /// Returns the files of a conversation.
-fn find(agent_folder: &Path, conversation: &str) -> Vec<PathBuf> {
-    let files = projects(agent_folder).map(|it| it.join(format!("{conversation}.jsonl")));
+fn find(agent_directory: &Path, conversation: &str) -> Vec<PathBuf> {
+    let files = projects(agent_directory).map(|it| it.join(format!("{conversation}.jsonl")));
     files.filter(|file| is_conversation(file)).collect()
 }
 
-fn projects(agent_folder: &Path) -> impl Iterator<Item = PathBuf> {
-    let projects = fs::read_dir(agent_folder.join("projects"));
+fn projects(agent_directory: &Path) -> impl Iterator<Item = PathBuf> {
+    let projects = fs::read_dir(agent_directory.join("projects"));
     projects.into_iter().flatten().flatten().map(|it| it.path())
 }
 
@@ -128,8 +128,8 @@ fn is_conversation(file: &Path) -> bool {
 }
 
 /// Returns the directory's conversation that was written last.
-fn newest(agent_folder: &Path, cwd: &Path) -> Option<String> {
-    let files = projects(agent_folder).flat_map(|project| {
+fn newest(agent_directory: &Path, cwd: &Path) -> Option<String> {
+    let files = projects(agent_directory).flat_map(|project| {
         let files = fs::read_dir(project).into_iter().flatten().flatten();
         files.map(|it| it.path())
     });
@@ -310,12 +310,12 @@ mod tests {
     }
 
     #[test]
-    fn agent_folder_comes_from_environment() {
+    fn agent_directory_comes_from_environment() {
         let mut env = Environment::empty();
         env.set("HOME", "/home/u");
-        assert_eq!(agent_folder(&env), Path::new("/home/u/.claude"));
+        assert_eq!(agent_directory(&env), Path::new("/home/u/.claude"));
         env.set("CLAUDE_CONFIG_DIR", "/elsewhere");
-        assert_eq!(agent_folder(&env), Path::new("/elsewhere"));
+        assert_eq!(agent_directory(&env), Path::new("/elsewhere"));
     }
 
     #[test]

@@ -70,7 +70,7 @@ pub use command::{
     Thinking,
 };
 pub use configuration::{AgentLocation, DialogueConfiguration, DialogueStdio};
-pub use conversations::{Conversation, agent_folder, check_conversation_id};
+pub use conversations::{Conversation, agent_directory, check_conversation_id};
 pub use error::{DialogueError, ResumeError, StartError, error_chain};
 pub use events::{DialogueEvent, DialogueEventKind, DialogueEvents, EventLimits};
 pub use machine::ReceiptState;

@@ -1,52 +1,54 @@
-//! What a session manager is made from.
+//! The configuration of a session manager.
 
 use std::path::PathBuf;
 
-use bowline_lifecycle::agent_folder;
+use bowline_lifecycle::agent_directory;
 use bowline_transport::Environment;
 
-/// Living sessions at once: what the remote side of the design grants one host.
+/// Default of the limit of running sessions.
 const MAX_SESSIONS: usize = 64;
 
-/// Ended sessions that stay in the list.
+/// Default of the number of ended sessions that stay in the list.
 const KEEP_ENDED: usize = 200;
 
-/// What a session manager is made from.
+/// The configuration of a [`SessionManager`](crate::SessionManager).
 #[derive(Clone, Debug)]
 pub struct ManagerConfiguration {
-    /// Most living sessions at once; 64 unless said otherwise.
+    /// Maximum number of running sessions; 64 by default.
     pub max_sessions: usize,
-    /// Ended sessions that stay in the list; the oldest leave first. 200 unless said otherwise.
+    /// Number of ended sessions that stay in the list; those that ended first are removed. 200 by
+    /// default.
     pub keep_ended: usize,
-    /// Where the list is kept, as `state.json`. One host at a time. Made with mode 0700.
-    pub state_folder: PathBuf,
-    /// Where the leases of conversations are kept, one file for each in use. Hosts that may meet on
-    /// one conversation share it. `leases` in the state folder when absent.
-    pub lease_folder: Option<PathBuf>,
-    /// The agent's own folder, which has its conversations under `projects`. The host's
+    /// The directory of the list, `state.json`. One host at a time can use it. Created with mode
+    /// 0700.
+    pub state_directory: PathBuf,
+    /// The directory of the leases of conversations, one file for each in use. Hosts that may resume
+    /// the same conversations share it. `leases` in the state directory when absent.
+    pub lease_directory: Option<PathBuf>,
+    /// The agent's own directory, which has its conversations under `projects`. The host's
     /// `CLAUDE_CONFIG_DIR`, else `.claude` in its `HOME`, when absent.
-    pub agent_folder: Option<PathBuf>,
+    pub agent_directory: Option<PathBuf>,
 }
 
 impl ManagerConfiguration {
-    /// The defaults, with a list in this folder.
-    pub fn new(state_folder: impl Into<PathBuf>) -> Self {
+    /// Returns the default configuration with the list in this directory.
+    pub fn new(state_directory: impl Into<PathBuf>) -> Self {
         Self {
             max_sessions: MAX_SESSIONS,
             keep_ended: KEEP_ENDED,
-            state_folder: state_folder.into(),
-            lease_folder: None,
-            agent_folder: None,
+            state_directory: state_directory.into(),
+            lease_directory: None,
+            agent_directory: None,
         }
     }
 
-    pub(super) fn lease_folder(&self) -> PathBuf {
-        let own = || self.state_folder.join("leases");
-        self.lease_folder.clone().unwrap_or_else(own)
+    pub(super) fn lease_directory(&self) -> PathBuf {
+        let default = || self.state_directory.join("leases");
+        self.lease_directory.clone().unwrap_or_else(default)
     }
 
-    pub(super) fn agent_folder(&self) -> PathBuf {
-        let found = || agent_folder(&Environment::inherited());
-        self.agent_folder.clone().unwrap_or_else(found)
+    pub(super) fn agent_directory(&self) -> PathBuf {
+        let found = || agent_directory(&Environment::inherited());
+        self.agent_directory.clone().unwrap_or_else(found)
     }
 }

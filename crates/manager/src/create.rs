@@ -1,4 +1,5 @@
-//! Sessions made and resumed: a place first, then what must hold, then the process.
+//! Creating and resuming sessions: the limit is reserved first, then the conversation is checked and
+//! leased, then the process is started.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -7,41 +8,46 @@ use bowline_lifecycle::{Conversation, DialogueConfiguration, DialogueSession, St
 use bowline_shell::{ManagedId, SessionLog, SessionState, ShellConfiguration, ShellSession};
 use bowline_transport::Remote;
 
-use super::follow::{self, Expected};
-use super::table::{Follower, Live, Place, Running};
-use super::{ConversationLease, ManagerError, SessionInfo, SessionKind, SessionManager, Timestamp};
+use crate::error::ManagerError;
+use crate::info::{SessionInfo, SessionKind};
+use crate::lease::ConversationLease;
+use crate::manager::SessionManager;
+use crate::monitor::{DialogueMonitor, Expected, monitor_shell};
+use crate::running::{MonitorTask, Running, SessionHandle};
+use crate::table::Reservation;
+use crate::time::Timestamp;
 
-/// Entries of a dialogue's log: it has states and an end, and no lines.
+/// Number of entries in a dialogue's log: it has states and an end, and no lines.
 const NO_LINES: usize = 1;
 
 impl SessionManager {
-    /// Makes a shell session.
+    /// Creates a shell session.
     ///
     /// # Errors
     ///
-    /// [`ManagerError::MaxSessions`], [`ManagerError::ShuttingDown`], or what kept the shell from
-    /// starting. Nothing is left.
+    /// [`ManagerError::MaxSessions`], [`ManagerError::ShuttingDown`], or the error of the
+    /// shell's start. Nothing is left.
     pub async fn create_shell(
         &self,
         configuration: ShellConfiguration,
         label: impl Into<String>,
     ) -> Result<SessionInfo, ManagerError> {
         let table = &self.inner.table;
-        let place = table.reserve()?;
+        let reservation = table.reserve()?;
         let id = ManagedId::random();
         let mut info = new_info(id, SessionKind::Shell, label.into(), &configuration.cwd);
-        let shell = ShellSession::start_as(id, configuration, table.bell())?;
-        // It was there a moment ago: the shell is in it.
+        let shell = ShellSession::start_as(id, configuration, table.notify())?;
+        // The shell was started in it, so it exists.
         info.cwd = std::fs::canonicalize(&info.cwd).unwrap_or(info.cwd);
-        self.settle_shell(place, info, shell).await
+        self.insert_shell(reservation, info, shell).await
     }
 
-    /// Makes a shell session [at a runner](ShellSession::start_at). It is ended with the others; a
-    /// host that was killed finds it at the runner.
+    /// Creates a shell session [at a runner](ShellSession::start_at). It is ended with the others. If
+    /// the host is killed, it continues at the runner.
     ///
     /// # Errors
     ///
-    /// As [`create_shell`](Self::create_shell), and what kept the runner from starting it.
+    /// As [`create_shell`](Self::create_shell), and those of the runner.
     pub async fn create_shell_at(
         &self,
         remote: &Remote,
@@ -49,44 +55,45 @@ impl SessionManager {
         label: impl Into<String>,
     ) -> Result<SessionInfo, ManagerError> {
         let table = &self.inner.table;
-        let place = table.reserve()?;
+        let reservation = table.reserve()?;
         let id = ManagedId::random();
         let info = new_info(id, SessionKind::Shell, label.into(), &configuration.cwd);
-        let shell = ShellSession::start_at_as(id, remote, configuration, table.bell()).await?;
-        self.settle_shell(place, info, shell).await
+        let shell = ShellSession::start_at_as(id, remote, configuration, table.notify()).await?;
+        self.insert_shell(reservation, info, shell).await
     }
 
-    async fn settle_shell(
+    async fn insert_shell(
         &self,
-        place: Place,
+        reservation: Reservation,
         info: SessionInfo,
         shell: ShellSession,
     ) -> Result<SessionInfo, ManagerError> {
         let (id, table) = (info.id, &self.inner.table);
         let log = Arc::clone(shell.log());
-        let follower = tokio::spawn(follow::shell(id, Arc::clone(&log), Arc::downgrade(table)));
+        let monitor = monitor_shell(id, Arc::clone(&log), Arc::downgrade(table));
+        let monitor = tokio::spawn(monitor);
         let running = Running {
-            live: Live::Shell(shell),
+            handle: SessionHandle::Shell(shell),
             log,
             leases: Vec::new(),
-            follower: Some(Follower(follower.abort_handle())),
-            ending: None,
+            monitor: Some(MonitorTask::new(&monitor)),
+            end_reason: None,
         };
-        settle(place, info, running).await
+        insert(reservation, info, running).await
     }
 
-    /// Makes a dialogue. One that is to resume a conversation is [verified](Self::resume) first.
+    /// Creates a dialogue. A conversation to resume is [verified](Self::resume) first.
     ///
     /// # Errors
     ///
     /// As [`create_shell`](Self::create_shell), and [`ManagerError::Resume`] if the conversation
-    /// is not there, of another directory, in use, or, for a new one, there already.
+    /// does not exist, belongs to another directory, is in use, or, for a new one, exists.
     pub async fn create_dialogue(
         &self,
         configuration: DialogueConfiguration,
         label: impl Into<String>,
     ) -> Result<SessionInfo, ManagerError> {
-        let place = self.inner.table.reserve()?;
+        let reservation = self.inner.table.reserve()?;
         let cwd = configuration
             .cwd
             .clone()
@@ -97,16 +104,16 @@ impl SessionManager {
             label.into(),
             &cwd,
         );
-        self.start_dialogue(place, info, configuration).await
+        self.start_dialogue(reservation, info, configuration).await
     }
 
-    /// Goes on with the last conversation of a session that has ended, in its directory and under
-    /// its name. The configuration says the rest; its directory and conversation do not count.
+    /// Resumes the last conversation of a session that has ended, in its directory and with its id.
+    /// Directory and conversation of the configuration are ignored.
     ///
-    /// Before anything is started: the directory must be there, the agent must have the conversation
-    /// on disk and for this directory, and its lease must be free. Afterwards: an agent that
-    /// goes on elsewhere is terminated, and the session ends with
-    /// [`EndReason::NotResumed`](super::EndReason::NotResumed).
+    /// Before the start, the directory must exist, the agent must have the conversation on disk for
+    /// this directory, and its lease must be free. Afterwards, an agent that continues another
+    /// conversation or works in another directory is terminated, and the session ends with
+    /// [`EndReason::NotResumed`](crate::EndReason::NotResumed).
     ///
     /// # Errors
     ///
@@ -117,12 +124,12 @@ impl SessionManager {
         id: ManagedId,
         configuration: DialogueConfiguration,
     ) -> Result<SessionInfo, ManagerError> {
-        let place = self.inner.table.reserve()?;
+        let reservation = self.inner.table.reserve()?;
         let before = self.get(id).ok_or(ManagerError::NotFound { id })?;
         let reason = match (&before.end, before.kind, before.conversations.last()) {
-            (None, _, _) => "it has not ended",
-            (_, SessionKind::Shell, _) => "it is a shell, create another one",
-            (_, _, None) => "it has had no conversation yet, create another one",
+            (None, _, _) => "it has not ended; end it first",
+            (_, SessionKind::Shell, _) => "it is a shell; create another one",
+            (_, _, None) => "it has no conversation; create another one",
             (Some(_), SessionKind::Dialogue, Some(conversation)) => {
                 let configuration = DialogueConfiguration {
                     cwd: Some(before.cwd.clone()),
@@ -137,7 +144,7 @@ impl SessionManager {
                     end: None,
                     ..before
                 };
-                return self.start_dialogue(place, info, configuration).await;
+                return self.start_dialogue(reservation, info, configuration).await;
             }
         };
         Err(ManagerError::NotResumable { id, reason })
@@ -145,28 +152,29 @@ impl SessionManager {
 
     async fn start_dialogue(
         &self,
-        place: Place,
+        reservation: Reservation,
         mut info: SessionInfo,
         mut configuration: DialogueConfiguration,
     ) -> Result<SessionInfo, ManagerError> {
         let (id, table) = (info.id, &self.inner.table);
         info.cwd = canonical(&info.cwd)?;
-        let (lease, expected) = self.claim(id, &info.cwd, &mut configuration.conversation)?;
+        let (lease, expected) =
+            self.lease_conversation(id, &info.cwd, &mut configuration.conversation)?;
         if let Some(conversation) = &expected.conversation {
             info.conversations.retain(|known| known != conversation);
             info.conversations.push(conversation.clone());
         }
         let dialogue = DialogueSession::start(configuration).await?;
-        let log = SessionLog::new(id, NO_LINES, 0, table.bell());
+        let log = SessionLog::new(id, NO_LINES, 0, table.notify());
         let running = Running {
-            live: Live::Dialogue(dialogue.clone()),
+            handle: SessionHandle::Dialogue(dialogue.clone()),
             log: Arc::clone(&log),
             leases: lease.into_iter().collect(),
-            follower: None,
-            ending: None,
+            monitor: None,
+            end_reason: None,
         };
-        let info = settle(place, info, running).await?;
-        let follow = follow::Dialogue {
+        let info = insert(reservation, info, running).await?;
+        let monitor = DialogueMonitor {
             id,
             dialogue,
             log,
@@ -175,19 +183,20 @@ impl SessionManager {
             entered: expected.conversation.clone().into_iter().collect(),
             expected,
         };
-        table.follow(id, Follower(tokio::spawn(follow.run()).abort_handle()));
+        let monitor = tokio::spawn(monitor.run());
+        table.set_monitor(id, MonitorTask::new(&monitor));
         Ok(info)
     }
 
-    /// What must hold before an agent may go to a conversation, and the right to it.
-    fn claim(
+    /// Verifies a conversation and takes its lease.
+    fn lease_conversation(
         &self,
         id: ManagedId,
         cwd: &Path,
         conversation: &mut Conversation,
     ) -> Result<(Option<ConversationLease>, Expected), ManagerError> {
-        let agent_folder = self.inner.configuration.agent_folder();
-        *conversation = std::mem::take(conversation).verified(&agent_folder, cwd)?;
+        let agent_directory = self.inner.configuration.agent_directory();
+        *conversation = std::mem::take(conversation).verified(&agent_directory, cwd)?;
         let mut expected = Expected {
             cwd: cwd.to_path_buf(),
             conversation: None,
@@ -198,7 +207,7 @@ impl SessionManager {
         }
         | Conversation::NewAs(wanted)) = &*conversation
         else {
-            // The id is not known yet; a fork only reads the other conversation.
+            // The id is not known so far; a fork only reads the other conversation.
             return Ok((None, expected));
         };
         let lease = self.inner.leases.take(wanted, id)?;
@@ -207,16 +216,16 @@ impl SessionManager {
     }
 }
 
-/// Puts a session into its place; ends it again if the manager has closed meanwhile.
-async fn settle(
-    place: Place,
+/// Adds a session to the table; terminates it if the manager has been closed in the meantime.
+async fn insert(
+    reservation: Reservation,
     info: SessionInfo,
     running: Running,
 ) -> Result<SessionInfo, ManagerError> {
-    match place.fill(info, running) {
+    match reservation.insert(info, running) {
         Ok(info) => Ok(info),
-        Err(live) => {
-            live.terminate().await;
+        Err(session) => {
+            session.terminate().await;
             Err(ManagerError::ShuttingDown)
         }
     }
@@ -236,7 +245,7 @@ fn new_info(id: ManagedId, kind: SessionKind, label: String, cwd: &Path) -> Sess
     }
 }
 
-/// The directory without links, as the agent will name it.
+/// Returns the directory without symbolic links, as the agent names it.
 fn canonical(cwd: &Path) -> Result<PathBuf, ManagerError> {
     use bowline_transport::SpawnError;
     let path = cwd.to_path_buf();

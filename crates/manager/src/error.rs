@@ -1,4 +1,4 @@
-//! Why something that was asked of the manager did not happen.
+//! The errors of a session manager.
 
 use std::io;
 use std::path::PathBuf;
@@ -7,29 +7,29 @@ use bowline_lifecycle::{DialogueError, ResumeError, StartError};
 use bowline_shell::ManagedId;
 use bowline_transport::SpawnError;
 
-use crate::SessionKind;
+use crate::info::SessionKind;
 
-/// Why something that was asked of the manager did not happen.
+/// Why an operation of a [`SessionManager`](crate::SessionManager) failed.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum ManagerError {
-    /// As many sessions live as may.
-    #[error("create a session: {limit} are running, the most allowed; end one first")]
+    /// The session limit is reached.
+    #[error("create a session: session limit reached ({limit}); end one first")]
     MaxSessions {
-        /// How many may live.
+        /// The limit.
         limit: usize,
     },
     /// The manager is shutting down.
     #[error("create a session: the host is shutting down")]
     ShuttingDown,
-    /// No such session.
-    #[error("find session {id}: there is none, list the sessions")]
+    /// There is no session with this id.
+    #[error("find session {id}: not found; list the sessions")]
     NotFound {
-        /// The name that was asked for.
+        /// The given id.
         id: ManagedId,
     },
     /// The session is of the other kind.
-    #[error("use session {id}: it is a {is:?} session, ask for it as one")]
+    #[error("use session {id}: it is a {is} session; use the handle of that kind")]
     WrongKind {
         /// The session.
         id: ManagedId,
@@ -37,7 +37,7 @@ pub enum ManagerError {
         is: SessionKind,
     },
     /// The session ended in an earlier run of the host.
-    #[error("use session {id}: it has ended, resume it or create another one")]
+    #[error("use session {id}: it has ended; resume it or create another one")]
     Ended {
         /// The session.
         id: ManagedId,
@@ -45,43 +45,43 @@ pub enum ManagerError {
     /// The session could not be started.
     #[error(transparent)]
     Start(#[from] StartError),
-    /// The conversation cannot be gone on with.
+    /// The conversation cannot be resumed.
     #[error(transparent)]
     Resume(#[from] ResumeError),
-    /// The session is alive, or a shell, or has had no conversation yet.
+    /// The session has not ended, is a shell, or has no conversation.
     #[error("resume session {id}: {reason}")]
     NotResumable {
         /// The session.
         id: ManagedId,
-        /// Why not.
+        /// Why it cannot be resumed.
         reason: &'static str,
     },
-    /// The dialogue did not do it.
+    /// The dialogue refused the operation.
     #[error(transparent)]
     Dialogue(#[from] DialogueError),
-    /// Another host has the list.
-    #[error("open the list in {folder}: another host ({holder}) has it, use another folder")]
+    /// Another host has opened the list.
+    #[error("open the list in {directory}: it is in use by {holder}; use another directory")]
     StateInUse {
-        /// The state folder.
-        folder: PathBuf,
+        /// The state directory.
+        directory: PathBuf,
         /// The other host, as far as it is known.
         holder: String,
     },
-    /// The list, or a lease, could not be read or written.
-    #[error("{what} {path}: {source}, check the folder and its permissions")]
+    /// The list or a lease could not be read or written.
+    #[error("{operation} {}; check the directory and its permissions", path.display())]
     State {
-        /// What was tried.
-        what: &'static str,
-        /// With what.
+        /// The operation that failed.
+        operation: &'static str,
+        /// The file or directory.
         path: PathBuf,
-        /// What the system said.
+        /// The error of the system.
         #[source]
         source: io::Error,
     },
 }
 
 impl ManagerError {
-    /// A name for the kind of error that stays the same over versions, for hosts that answer others.
+    /// Returns a code of the kind of error that is stable across versions, for protocols.
     pub fn code(&self) -> &'static str {
         match self {
             Self::MaxSessions { .. } => "MAX_SESSIONS",
@@ -105,11 +105,15 @@ impl ManagerError {
     }
 
     pub(super) fn state(
-        what: &'static str,
+        operation: &'static str,
         path: impl Into<PathBuf>,
     ) -> impl FnOnce(io::Error) -> Self {
         let path = path.into();
-        move |source| Self::State { what, path, source }
+        move |source| Self::State {
+            operation,
+            path,
+            source,
+        }
     }
 }
 
@@ -119,14 +123,14 @@ impl From<SpawnError> for ManagerError {
     }
 }
 
-/// Something was wrong with the list when it was opened. Nothing of it was thrown away.
+/// A problem with the list when it was opened. No data was deleted.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum StateWarning {
-    /// The list could not be understood; a new one was begun.
-    #[error("the list of sessions could not be read ({reason}), it was set aside as {path}")]
+    /// The list is not valid. It was renamed, and a new one was begun.
+    #[error("the list of sessions is not valid ({reason}); it was renamed to {}", path.display())]
     SetAside {
-        /// Where it is now.
+        /// The new name.
         path: PathBuf,
         /// What is wrong with it.
         reason: String,

@@ -7,18 +7,21 @@ use tokio::sync::Notify;
 
 use super::table::Table;
 
-/// What all sessions tell, those to come included. A place in each session's history: keeps
-/// nothing alive and holds nothing back; missed events are reported.
+/// The events of all sessions of a manager, later sessions included, from
+/// [`SessionManager::subscribe`](crate::SessionManager::subscribe).
+///
+/// It holds a position in the log of each session. It keeps no session alive and delays none; missed
+/// events are reported.
 #[derive(Debug)]
 pub struct ManagerEvents {
     table: Weak<Table>,
-    bell: Arc<Notify>,
-    /// How many of the manager's sessions are known here.
-    births: u64,
+    notify: Arc<Notify>,
+    /// Number of the newest session that is known here.
+    newest: u64,
     /// Number of sessions that were created and removed unseen, to be reported.
     missed: u64,
     sessions: Vec<SessionEvents>,
-    /// Whose turn it is: one that talks much must not drown the others.
+    /// Index of the session that was read last: sessions are read round robin.
     turn: usize,
 }
 
@@ -26,8 +29,8 @@ impl ManagerEvents {
     pub(super) fn new(table: &Arc<Table>) -> Self {
         Self {
             table: Arc::downgrade(table),
-            bell: table.bell(),
-            births: table.births(),
+            notify: table.notify(),
+            newest: table.created(),
             missed: 0,
             sessions: table
                 .logs_since(0)
@@ -39,23 +42,25 @@ impl ManagerEvents {
         }
     }
 
-    /// The next event of any session; `None` when the manager is gone. Cancel safe.
+    /// Waits for the next event of any session. Returns `None` when the manager has been dropped.
+    ///
+    /// Cancel safe.
     pub async fn next(&mut self) -> Option<SessionEvent> {
-        let bell = Arc::clone(&self.bell);
+        let notify = Arc::clone(&self.notify);
         loop {
-            // Made before the look, so that a ring in between is not lost.
-            let rung = bell.notified();
+            // Created before the check, so that a notification in between is not lost.
+            let notified = notify.notified();
             if let Some(event) = self.try_next() {
                 return Some(event);
             }
             self.table.upgrade()?;
-            rung.await;
+            notified.await;
         }
     }
 
-    /// The next event if there is one now.
+    /// Returns the next event if there is one.
     pub fn try_next(&mut self) -> Option<SessionEvent> {
-        self.look_for_sessions();
+        self.add_new_sessions();
         let sessions = std::mem::take(&mut self.missed);
         if sessions > 0 {
             return Some(SessionEvent::Missed { sessions });
@@ -71,12 +76,12 @@ impl ManagerEvents {
         None
     }
 
-    fn look_for_sessions(&mut self) {
+    fn add_new_sessions(&mut self) {
         let Some(table) = self.table.upgrade() else {
             return;
         };
-        let (logs, missed) = table.logs_since(self.births);
-        self.births += logs.len() as u64 + missed;
+        let (logs, missed) = table.logs_since(self.newest);
+        self.newest += logs.len() as u64 + missed;
         self.missed += missed;
         self.sessions
             .extend(logs.iter().map(SessionLog::subscribe_from_start));

@@ -1,13 +1,14 @@
-//! A session as the list has it.
+//! A record of the session list.
 
+use std::fmt;
 use std::path::PathBuf;
 
 use bowline_shell::{ManagedId, SessionExit, SessionState};
 use serde::{Deserialize, Serialize};
 
-use crate::Timestamp;
+use crate::time::Timestamp;
 
-/// A session as the list has it.
+/// A session of a manager, as it was at one moment.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct SessionInfo {
@@ -46,11 +47,11 @@ pub enum SessionKind {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct SessionEnd {
-    /// When it was noticed. For [`EndReason::HostLost`], when the next host started.
+    /// When the end was observed; for [`EndReason::HostLost`], when the next host opened the list.
     pub at: Timestamp,
     /// How its program exited.
     pub exit: SessionExit,
-    /// Why.
+    /// Why it ended.
     pub reason: EndReason,
 }
 
@@ -65,11 +66,20 @@ pub enum EndReason {
     Killed,
     /// The host shut down.
     Shutdown,
-    /// The host exited without a shutdown, so the end was not seen.
+    /// The host exited without a shutdown, so the end was not observed.
     HostLost,
     /// The agent continued in another conversation or directory than requested, or in one that another
     /// session uses, and was terminated. Holds a description.
     NotResumed(String),
+}
+
+impl fmt::Display for SessionKind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Shell => "shell",
+            Self::Dialogue => "dialogue",
+        })
+    }
 }
 
 impl SessionInfo {

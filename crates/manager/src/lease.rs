@@ -1,4 +1,4 @@
-//! Locks that a process holds through a file (flock(2)), and that are released when it exits.
+//! Locks that a process holds through a file (flock(2)); they are released when it exits.
 
 use std::fs::{DirBuilder, File, OpenOptions, TryLockError};
 use std::io::{self, Read as _, Seek as _, Write as _};
@@ -8,50 +8,50 @@ use std::path::{Path, PathBuf};
 use bowline_lifecycle::{ResumeError, check_conversation_id};
 use bowline_shell::ManagedId;
 
-use super::ManagerError;
+use crate::error::ManagerError;
 
 /// Attempts to lock a file that its holder is removing.
 const MAX_ATTEMPTS: usize = 64;
 
-/// Holds a name until dropped; the file goes with it.
+/// A locked file. Dropping it removes the file and releases the lock.
 #[derive(Debug)]
 pub(super) struct Lease {
     path: PathBuf,
     _file: File,
 }
 
-/// Another process holds the lock, as described in the file.
+/// Another process holds the lock; with the description in the file.
 #[derive(Debug)]
-pub(super) struct Held(pub(super) String);
+pub(super) struct LeaseHeld(pub(super) String);
 
 impl Lease {
     /// Locks a file, and writes the holder to it.
-    pub(super) fn take(path: &Path, holder: &str) -> io::Result<Result<Self, Held>> {
+    pub(super) fn take(path: &Path, holder: &str) -> io::Result<Result<Self, LeaseHeld>> {
         for _ in 0..MAX_ATTEMPTS {
             let mut file = open(path)?;
             match file.try_lock() {
                 Ok(()) => {}
-                Err(TryLockError::WouldBlock) => return Ok(Err(Held(read(&mut file)))),
+                Err(TryLockError::WouldBlock) => return Ok(Err(LeaseHeld(read(&mut file)))),
                 Err(TryLockError::Error(error)) => return Err(error),
             }
-            // Its last holder may have taken the file away between our two steps.
-            let is_there = std::fs::metadata(path).is_ok_and(|there| {
+            // The last holder may have removed the file between the two steps.
+            let is_current = std::fs::metadata(path).is_ok_and(|current| {
                 file.metadata()
-                    .is_ok_and(|ours| (ours.dev(), ours.ino()) == (there.dev(), there.ino()))
+                    .is_ok_and(|ours| (ours.dev(), ours.ino()) == (current.dev(), current.ino()))
             });
-            if is_there {
+            if is_current {
                 write(&mut file, holder)?;
                 let path = path.to_path_buf();
                 return Ok(Ok(Self { path, _file: file }));
             }
         }
-        Err(io::Error::other("the file keeps going away"))
+        Err(io::Error::other("the file is removed again and again"))
     }
 }
 
 impl Drop for Lease {
     fn drop(&mut self) {
-        // While the lock is held, so that no other holder's file is hit.
+        // While the lock is held, so that the file of another holder is not removed.
         let _ = std::fs::remove_file(&self.path);
     }
 }
@@ -81,34 +81,34 @@ fn read(file: &mut File) -> String {
     }
 }
 
-/// Creates a folder for locks and lists, private to the user, with its parents.
-pub(super) fn make_folder(folder: &Path) -> Result<(), ManagerError> {
+/// Creates a directory with its parents, all with mode 0700.
+pub(super) fn create_directory(directory: &Path) -> Result<(), ManagerError> {
     let mut builder = DirBuilder::new();
     builder.recursive(true).mode(0o700);
     builder
-        .create(folder)
-        .map_err(ManagerError::state("make the folder", folder))
+        .create(directory)
+        .map_err(ManagerError::state("create the directory", directory))
 }
 
 /// The exclusive right to use a conversation, among all holders on this machine that use the same
-/// folder. Released on drop, or with the process that holds it.
+/// directory. Released on drop, or with the process that holds it.
 #[derive(Debug)]
 pub struct ConversationLease(#[expect(dead_code, reason = "held, not read")] Lease);
 
 impl ConversationLease {
-    /// Takes the lease of a conversation. Creates the folder if it does not exist. `holder` is named in
-    /// the errors of others meanwhile.
+    /// Takes the lease of a conversation. Creates the directory if it does not exist. The errors of
+    /// other takers name `holder`.
     ///
     /// # Errors
     ///
-    /// [`ResumeError::Leased`] if it is in use; also if the id is invalid or the folder cannot be used.
-    pub fn take(folder: &Path, conversation: &str, holder: &str) -> Result<Self, ManagerError> {
+    /// [`ResumeError::Leased`] if it is in use; also if the id is invalid or the directory cannot be used.
+    pub fn take(directory: &Path, conversation: &str, holder: &str) -> Result<Self, ManagerError> {
         check_conversation_id(conversation)?;
-        make_folder(folder)?;
-        let path = folder.join(format!("{conversation}.lock"));
+        create_directory(directory)?;
+        let path = directory.join(format!("{conversation}.lock"));
         match Lease::take(&path, holder).map_err(ManagerError::state("take the lease", &path))? {
             Ok(lease) => Ok(Self(lease)),
-            Err(Held(holder)) => Err(ResumeError::Leased {
+            Err(LeaseHeld(holder)) => Err(ResumeError::Leased {
                 conversation: conversation.to_owned(),
                 holder,
             }
@@ -117,15 +117,15 @@ impl ConversationLease {
     }
 }
 
-/// One lease for each conversation in use.
+/// Takes leases in one directory.
 #[derive(Clone, Debug)]
 pub(super) struct Leases {
-    folder: PathBuf,
+    directory: PathBuf,
 }
 
 impl Leases {
-    pub(super) fn in_folder(folder: PathBuf) -> Self {
-        Self { folder }
+    pub(super) fn in_directory(directory: PathBuf) -> Self {
+        Self { directory }
     }
 
     /// Takes a conversation for a session.
@@ -135,7 +135,7 @@ impl Leases {
         session: ManagedId,
     ) -> Result<ConversationLease, ManagerError> {
         let holder = format!("session {session} of process {}", std::process::id());
-        ConversationLease::take(&self.folder, conversation, &holder)
+        ConversationLease::take(&self.directory, conversation, &holder)
     }
 }
 
@@ -146,7 +146,7 @@ mod tests {
     #[test]
     fn lease_is_exclusive_until_dropped() {
         let folder = tempfile::tempdir().unwrap();
-        let leases = Leases::in_folder(folder.path().join("leases"));
+        let leases = Leases::in_directory(folder.path().join("leases"));
         let (one, two) = (ManagedId::random(), ManagedId::random());
         let lease = leases.take("c1", one).unwrap();
         let refused = leases.take("c1", two).unwrap_err();

@@ -1,29 +1,31 @@
-//! The end of a host: all sessions are ended, and the list says so.
+//! Shutting down: all sessions are ended, and the list on disk is updated.
 
 use std::future::Future;
 use std::io;
 
+use bowline_lifecycle::error_chain;
 use bowline_shell::ManagedId;
 use bowline_transport::TerminationReport;
 use serde::Serialize;
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::task::JoinSet;
 
-use crate::{EndReason, SessionManager};
+use crate::info::EndReason;
+use crate::manager::SessionManager;
 
-/// What became of the sessions of a host that shut down.
+/// The result of a shutdown.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct ShutdownReport {
-    /// The signal that asked for it, if one did.
+    /// The signal that requested it, if one did.
     pub signal: Option<ShutdownSignal>,
-    /// Each session that was alive, with what was killed and what survived.
+    /// Each session that was running, with what was terminated and what survived.
     pub sessions: Vec<(ManagedId, TerminationReport)>,
-    /// Why the list on disk does not say so, if it does not.
+    /// Why the list on disk could not be updated, if it was not.
     pub list_failed: Option<String>,
 }
 
-/// A signal that asks a host to shut down.
+/// A signal that requests a shutdown.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ShutdownSignal {
@@ -34,10 +36,10 @@ pub enum ShutdownSignal {
 }
 
 impl SessionManager {
-    /// Ends every session, all at once, and keeps them in the list. New ones may be made.
+    /// Ends all sessions concurrently, and keeps them in the list. New ones can be created.
     pub async fn cleanup(&self) -> Vec<(ManagedId, TerminationReport)> {
         let mut ends = JoinSet::new();
-        for id in self.inner.table.living() {
+        for id in self.inner.table.running_ids() {
             let table = self.inner.table.clone();
             ends.spawn(async move { (id, table.end(id, EndReason::Shutdown).await) });
         }
@@ -50,25 +52,24 @@ impl SessionManager {
         reports
     }
 
-    /// Makes no more sessions, ends every one, and waits until the list on disk says so.
+    /// Refuses new sessions, ends all sessions, and waits until the list on disk is updated.
     pub async fn shutdown(&self) -> ShutdownReport {
         self.inner.table.close().await;
         let sessions = self.cleanup().await;
-        let list_failed = self.flush().await.err().map(|error| error.to_string());
+        let list_failed = self.flush().await.err();
         ShutdownReport {
             signal: None,
             sessions,
-            list_failed,
+            list_failed: list_failed.map(|error| error_chain(&error)),
         }
     }
 
-    /// A future that waits for SIGTERM or SIGINT and then [shuts down](Self::shutdown). The signals
-    /// are caught from this call on, and by nothing else in this crate; from then on they do not
-    /// end the process by themselves.
+    /// Returns a future that waits for SIGTERM or SIGINT and then [shuts down](Self::shutdown). The
+    /// signals are handled from this call on: they no longer end the process by themselves.
     ///
     /// # Errors
     ///
-    /// The system does not let the signals be caught.
+    /// The signal handlers cannot be installed.
     pub fn shutdown_on_signals(
         &self,
     ) -> io::Result<impl Future<Output = ShutdownReport> + Send + use<>> {

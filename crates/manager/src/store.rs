@@ -1,4 +1,4 @@
-//! The list of sessions as a file: replaced as a whole, owned by one host, never thrown away.
+//! The list of sessions as a file: replaced as a whole, used by one host at a time, never deleted.
 
 use std::fs::{File, OpenOptions};
 use std::io::{self, Write as _};
@@ -13,17 +13,19 @@ use tokio::sync::{Notify, watch};
 use tokio::task::{AbortHandle, spawn_blocking};
 use tokio::time::timeout;
 
-use super::lease::{Held, Lease};
-use super::table::Table;
-use super::{EndReason, ManagerError, SessionEnd, SessionInfo, StateWarning, Timestamp};
+use crate::error::{ManagerError, StateWarning};
+use crate::info::{EndReason, SessionEnd, SessionInfo};
+use crate::lease::{Lease, LeaseHeld};
+use crate::table::Table;
+use crate::time::Timestamp;
 
 const LIST: &str = "state.json";
 
-/// The shape of the file. Another number is another shape.
+/// The version of the file's schema.
 const SCHEMA: u32 = 1;
 
 #[derive(Serialize, Deserialize)]
-struct File1 {
+struct ListFile {
     schema: u32,
     sessions: Vec<SessionInfo>,
 }
@@ -33,22 +35,24 @@ struct AnySchema {
     schema: u32,
 }
 
-/// Keeps other hosts from the list.
-pub(super) fn own(folder: &Path) -> Result<Lease, ManagerError> {
-    let path = folder.join("owner.lock");
+/// Locks the list, so that no other host uses it.
+pub(super) fn lock(directory: &Path) -> Result<Lease, ManagerError> {
+    let path = directory.join("owner.lock");
     let holder = format!("process {}", std::process::id());
     match Lease::take(&path, &holder).map_err(ManagerError::state("lock the list", &path))? {
         Ok(lease) => Ok(lease),
-        Err(Held(holder)) => Err(ManagerError::StateInUse {
-            folder: folder.to_path_buf(),
+        Err(LeaseHeld(holder)) => Err(ManagerError::StateInUse {
+            directory: directory.to_path_buf(),
             holder,
         }),
     }
 }
 
-/// The sessions of the last host. Those that it left alive have ended with it.
-pub(super) fn load(folder: &Path) -> Result<(Vec<SessionInfo>, Vec<StateWarning>), ManagerError> {
-    let path = folder.join(LIST);
+/// Reads the sessions of the last host. Those that it left running have ended with it.
+pub(super) fn load(
+    directory: &Path,
+) -> Result<(Vec<SessionInfo>, Vec<StateWarning>), ManagerError> {
+    let path = directory.join(LIST);
     let bytes = match std::fs::read(&path) {
         Ok(bytes) => bytes,
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Default::default()),
@@ -63,9 +67,9 @@ pub(super) fn load(folder: &Path) -> Result<(Vec<SessionInfo>, Vec<StateWarning>
 fn parse(bytes: &[u8]) -> Result<Vec<SessionInfo>, String> {
     let AnySchema { schema } = serde_json::from_slice(bytes).map_err(|error| error.to_string())?;
     if schema != SCHEMA {
-        return Err(format!("schema {schema}, this version knows {SCHEMA}"));
+        return Err(format!("schema {schema}; this version supports {SCHEMA}"));
     }
-    let list: File1 = serde_json::from_slice(bytes).map_err(|error| error.to_string())?;
+    let list: ListFile = serde_json::from_slice(bytes).map_err(|error| error.to_string())?;
     Ok(list.sessions)
 }
 
@@ -84,23 +88,24 @@ fn set_aside(path: &Path, reason: String) -> Result<StateWarning, ManagerError> 
     let mut name = path.as_os_str().to_owned();
     name.push(format!(".broken-{}", Timestamp::now().unix_ms()));
     let aside = PathBuf::from(name);
-    std::fs::rename(path, &aside).map_err(ManagerError::state("set the list aside", path))?;
-    tracing::warn!(path = %aside.display(), reason, "the list of sessions was set aside");
+    std::fs::rename(path, &aside).map_err(ManagerError::state("rename the list", path))?;
+    tracing::warn!(path = %aside.display(), reason, "the list of sessions is not valid and was renamed");
     Ok(StateWarning::SetAside {
         path: aside,
         reason,
     })
 }
 
-/// Replaces the list as a whole: a reader, or a host after a power cut, finds the old or the new.
-fn write(folder: &Path, sessions: Vec<SessionInfo>) -> io::Result<()> {
-    let list = File1 {
+/// Replaces the list as a whole: a reader, and a host after a power failure, finds the old or the
+/// new list.
+fn write(directory: &Path, sessions: Vec<SessionInfo>) -> io::Result<()> {
+    let list = ListFile {
         schema: SCHEMA,
         sessions,
     };
     let mut bytes = serde_json::to_vec_pretty(&list)?;
     bytes.push(b'\n');
-    let new = folder.join(format!("{LIST}.new"));
+    let new = directory.join(format!("{LIST}.new"));
     // A host that exited during a write leaves the file.
     let _ = std::fs::remove_file(&new);
     let mut file = OpenOptions::new()
@@ -110,28 +115,28 @@ fn write(folder: &Path, sessions: Vec<SessionInfo>) -> io::Result<()> {
         .open(&new)?;
     file.write_all(&bytes)?;
     file.sync_all()?;
-    std::fs::rename(&new, folder.join(LIST))?;
-    File::open(folder)?.sync_all()
+    std::fs::rename(&new, directory.join(LIST))?;
+    File::open(directory)?.sync_all()
 }
 
 /// Minimum time between two writes without a waiting caller: the list is written as a whole, and a
 /// thousand sessions may be created at once.
-const PAUSE: Duration = Duration::from_millis(200);
+const WRITE_INTERVAL: Duration = Duration::from_millis(200);
 
-/// How far the list on disk is.
+/// The last write of the list.
 #[derive(Clone, Debug, Default)]
 struct Written {
     version: u64,
     failure: Option<(io::ErrorKind, String)>,
 }
 
-/// Writes the list soon after each change, however many come at once.
+/// Writes the list soon after each change; one write covers all changes since the last.
 #[derive(Debug)]
 pub(super) struct Store {
-    folder: PathBuf,
+    directory: PathBuf,
     written: watch::Receiver<Written>,
     /// Notified when a caller waits for the list.
-    hurry: Arc<Notify>,
+    flush_requested: Arc<Notify>,
     writer: AbortHandle,
 }
 
@@ -142,19 +147,19 @@ impl Drop for Store {
 }
 
 impl Store {
-    pub(super) fn start(folder: &Path, table: &Arc<Table>) -> Self {
+    pub(super) fn start(directory: &Path, table: &Arc<Table>) -> Self {
         let (progress, written) = watch::channel(Written::default());
-        let hurry = Arc::new(Notify::new());
+        let flush_requested = Arc::new(Notify::new());
         let writer = Writer {
-            folder: folder.to_path_buf(),
+            directory: directory.to_path_buf(),
             table: Arc::downgrade(table),
             progress,
-            hurry: Arc::clone(&hurry),
+            flush_requested: Arc::clone(&flush_requested),
         };
         Self {
-            folder: folder.to_path_buf(),
+            directory: directory.to_path_buf(),
             written,
-            hurry,
+            flush_requested,
             writer: tokio::spawn(writer.run(table.versions())).abort_handle(),
         }
     }
@@ -162,19 +167,19 @@ impl Store {
     pub(super) async fn flush(&self, table: &Table) -> Result<(), ManagerError> {
         let wanted = table.version();
         let mut written = self.written.clone();
-        self.hurry.notify_one();
+        self.flush_requested.notify_one();
         let done = written.wait_for(|written| written.version >= wanted).await;
         let failure = match &done {
             Ok(written) => written.failure.clone(),
             Err(_) => Some((
                 io::ErrorKind::Other,
-                "the writer is gone with its runtime".to_owned(),
+                "the runtime of the manager was dropped".to_owned(),
             )),
         };
         match failure {
             None => Ok(()),
             Some((kind, text)) => {
-                let path = self.folder.join(LIST);
+                let path = self.directory.join(LIST);
                 Err(ManagerError::state("write the list", path)(io::Error::new(
                     kind, text,
                 )))
@@ -184,10 +189,10 @@ impl Store {
 }
 
 struct Writer {
-    folder: PathBuf,
+    directory: PathBuf,
     table: Weak<Table>,
     progress: watch::Sender<Written>,
-    hurry: Arc<Notify>,
+    flush_requested: Arc<Notify>,
 }
 
 impl Writer {
@@ -197,8 +202,8 @@ impl Writer {
             let Some(sessions) = self.table.upgrade().map(|table| table.infos()) else {
                 return;
             };
-            let folder = self.folder.clone();
-            let result = spawn_blocking(move || write(&folder, sessions)).await;
+            let directory = self.directory.clone();
+            let result = spawn_blocking(move || write(&directory, sessions)).await;
             let failure = match result {
                 Ok(Ok(())) => None,
                 Ok(Err(error)) => Some((error.kind(), error.to_string())),
@@ -208,7 +213,7 @@ impl Writer {
                 tracing::warn!(error, "the list of sessions could not be written");
             }
             self.progress.send_replace(Written { version, failure });
-            let _ = timeout(PAUSE, self.hurry.notified()).await;
+            let _ = timeout(WRITE_INTERVAL, self.flush_requested.notified()).await;
         }
     }
 }

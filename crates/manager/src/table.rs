@@ -1,81 +1,40 @@
 //! All sessions, with their records, handles and leases.
 
 use std::collections::VecDeque;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 
-use bowline_lifecycle::DialogueSession;
-use bowline_shell::{ManagedId, SessionLog, SessionState, ShellSession};
+use bowline_shell::{ManagedId, SessionLog, SessionState};
 use bowline_transport::TerminationReport;
+use parking_lot::{Mutex, MutexGuard};
 use tokio::sync::{Notify, watch};
-use tokio::task::AbortHandle;
 
-use super::lease::ConversationLease;
-use crate::{EndReason, ManagerError, SessionEnd, SessionInfo, Timestamp};
+use crate::error::ManagerError;
+use crate::info::{EndReason, SessionEnd, SessionInfo};
+use crate::lease::ConversationLease;
+use crate::running::{MonitorTask, Running, SessionHandle};
+use crate::time::Timestamp;
 
-/// A session's handle.
-#[derive(Clone)]
-pub(super) enum Live {
-    Shell(ShellSession),
-    Dialogue(DialogueSession),
-}
-
-impl Live {
-    fn pid(&self) -> Option<u32> {
-        match self {
-            Self::Shell(shell) => shell.pid(),
-            Self::Dialogue(dialogue) => dialogue.pid(),
-        }
-    }
-
-    pub(super) async fn terminate(&self) -> TerminationReport {
-        match self {
-            Self::Shell(shell) => shell.terminate().await,
-            Self::Dialogue(dialogue) => dialogue.terminate().await.report,
-        }
-    }
-}
-
-/// A task that goes with what it follows.
-#[derive(Debug)]
-pub(super) struct Follower(pub(super) AbortHandle);
-
-impl Drop for Follower {
-    fn drop(&mut self) {
-        self.0.abort();
-    }
-}
-
-/// A session of this run of the host.
-pub(super) struct Running {
-    pub(super) live: Live,
-    pub(super) log: Arc<SessionLog>,
-    /// Let go of when the session ends.
-    pub(super) leases: Vec<ConversationLease>,
-    pub(super) follower: Option<Follower>,
-    /// Why it is being ended, if it is.
-    pub(super) ending: Option<EndReason>,
-}
+/// Number of logs of removed sessions that are kept for subscribers that have not read them yet.
+const MAX_REMOVED_LOGS: usize = 64;
 
 struct Entry {
     info: SessionInfo,
     running: Option<Running>,
-    /// Which of this run's sessions it is, from 1; 0 for one of an earlier run.
-    born: u64,
+    /// Number of the session in the order of creation in this run, from 1; 0 for one of an earlier
+    /// run.
+    number: u64,
 }
 
-/// Feeds of sessions that have left the list, kept for subscribers that have not looked since.
-const DEPARTED: usize = 64;
-
 impl Entry {
-    fn is_alive(&self) -> bool {
+    fn is_running(&self) -> bool {
         self.info.end.is_none()
     }
 
     fn info(&self) -> SessionInfo {
         let mut info = self.info.clone();
-        if let (true, Some(running)) = (self.is_alive(), &self.running) {
+        if let (true, Some(running)) = (self.is_running(), &self.running) {
             info.state = running.log.state();
-            info.pid = running.live.pid();
+            info.pid = running.handle.pid();
         }
         info
     }
@@ -84,10 +43,11 @@ impl Entry {
 #[derive(Default)]
 struct Entries {
     all: Vec<Entry>,
-    /// How many sessions were made in this run.
-    births: u64,
-    departed: VecDeque<(u64, Arc<SessionLog>)>,
-    /// Sessions that are being made.
+    /// Number of sessions that were created in this run.
+    created: u64,
+    /// Logs of sessions that were removed from the list, with the sessions' numbers.
+    removed_logs: VecDeque<(u64, Arc<SessionLog>)>,
+    /// Number of sessions that are being created.
     reserved: usize,
     is_closing: bool,
 }
@@ -97,20 +57,38 @@ impl Entries {
         self.all.iter_mut().find(|entry| entry.info.id == id)
     }
 
-    fn depart(&mut self, at: usize) -> Entry {
+    fn remove_at(&mut self, at: usize) -> Entry {
         let entry = self.all.remove(at);
         if let Some(running) = &entry.running {
-            self.departed
-                .push_back((entry.born, Arc::clone(&running.log)));
+            let log = Arc::clone(&running.log);
+            self.removed_logs.push_back((entry.number, log));
         }
-        if self.departed.len() > DEPARTED {
-            self.departed.pop_front();
+        if self.removed_logs.len() > MAX_REMOVED_LOGS {
+            self.removed_logs.pop_front();
         }
         entry
     }
 
-    fn alive(&self) -> usize {
-        self.all.iter().filter(|entry| entry.is_alive()).count()
+    fn running(&self) -> usize {
+        self.all.iter().filter(|entry| entry.is_running()).count()
+    }
+
+    /// Removes the sessions that ended first, except `kept`, until at most `keep_ended` are left.
+    fn remove_oldest_ended(&mut self, keep_ended: usize, kept: ManagedId) -> Vec<Entry> {
+        let mut surplus = (self.all.len() - self.running()).saturating_sub(keep_ended);
+        let mut removed = Vec::new();
+        let mut at = 0;
+        while surplus > 0
+            && let Some(entry) = self.all.get(at)
+        {
+            if entry.is_running() || entry.info.id == kept {
+                at += 1;
+            } else {
+                removed.push(self.remove_at(at));
+                surplus -= 1;
+            }
+        }
+        removed
     }
 }
 
@@ -120,50 +98,54 @@ pub(super) struct Table {
     keep_ended: usize,
     version: watch::Sender<u64>,
     /// Notified when any session has an event, and when the table is dropped.
-    bell: Arc<Notify>,
+    notify: Arc<Notify>,
 }
 
-/// A place for one more session; given back unless it is filled.
-pub(super) struct Place {
+/// A reservation of one session under the limit. Dropping it releases it.
+pub(super) struct Reservation {
     table: Arc<Table>,
 }
 
-impl Drop for Place {
+impl Drop for Reservation {
     fn drop(&mut self) {
         self.table.lock().reserved -= 1;
-        self.table.bell.notify_waiters();
+        self.table.notify.notify_waiters();
     }
 }
 
-impl Place {
-    /// Fills the place. A session that has come back takes its old one. A session that comes too
-    /// late, when no more are to be made, is handed back.
-    pub(super) fn fill(&self, info: SessionInfo, running: Running) -> Result<SessionInfo, Live> {
-        let live = running.live.clone();
+impl Reservation {
+    /// Adds the session to the table, in place of an earlier one with its id. If the manager is
+    /// closing, the session is returned instead.
+    pub(super) fn insert(
+        &self,
+        info: SessionInfo,
+        running: Running,
+    ) -> Result<SessionInfo, SessionHandle> {
+        let handle = running.handle.clone();
         let mut entry = Entry {
             info,
             running: Some(running),
-            born: 0,
+            number: 0,
         };
-        let filled = entry.info();
+        let inserted = entry.info();
         let mut entries = self.table.lock();
         if entries.is_closing {
-            return Err(live);
+            return Err(handle);
         }
-        entries.births += 1;
-        entry.born = entries.births;
-        let before = match entries.find(filled.id) {
-            // Holders of its log keep it: the session has ended.
-            Some(before) => Some(std::mem::replace(before, entry)),
+        entries.created += 1;
+        entry.number = entries.created;
+        let replaced = match entries.find(inserted.id) {
+            // Readers of its log keep the log: that session has ended.
+            Some(earlier) => Some(std::mem::replace(earlier, entry)),
             None => {
                 entries.all.push(entry);
                 None
             }
         };
         drop(entries);
-        drop(before);
+        drop(replaced);
         self.table.changed();
-        Ok(filled)
+        Ok(inserted)
     }
 }
 
@@ -173,16 +155,13 @@ impl Table {
         max_sessions: usize,
         keep_ended: usize,
     ) -> Arc<Self> {
-        let all = known
-            .into_iter()
-            .map(|info| Entry {
-                info,
-                running: None,
-                born: 0,
-            })
-            .collect();
+        let known = known.into_iter().map(|info| Entry {
+            info,
+            running: None,
+            number: 0,
+        });
         let entries = Entries {
-            all,
+            all: known.collect(),
             ..Entries::default()
         };
         Arc::new(Self {
@@ -190,15 +169,16 @@ impl Table {
             max_sessions,
             keep_ended,
             version: watch::Sender::new(0),
-            bell: Arc::default(),
+            notify: Arc::default(),
         })
     }
 
-    pub(super) fn bell(&self) -> Arc<Notify> {
-        Arc::clone(&self.bell)
+    pub(super) fn notify(&self) -> Arc<Notify> {
+        Arc::clone(&self.notify)
     }
 
-    /// Tells each change of what is kept on disk.
+    /// Returns a watch of the version of the list. Each change of what is kept on disk increments
+    /// it.
     pub(super) fn versions(&self) -> watch::Receiver<u64> {
         self.version.subscribe()
     }
@@ -209,21 +189,21 @@ impl Table {
 
     pub(super) fn changed(&self) {
         self.version.send_modify(|version| *version += 1);
-        self.bell.notify_waiters();
+        self.notify.notify_waiters();
     }
 
-    /// A place for one more session, if there is one.
-    pub(super) fn reserve(self: &Arc<Self>) -> Result<Place, ManagerError> {
+    /// Reserves one session under the limit.
+    pub(super) fn reserve(self: &Arc<Self>) -> Result<Reservation, ManagerError> {
         let mut entries = self.lock();
         if entries.is_closing {
             return Err(ManagerError::ShuttingDown);
         }
-        if entries.alive() + entries.reserved >= self.max_sessions {
+        if entries.running() + entries.reserved >= self.max_sessions {
             let limit = self.max_sessions;
             return Err(ManagerError::MaxSessions { limit });
         }
         entries.reserved += 1;
-        Ok(Place {
+        Ok(Reservation {
             table: Arc::clone(self),
         })
     }
@@ -236,37 +216,40 @@ impl Table {
         self.lock().all.iter().map(Entry::info).collect()
     }
 
-    /// How many sessions were made in this run.
-    pub(super) fn births(&self) -> u64 {
-        self.lock().births
+    /// Returns the number of sessions that were created in this run.
+    pub(super) fn created(&self) -> u64 {
+        self.lock().created
     }
 
-    /// The logs of the sessions that were made after so many, and how many more were made and have
-    /// left since.
-    pub(super) fn logs_since(&self, births: u64) -> (Vec<Arc<SessionLog>>, u64) {
+    /// Returns the logs of the sessions with a number above `number`, and how many more of those
+    /// were removed together with their logs.
+    pub(super) fn logs_since(&self, number: u64) -> (Vec<Arc<SessionLog>>, u64) {
         let entries = self.lock();
         let listed = entries
             .all
             .iter()
-            .filter_map(|entry| Some((entry.born, &entry.running.as_ref()?.log)));
-        let departed = entries.departed.iter().map(|(born, log)| (*born, log));
-        let newer = listed.chain(departed).filter(|(born, _)| *born > births);
+            .filter_map(|entry| Some((entry.number, &entry.running.as_ref()?.log)));
+        let removed = entries
+            .removed_logs
+            .iter()
+            .map(|(number, log)| (*number, log));
+        let newer = listed.chain(removed).filter(|(it, _)| *it > number);
         let logs: Vec<_> = newer.map(|(_, log)| Arc::clone(log)).collect();
-        let missed = (entries.births - births).saturating_sub(logs.len() as u64);
+        let missed = (entries.created - number).saturating_sub(logs.len() as u64);
         (logs, missed)
     }
 
-    pub(super) fn living(&self) -> Vec<ManagedId> {
+    pub(super) fn running_ids(&self) -> Vec<ManagedId> {
         let entries = self.lock();
-        let living = entries.all.iter().filter(|entry| entry.is_alive());
-        living.map(|entry| entry.info.id).collect()
+        let running = entries.all.iter().filter(|entry| entry.is_running());
+        running.map(|entry| entry.info.id).collect()
     }
 
-    pub(super) fn live(&self, id: ManagedId) -> Result<Live, ManagerError> {
+    pub(super) fn handle(&self, id: ManagedId) -> Result<SessionHandle, ManagerError> {
         let mut entries = self.lock();
         let entry = entries.find(id).ok_or(ManagerError::NotFound { id })?;
         let running = entry.running.as_ref().ok_or(ManagerError::Ended { id })?;
-        Ok(running.live.clone())
+        Ok(running.handle.clone())
     }
 
     pub(super) fn set_label(&self, id: ManagedId, label: String) -> Result<(), ManagerError> {
@@ -278,7 +261,7 @@ impl Table {
         Ok(())
     }
 
-    /// The session has entered a conversation, and holds its lease.
+    /// Records that the session has entered a conversation, and keeps its lease.
     pub(super) fn note_conversation(
         &self,
         id: ManagedId,
@@ -301,27 +284,27 @@ impl Table {
         self.changed();
     }
 
-    /// The task that follows a session goes with it.
-    pub(super) fn follow(&self, id: ManagedId, follower: Follower) {
+    /// Keeps the monitor of a session until the session is removed.
+    pub(super) fn set_monitor(&self, id: ManagedId, monitor: MonitorTask) {
         let mut entries = self.lock();
         if let Some(running) = entries.find(id).and_then(|entry| entry.running.as_mut()) {
-            running.follower = Some(follower);
+            running.monitor = Some(monitor);
         }
     }
 
-    /// From now on the session's end has this reason; the first one counts.
-    pub(super) fn note_ending(&self, id: ManagedId, reason: EndReason) {
+    /// Sets the reason that a session's end will have. The first reason counts.
+    pub(super) fn set_end_reason(&self, id: ManagedId, reason: EndReason) {
         let mut entries = self.lock();
         if let Some(running) = entries.find(id).and_then(|entry| entry.running.as_mut()) {
-            running.ending.get_or_insert(reason);
+            running.end_reason.get_or_insert(reason);
         }
     }
 
-    /// The session has ended: its log says how. Lets go of what it held, and of the oldest that
-    /// ended before.
+    /// Records the end of a session from its log, releases its leases, and removes the sessions that
+    /// ended first if there are too many.
     pub(super) fn note_end(&self, id: ManagedId) {
         let mut entries = self.lock();
-        let Some(entry) = entries.find(id).filter(|entry| entry.is_alive()) else {
+        let Some(entry) = entries.find(id).filter(|entry| entry.is_running()) else {
             return;
         };
         let Some(running) = &mut entry.running else {
@@ -332,49 +315,34 @@ impl Table {
         entry.info.end = Some(SessionEnd {
             at: Timestamp::now(),
             exit: running.log.exit().unwrap_or_default(),
-            reason: running.ending.clone().unwrap_or(EndReason::Exited),
+            reason: running.end_reason.clone().unwrap_or(EndReason::Exited),
         });
-        let ended = entries.all.len() - entries.alive();
-        let mut surplus = ended.saturating_sub(self.keep_ended);
-        let mut gone = Vec::new();
-        let mut at = 0;
-        while surplus > 0 && at < entries.all.len() {
-            let is_surplus = entries
-                .all
-                .get(at)
-                .is_some_and(|it| !it.is_alive() && it.info.id != id);
-            if is_surplus {
-                gone.push(entries.depart(at));
-                surplus -= 1;
-            } else {
-                at += 1;
-            }
-        }
+        let removed = entries.remove_oldest_ended(self.keep_ended, id);
         drop(entries);
         self.changed();
-        // Handles are let go of without the lock: what ends with them may come back here.
-        drop(gone);
+        // Without the lock: dropping a handle may end a session, which locks the table.
+        drop(removed);
     }
 
-    /// Ends a session and waits for its end to be noted. Nothing is left to do for one that has
-    /// ended before.
+    /// Ends a session and waits until its end is recorded. Returns `None` for a session of an earlier
+    /// run.
     pub(super) async fn end(
         &self,
         id: ManagedId,
         reason: EndReason,
     ) -> Result<Option<TerminationReport>, ManagerError> {
-        let (live, log) = {
+        let (handle, log) = {
             let mut entries = self.lock();
             let entry = entries.find(id).ok_or(ManagerError::NotFound { id })?;
             let Some(running) = &mut entry.running else {
                 return Ok(None);
             };
             if entry.info.end.is_none() {
-                running.ending.get_or_insert(reason);
+                running.end_reason.get_or_insert(reason);
             }
-            (running.live.clone(), Arc::clone(&running.log))
+            (running.handle.clone(), Arc::clone(&running.log))
         };
-        let report = live.terminate().await;
+        let report = handle.terminate().await;
         log.ended().await;
         self.note_end(id);
         Ok(Some(report))
@@ -383,33 +351,33 @@ impl Table {
     pub(super) fn remove(&self, id: ManagedId) -> Option<SessionInfo> {
         let mut entries = self.lock();
         let at = entries.all.iter().position(|entry| entry.info.id == id)?;
-        let entry = entries.depart(at);
+        let entry = entries.remove_at(at);
         drop(entries);
         self.changed();
         Some(entry.info())
     }
 
-    /// No session is made from now on. Waits for those that are being made: they come to nothing,
-    /// or are in the table.
+    /// Refuses new sessions from now on, and waits until those that are being created are in the
+    /// table or have failed.
     pub(super) async fn close(&self) {
         self.lock().is_closing = true;
         loop {
-            let rung = self.bell.notified();
+            let notified = self.notify.notified();
             if self.lock().reserved == 0 {
                 return;
             }
-            rung.await;
+            notified.await;
         }
     }
 
     fn lock(&self) -> MutexGuard<'_, Entries> {
-        self.entries.lock().unwrap_or_else(PoisonError::into_inner)
+        self.entries.lock()
     }
 }
 
 impl Drop for Table {
     fn drop(&mut self) {
-        self.bell.notify_waiters();
+        self.notify.notify_waiters();
     }
 }
 

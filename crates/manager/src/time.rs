@@ -55,7 +55,6 @@ fn parse(text: &str) -> Option<Timestamp> {
 mod tests {
     use super::*;
 
-    /// Criterion: times are ISO 8601 in UTC.
     #[test]
     fn times_are_iso_8601() {
         for (ms, text) in [

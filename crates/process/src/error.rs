@@ -209,7 +209,7 @@ pub enum WriteError {
     Torn,
     /// For a session on another machine: the connection was lost, and another host attached before
     /// it was restored. The write may have been delivered.
-    #[error("write to the child: nobody knows whether it arrived, look at what the child did")]
+    #[error("write to the child: delivery is unknown, check whether the child received it")]
     Unconfirmed,
     /// A terminal's input cannot be closed.
     #[error(

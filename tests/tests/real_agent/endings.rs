@@ -165,7 +165,7 @@ async fn agent_killed_during_tool_is_resumed() {
     let folder = rig.home.config();
     let again = Rig::start_in(&agent, rig.home, scenario::plain(), |it| {
         it.conversation = resume(&id);
-        it.agent_folder = Some(folder);
+        it.agent_directory = Some(folder);
     })
     .await;
     again.answered(0).await;
@@ -236,7 +236,7 @@ async fn conversation_is_verified_before_start() {
     let configuration = |conversation: Conversation| DialogueConfiguration {
         program: agent.executable().into(),
         cwd: Some(home.project()),
-        agent_folder: Some(home.config()),
+        agent_directory: Some(home.config()),
         conversation,
         ..DialogueConfiguration::default()
     };
@@ -263,7 +263,7 @@ async fn conversation_is_verified_before_start() {
     let folder = rig.home.config();
     let again = Rig::start_in(&agent, rig.home, scenario::plain(), |it| {
         it.conversation = Conversation::Continue;
-        it.agent_folder = Some(folder);
+        it.agent_directory = Some(folder);
     })
     .await;
     again.answered(0).await;

@@ -97,7 +97,7 @@ impl Args {
         self.value("--permission-prompt-tool", tool);
         let prompts = options.permission_prompts.map(|it| match it {
             PermissionPrompts::Host => "host",
-            PermissionPrompts::Nobody => "none",
+            PermissionPrompts::Disabled => "none",
         });
         self.value("--permission-prompts", prompts);
     }

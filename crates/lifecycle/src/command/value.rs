@@ -121,8 +121,8 @@ pub enum SkipPermissions {
 pub enum PermissionPrompts {
     /// The host, or the permission tool.
     Host,
-    /// Nowhere: a tool that needs a permission is denied.
-    Nobody,
+    /// No requests: a tool that needs a permission is denied.
+    Disabled,
 }
 
 /// A source of the agent's settings.

@@ -96,7 +96,7 @@ impl Machine {
 
     /// Returns when the oldest open request expires.
     pub(super) fn permission_deadline(&self) -> Option<Duration> {
-        let timeout = self.limits.watchdog.permission?;
+        let timeout = self.limits.watchdog.permission_timeout?;
         Some(self.permissions.oldest_open()?.0.saturating_add(timeout))
     }
 

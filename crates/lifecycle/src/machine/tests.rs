@@ -42,9 +42,9 @@ const LIMITS: Limits = Limits {
 };
 
 const NO_WATCHDOG: WatchdogPolicy = WatchdogPolicy {
-    check: Duration::from_secs(10),
-    inquiry: None,
-    permission: None,
+    check_interval: Duration::from_secs(10),
+    probe: None,
+    permission_timeout: None,
     limits: crate::watchdog::PhaseLimits {
         starting: None,
         model: None,

@@ -55,7 +55,7 @@ impl Machine {
         if self.ended || is_terminated || self.timeout_reason.is_some() {
             return self.watchdog.stop();
         }
-        // An agent that cannot be reached cannot be told from a silent one.
+        // An agent that cannot be reached cannot be distinguished from a silent one.
         let phase = if self.is_link_down {
             WorkPhase::Idle
         } else {

@@ -26,7 +26,7 @@ async fn idle_session_has_no_timer() {
         ],
         initialize: false,
         // An open turn has a check every ten seconds.
-        watchdog: WatchdogPolicy::never(),
+        watchdog: WatchdogPolicy::disabled(),
         termination: TerminationPolicy::AT_ONCE,
         ..DialogueConfiguration::default()
     })

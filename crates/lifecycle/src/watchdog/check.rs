@@ -120,7 +120,7 @@ impl Watchdog {
     pub(crate) fn stop(&mut self) {
         self.next = None;
         self.inquiry = None;
-        self.policy = WatchdogPolicy::never();
+        self.policy = WatchdogPolicy::disabled();
     }
 
     /// Notes that the agent has answered the liveness probe.
@@ -143,7 +143,7 @@ impl Watchdog {
         self.checked_at = now;
         self.next = Some(now.saturating_add(self.policy.interval(self.phase)));
         let silent_for = now.saturating_sub(self.last.at);
-        if limit.at_most.is_some_and(|at_most| silent_for >= at_most) {
+        if limit.max_silence.is_some_and(|max| silent_for >= max) {
             return self.kill(now, open);
         }
         match &mut self.inquiry {
@@ -171,10 +171,10 @@ impl Watchdog {
     }
 
     fn begin_inquiry(&mut self, now: Duration, open: OpenWork) -> WatchdogAction {
-        let Some(length) = self.policy.inquiry else {
+        let Some(length) = self.policy.probe else {
             return self.kill(now, open);
         };
-        self.next = Some(now.saturating_add(length.min(self.policy.check)));
+        self.next = Some(now.saturating_add(length.min(self.policy.check_interval)));
         self.inquiry = Some(Inquiry {
             due: now.saturating_add(length),
             probe: ProbeAnswer::Unanswered,
@@ -226,7 +226,7 @@ impl Watchdog {
         let has_forked = before
             .zip(after)
             .is_some_and(|(before, after)| before.processes != after.processes);
-        let length = self.policy.inquiry.unwrap_or_default();
+        let length = self.policy.probe.unwrap_or_default();
         let is_busy = |cpu: Duration| cpu.saturating_mul(MIN_CPU_DIVISOR) >= length;
         silence.probe == ProbeAnswer::Answered
             || has_forked

@@ -9,13 +9,13 @@ use super::WorkPhase;
 pub struct WatchdogPolicy {
     /// Time between two checks. A silence is noticed at the first check after its limit. There are
     /// no checks while nothing is awaited.
-    pub check: Duration,
-    /// Time from the begin of an inquiry to its decision; when absent, a silent agent is terminated
-    /// without one.
-    pub inquiry: Option<Duration>,
+    pub check_interval: Duration,
+    /// How long a silent agent and its processes are observed before the decision; when absent, a
+    /// silent agent is terminated at once.
+    pub probe: Option<Duration>,
     /// Time after which an open permission request is denied; when absent, never. It never leads to
     /// termination.
-    pub permission: Option<Duration>,
+    pub permission_timeout: Option<Duration>,
     /// How long each phase may be silent.
     pub limits: PhaseLimits,
 }
@@ -45,7 +45,7 @@ pub struct SilenceLimit {
     /// Silence after which an inquiry begins, and again after each one that found the agent alive.
     pub silence: Duration,
     /// Silence after which the agent is terminated although its processes work; never when absent.
-    pub at_most: Option<Duration>,
+    pub max_silence: Option<Duration>,
 }
 
 impl SilenceLimit {
@@ -54,7 +54,7 @@ impl SilenceLimit {
     pub const fn new(silence: Duration) -> Self {
         Self {
             silence,
-            at_most: None,
+            max_silence: None,
         }
     }
 }
@@ -63,7 +63,7 @@ const fn seconds(seconds: u64) -> Option<SilenceLimit> {
     Some(SilenceLimit::new(Duration::from_secs(seconds)))
 }
 
-const DEFAULT_CHECK: Duration = Duration::from_secs(10);
+const DEFAULT_CHECK_INTERVAL: Duration = Duration::from_secs(10);
 
 impl Default for WatchdogPolicy {
     /// Returns a policy that terminates only agents without any sign of life. Its limits exceed those
@@ -72,9 +72,9 @@ impl Default for WatchdogPolicy {
     /// 1.5 s.
     fn default() -> Self {
         Self {
-            check: DEFAULT_CHECK,
-            inquiry: Some(Duration::from_secs(20)),
-            permission: None,
+            check_interval: DEFAULT_CHECK_INTERVAL,
+            probe: Some(Duration::from_secs(20)),
+            permission_timeout: None,
             limits: PhaseLimits {
                 starting: seconds(120),
                 model: seconds(660),
@@ -94,9 +94,9 @@ impl WatchdogPolicy {
     pub const fn fixed_timeout(timeout: Duration) -> Self {
         let limit = Some(SilenceLimit::new(timeout));
         Self {
-            check: DEFAULT_CHECK,
-            inquiry: None,
-            permission: None,
+            check_interval: DEFAULT_CHECK_INTERVAL,
+            probe: None,
+            permission_timeout: None,
             limits: PhaseLimits {
                 starting: limit,
                 model: limit,
@@ -111,7 +111,7 @@ impl WatchdogPolicy {
     /// Returns a policy without checks. An agent that has closed its output and does not exit is
     /// terminated all the same.
     #[must_use]
-    pub fn never() -> Self {
+    pub fn disabled() -> Self {
         let it = Self::default();
         Self {
             limits: PhaseLimits {
@@ -137,7 +137,7 @@ impl WatchdogPolicy {
     /// Returns the time between two checks of a phase, which is at most its limit.
     pub(super) fn interval(&self, phase: WorkPhase) -> Duration {
         let limit = self.limit(phase).map(|limit| limit.silence);
-        let interval = limit.map_or(self.check, |limit| limit.min(self.check));
+        let interval = limit.map_or(self.check_interval, |limit| limit.min(self.check_interval));
         interval.max(Duration::from_millis(1))
     }
 }

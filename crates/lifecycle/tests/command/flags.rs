@@ -57,7 +57,7 @@ fn everything() -> (AgentOptions, String) {
         permission_mode: text("plan"),
         skip_permissions: SkipPermissions::Allowed,
         permission_prompt_tool: text("stdio"),
-        permission_prompts: Some(PermissionPrompts::Nobody),
+        permission_prompts: Some(PermissionPrompts::Disabled),
         allowed_tools: list(&["Read", "Bash(git log:*, x)"]),
         disallowed_tools: list(&["Write"]),
         tools: Some(Vec::new()),

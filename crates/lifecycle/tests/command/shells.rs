@@ -1,4 +1,4 @@
-//! What a program and a shell are told beside the arguments.
+//! What a program and a shell receive besides the arguments.
 
 use std::process::Command;
 use std::time::Duration;

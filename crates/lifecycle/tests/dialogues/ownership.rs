@@ -51,12 +51,12 @@ async fn terminate_ends_process_and_stream() {
         "{first:?}"
     );
     assert!(!Path::new(&format!("/proc/{pid}")).exists());
-    let told = until(&mut events, "the end", is_end).await;
+    let seen = until(&mut events, "the end", is_end).await;
     let wanted = DialogueEventKind::SessionEnd {
         expected: true,
         reason: first.reason.clone(),
     };
-    assert_eq!(told.last().expect("an end").kind, wanted);
+    assert_eq!(seen.last().expect("an end").kind, wanted);
     assert_eq!(within("the end of the stream", events.next()).await, None);
     // Repeated calls return the same result.
     assert_eq!(

@@ -44,7 +44,7 @@ async fn permissions_of_all_sessions_are_listed_and_first_answer_wins() {
         matches!(&late, Err(DialogueError::TooLate { by: Some(by), .. }) if by == "phone"),
         "{late:?}"
     );
-    let said = until(&mut of_two, "what it was told", |kind| {
+    let said = until(&mut of_two, "the permission events", |kind| {
         matches!(kind, DialogueEventKind::Text { .. })
     });
     let wanted = DialogueEventKind::Text { text: "yes".into() };
@@ -63,10 +63,11 @@ async fn permissions_of_all_sessions_are_listed_and_first_answer_wins() {
     );
     // The request is closed with its agent.
     within("the end", one.terminate()).await;
-    let told = until(&mut of_one, "its end", |kind| {
+    let seen = until(&mut of_one, "its end", |kind| {
         matches!(kind, DialogueEventKind::PermissionEnded(_))
     });
-    let DialogueEventKind::PermissionEnded(record) = &told.await.pop().expect("told").kind.clone()
+    let DialogueEventKind::PermissionEnded(record) =
+        &seen.await.pop().expect("an event").kind.clone()
     else {
         panic!("another event");
     };

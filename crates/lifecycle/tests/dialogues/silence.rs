@@ -13,13 +13,13 @@ use super::support::{TURN, agent, start, until, within};
 fn quick_watchdog(script: &str) -> DialogueConfiguration {
     let limit = Some(SilenceLimit {
         silence: Duration::from_millis(100),
-        at_most: None,
+        max_silence: None,
     });
     DialogueConfiguration {
         watchdog: WatchdogPolicy {
-            check: Duration::from_millis(20),
-            inquiry: Some(Duration::from_millis(400)),
-            permission: None,
+            check_interval: Duration::from_millis(20),
+            probe: Some(Duration::from_millis(400)),
+            permission_timeout: None,
             limits: PhaseLimits {
                 starting: limit,
                 model: limit,
@@ -39,8 +39,8 @@ fn is_end(kind: &DialogueEventKind) -> bool {
 async fn dead_agent_is_announced_and_terminated() {
     let (session, mut events) = start(quick_watchdog("exec sleep 600")).await;
     session.send(Prompt::text("go")).await.expect("it runs");
-    let told = until(&mut events, "the end", is_end).await;
-    let silence = told.iter().find_map(|event| match &event.kind {
+    let seen = until(&mut events, "the end", is_end).await;
+    let silence = seen.iter().find_map(|event| match &event.kind {
         DialogueEventKind::SessionTimeout(silence) => Some(silence),
         _ => None,
     });
@@ -62,15 +62,15 @@ async fn busy_silent_agent_survives() {
     let (session, mut events) = start(quick_watchdog("while :; do :; done")).await;
     session.send(Prompt::text("go")).await.expect("it runs");
     for _ in 0..2 {
-        let told = until(&mut events, "a sign of life", |kind| {
+        let seen = until(&mut events, "a sign of life", |kind| {
             matches!(
                 kind,
                 DialogueEventKind::StillAlive(_) | DialogueEventKind::SessionTimeout(_)
             )
         });
-        let told = told.await;
-        let DialogueEventKind::StillAlive(silence) = &told.last().expect("told").kind else {
-            panic!("{told:?}");
+        let seen = seen.await;
+        let DialogueEventKind::StillAlive(silence) = &seen.last().expect("an event").kind else {
+            panic!("{seen:?}");
         };
         assert!(silence.cpu > Some(Duration::ZERO), "{silence:?}");
     }
@@ -91,15 +91,15 @@ done"#;
     let (session, mut events) = start(quick_watchdog(script)).await;
     session.send(Prompt::text("go")).await.expect("it runs");
     for _ in 0..2 {
-        let told = until(&mut events, "a sign of life", |kind| {
+        let seen = until(&mut events, "a sign of life", |kind| {
             matches!(
                 kind,
                 DialogueEventKind::StillAlive(_) | DialogueEventKind::SessionTimeout(_)
             )
         });
-        let told = told.await;
-        let DialogueEventKind::StillAlive(silence) = &told.last().expect("told").kind else {
-            panic!("{told:?}");
+        let seen = seen.await;
+        let DialogueEventKind::StillAlive(silence) = &seen.last().expect("an event").kind else {
+            panic!("{seen:?}");
         };
         assert_eq!(silence.probe, ProbeAnswer::Answered);
     }

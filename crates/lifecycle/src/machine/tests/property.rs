@@ -111,7 +111,7 @@ impl Model {
     pub(super) fn new() -> Self {
         let mut fixture = Fixture::new(Limits {
             watchdog: WatchdogPolicy {
-                permission: Some(Duration::from_secs(300)),
+                permission_timeout: Some(Duration::from_secs(300)),
                 ..WatchdogPolicy::default()
             },
             initialize: true,

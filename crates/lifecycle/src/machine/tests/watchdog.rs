@@ -154,10 +154,10 @@ fn suspension_is_not_silence() {
 fn with_inquiry() -> WatchdogPolicy {
     let limit = Some(SilenceLimit {
         silence: MINUTE,
-        at_most: None,
+        max_silence: None,
     });
     WatchdogPolicy {
-        inquiry: Some(Duration::from_secs(20)),
+        probe: Some(Duration::from_secs(20)),
         limits: PhaseLimits {
             starting: limit,
             model: limit,
@@ -254,7 +254,7 @@ fn limit_below_inquiry_is_decided() {
     let mut configuration = with_inquiry();
     configuration.limits.model = Some(SilenceLimit {
         silence: Duration::from_secs(3),
-        at_most: None,
+        max_silence: None,
     });
     let mut fixture = watched(configuration);
     fixture.send("u1");
@@ -298,7 +298,7 @@ fn maximum_silence_terminates_busy_agent() {
     let mut configuration = with_inquiry();
     configuration.limits.model = Some(SilenceLimit {
         silence: MINUTE,
-        at_most: Some(MINUTE * 10),
+        max_silence: Some(MINUTE * 10),
     });
     let mut fixture = watched(configuration);
     fixture.send("u1");
@@ -317,7 +317,7 @@ fn every_phase_has_its_own_limit() {
         configuration.limits = PhaseLimits::default();
         let limit = configuration.limits.model.or(Some(SilenceLimit {
             silence: MINUTE,
-            at_most: None,
+            max_silence: None,
         }));
         set(&mut configuration.limits, limit);
         Fixture::new(Limits {
@@ -371,8 +371,8 @@ fn draining_timeout_is_announced() {
 #[test]
 fn expired_permission_is_denied() {
     let mut fixture = watched(WatchdogPolicy {
-        permission: Some(MINUTE),
-        ..WatchdogPolicy::never()
+        permission_timeout: Some(MINUTE),
+        ..WatchdogPolicy::disabled()
     });
     fixture.send("u1");
     fixture.agent(TOOL);
@@ -402,10 +402,10 @@ fn expired_permission_is_denied() {
 fn maximum_silence_restarts_after_expiry() {
     let limit = Some(SilenceLimit {
         silence: MINUTE,
-        at_most: Some(MINUTE * 10),
+        max_silence: Some(MINUTE * 10),
     });
     let mut configuration = WatchdogPolicy {
-        permission: Some(MINUTE * 20),
+        permission_timeout: Some(MINUTE * 20),
         ..with_inquiry()
     };
     configuration.limits.model = limit;
@@ -469,12 +469,12 @@ fn failed_reconnect_is_reported() {
 fn maximum_durations_do_not_overflow() {
     let limit = Some(SilenceLimit {
         silence: MINUTE,
-        at_most: Some(Duration::MAX),
+        max_silence: Some(Duration::MAX),
     });
     let watchdog = WatchdogPolicy {
-        check: Duration::MAX,
-        inquiry: Some(Duration::MAX),
-        permission: Some(Duration::MAX),
+        check_interval: Duration::MAX,
+        probe: Some(Duration::MAX),
+        permission_timeout: Some(Duration::MAX),
         limits: PhaseLimits {
             starting: limit,
             model: limit,

@@ -1,4 +1,4 @@
-//! Many shells under one manager.
+//! Shell sessions of a manager.
 
 use std::collections::BTreeSet;
 use std::os::unix::fs::PermissionsExt as _;
@@ -98,7 +98,7 @@ async fn missing_directory_creates_no_session() {
     let error = manager.create_shell(missing, "").await.unwrap_err();
     assert_eq!(error.code(), "BAD_WORKING_DIRECTORY");
     assert!(manager.list().is_empty());
-    // The place was given back.
+    // The reservation was released.
     manager
         .create_shell(sleeper(folder.path()), "")
         .await
@@ -315,7 +315,7 @@ async fn dropping_the_manager_kills_its_sessions() {
 }
 
 #[tokio::test]
-async fn the_list_is_found_again_and_says_what_ended() {
+async fn reopened_list_shows_sessions_as_ended() {
     let folder = tempfile::tempdir().unwrap();
     let list = folder.path().join("state/state.json");
     let manager = open(folder.path());
@@ -344,7 +344,7 @@ async fn the_list_is_found_again_and_says_what_ended() {
     assert_eq!(gone.code(), "ENDED");
     drop(manager);
 
-    // As a host leaves it that is killed.
+    // As a killed host leaves it.
     std::fs::write(&list, as_killed).unwrap();
     let manager = open(folder.path());
     let info = manager.get(lost.id).unwrap();
@@ -359,7 +359,7 @@ async fn the_list_is_found_again_and_says_what_ended() {
 }
 
 #[tokio::test]
-async fn a_broken_list_is_set_aside_and_told() {
+async fn invalid_list_is_renamed_with_a_warning() {
     for broken in [
         "",
         "{\"schema\":1,\"sess",
@@ -385,7 +385,7 @@ async fn a_broken_list_is_set_aside_and_told() {
 }
 
 #[tokio::test]
-async fn a_list_that_cannot_be_written_is_told_and_the_old_one_stays() {
+async fn failed_write_is_reported_and_keeps_old_list() {
     let folder = tempfile::tempdir().unwrap();
     let manager = open(folder.path());
     manager
@@ -395,7 +395,7 @@ async fn a_list_that_cannot_be_written_is_told_and_the_old_one_stays() {
     within(manager.flush()).await.unwrap();
     let list = folder.path().join("state/state.json");
     let before = std::fs::read(&list).unwrap();
-    // A folder in the way of the new file; permissions do not stop a superuser.
+    // A directory in the place of the new file: permissions do not stop a superuser.
     std::fs::create_dir(folder.path().join("state/state.json.new")).unwrap();
     manager
         .create_shell(sleeper(folder.path()), "two")
@@ -409,7 +409,7 @@ async fn a_list_that_cannot_be_written_is_told_and_the_old_one_stays() {
 }
 
 #[tokio::test]
-async fn the_list_forgets_the_oldest_that_ended() {
+async fn oldest_ended_session_is_removed() {
     let folder = tempfile::tempdir().unwrap();
     let configuration = ManagerConfiguration::new(folder.path().join("state"));
     let manager = SessionManager::open(ManagerConfiguration {
@@ -439,7 +439,7 @@ async fn the_list_forgets_the_oldest_that_ended() {
 }
 
 #[tokio::test]
-async fn a_hundred_sessions_leave_no_file_and_no_process() {
+async fn hundred_sessions_leave_no_file_and_no_process() {
     let folder = tempfile::tempdir().unwrap();
     let manager = limited(folder.path(), 100);
     let mut pids = Vec::new();

@@ -1,4 +1,4 @@
-//! Conversations that are gone on with: the right one, in the right place, by one alone.
+//! Dialogues of a manager, and conversations that are resumed.
 
 use std::path::Path;
 
@@ -54,7 +54,7 @@ impl Rig {
         }
     }
 
-    /// A dialogue that has had a turn.
+    /// Creates a dialogue and completes one turn.
     async fn talk(&self) -> SessionInfo {
         let info = self
             .manager
@@ -77,8 +77,8 @@ impl Rig {
 
 fn open(folder: &Path, state: &str) -> SessionManager {
     let configuration = ManagerConfiguration {
-        lease_folder: Some(folder.join("leases")),
-        agent_folder: Some(folder.join("agent")),
+        lease_directory: Some(folder.join("leases")),
+        agent_directory: Some(folder.join("agent")),
         ..ManagerConfiguration::new(folder.join(state))
     };
     SessionManager::open(configuration).unwrap()
@@ -118,7 +118,7 @@ fn code<T: std::fmt::Debug>(result: Result<T, ManagerError>) -> &'static str {
 }
 
 #[tokio::test]
-async fn a_dialogue_is_a_session_like_a_shell() {
+async fn dialogue_is_listed_and_ended_like_a_shell() {
     let rig = Rig::new();
     let talk = rig.talk().await;
     assert_eq!(talk.cwd, rig.path("work").canonicalize().unwrap());
@@ -140,7 +140,7 @@ async fn a_dialogue_is_a_session_like_a_shell() {
 }
 
 #[tokio::test]
-async fn a_conversation_is_resumed_under_the_same_name_by_the_next_host() {
+async fn next_host_resumes_conversation_under_same_id() {
     let mut rig = Rig::new();
     let talk = rig.talk().await;
     assert_eq!(
@@ -148,7 +148,7 @@ async fn a_conversation_is_resumed_under_the_same_name_by_the_next_host() {
         "NOT_RESUMABLE"
     );
     within(rig.manager.shutdown()).await;
-    // The first host lets go of its list before the next one opens it.
+    // The first host releases its list before the next one opens it.
     rig.manager = open(rig.folder.path(), "other");
     rig.manager = open(rig.folder.path(), "state");
     let known = rig.manager.get(talk.id).unwrap();
@@ -176,12 +176,12 @@ async fn a_conversation_is_resumed_under_the_same_name_by_the_next_host() {
     assert_eq!(
         std::fs::read_dir(files).unwrap().count(),
         1,
-        "one conversation, gone on with"
+        "one conversation, resumed"
     );
 }
 
 #[tokio::test]
-async fn what_cannot_be_resumed_is_a_typed_error_and_starts_nothing() {
+async fn refused_resume_starts_nothing() {
     let rig = Rig::new();
     let talk = rig.talk().await;
     let id = talk.conversations[0].clone();
@@ -234,7 +234,7 @@ async fn what_cannot_be_resumed_is_a_typed_error_and_starts_nothing() {
 }
 
 #[tokio::test]
-async fn two_hosts_never_have_one_conversation() {
+async fn conversation_has_one_host_at_a_time() {
     let rig = Rig::new();
     let talk = rig.talk().await;
     let other = open(rig.folder.path(), "other");
@@ -260,7 +260,7 @@ async fn two_hosts_never_have_one_conversation() {
 }
 
 #[tokio::test]
-async fn an_agent_that_begins_anew_instead_of_resuming_is_terminated() {
+async fn agent_that_does_not_resume_is_terminated() {
     let rig = Rig::new();
     let talk = rig.talk().await;
     rig.end(talk.id).await;
@@ -274,7 +274,7 @@ async fn an_agent_that_begins_anew_instead_of_resuming_is_terminated() {
         .unwrap();
     let info = until(&rig.manager, talk.id, |info| info.end.is_some()).await;
     let EndReason::NotResumed(why) = info.end.unwrap().reason else {
-        panic!("it was terminated for it");
+        panic!("it was not resumed");
     };
     assert!(
         why.contains(&talk.conversations[0]) && why.contains("stranger-"),
