@@ -11,12 +11,10 @@ mod rig;
 mod shells;
 
 use bowline_lifecycle::{
-    AgentLocation, DialogueError, DialogueSession, ExitStatus, Prompt, ReconnectFailure,
-    RemoteError, SessionId, StartError,
+    AgentLocation, ConnectionState, Decision, DialogueError, DialogueSession, ExitStatus, Prompt,
+    ReconnectFailure, RemoteError, SessionId, StartError,
 };
-use bowline_tests::session::{
-    answered, converse, entries, kinds, terminate, transcript, until, within,
-};
+use bowline_tests::session::{answered, converse, entries, kinds, terminate, transcript, within};
 
 use bowline_tests::normalize::{normalized, same};
 use rig::{Rig, transcript_of};
@@ -75,11 +73,8 @@ async fn killed_host_is_replaced() {
     host.shutdown_background();
 
     let session = rig.attach(id).await.expect("it is there");
-    let after = until(&session, "the history", |now| {
-        normalized(now.clone()) == before
-    })
-    .await;
-    same(&normalized(after), &before, "transcript");
+    let after = normalized(transcript(&session).await);
+    same(&after, &before, "transcript");
     answered(&session, "are you still there?").await;
     terminate(&session).await;
 }
@@ -146,4 +141,58 @@ async fn refusals_are_typed_errors() {
         matches!(&refused, Err(StartError::Remote(RemoteError::Link { failure, .. })) if *failure == gone),
         "{refused:?}"
     );
+}
+
+#[tokio::test]
+async fn attach_returns_with_folded_history() {
+    let rig = Rig::new().await;
+    let mut session = rig.start().await;
+    answered(&session, "hello").await;
+    for host in 0..20 {
+        let attached = rig.attach(session.id()).await.expect("it is there");
+        let now = transcript(&attached).await;
+        assert_eq!(entries(&now, "result").len(), 1, "host {host}");
+        session = attached;
+    }
+    terminate(&session).await;
+}
+
+#[tokio::test]
+async fn fenced_host_is_refused() {
+    let rig = Rig::new().await;
+    let session = rig.start().await;
+    let mut connection = session.connection();
+    let other = rig.attach(session.id()).await.expect("it is there");
+    let fenced = connection.wait_for(ConnectionState::is_failed);
+    within("the fence", fenced).await.expect("it is published");
+    let refused = session.send(Prompt::text("stale")).await;
+    let Err(DialogueError::Disconnected(failed)) = &refused else {
+        panic!("{refused:?}");
+    };
+    assert_eq!(failed.failure, ReconnectFailure::Fenced);
+    let refused = session
+        .answer_permission("r1", Decision::allow())
+        .await
+        .expect_err("it is fenced");
+    assert!(
+        matches!(refused, DialogueError::Disconnected(_)),
+        "{refused}"
+    );
+    drop(session);
+    answered(&other, "still there?").await;
+    terminate(&other).await;
+}
+
+#[tokio::test]
+async fn dropping_last_handle_leaves_remote_agent_running() {
+    let rig = Rig::new().await;
+    let session = rig.start().await;
+    answered(&session, "one").await;
+    let id = session.id();
+    drop(session);
+    let session = rig.attach(id).await.expect("it is there");
+    answered(&session, "two").await;
+    let now = transcript(&session).await;
+    assert_eq!(entries(&now, "result").len(), 2);
+    terminate(&session).await;
 }

@@ -64,7 +64,7 @@ pub async fn ask(prompt: impl Into<Prompt>) -> Result<Answer, AskError> {
 /// Runs one prompt in a session of the builder, and returns the agent's answer. Permission requests are
 /// denied unless the builder has a [callback](SessionBuilder::on_permission).
 ///
-/// Cancel safe: dropping the future ends the agent.
+/// Cancel safe: dropping the future ends the agent. One at a runner continues without a host.
 ///
 /// # Errors
 ///

@@ -153,6 +153,7 @@ impl From<core::DialogueError> for BowlineError {
         let reason = core::error_chain(&error);
         match error {
             E::Ended => Self::Ended { reason },
+            E::Disconnected(_) => Self::Start { reason },
             E::Refused { .. } => Self::Refused { reason },
             E::NoAnswer { .. } => Self::NoAnswer { reason },
             E::NoSuchRequest { .. } => Self::NotFound { reason },

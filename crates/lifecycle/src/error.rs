@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 #[cfg(feature = "remote")]
 use bowline_transport::RemoteError;
-use bowline_transport::SpawnError;
+use bowline_transport::{ReconnectFailed, SpawnError};
 
 use crate::command::CommandError;
 
@@ -123,6 +123,10 @@ pub enum DialogueError {
     /// The agent is a child of this process, and cannot outlive its session.
     #[error("detach: the agent is a child of this process; end the session instead")]
     NotDetachable,
+    /// Reconnecting to the agent's machine was given up, for example because another host has taken
+    /// over the session. Nothing was sent.
+    #[error("reach the agent: not connected; retry the connection, or attach again")]
+    Disconnected(#[source] ReconnectFailed),
     /// The agent refused a request.
     #[error("{request}: the agent refused, {reason}")]
     Refused {

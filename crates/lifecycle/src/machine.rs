@@ -23,6 +23,7 @@ use std::time::Duration;
 
 use bowline_jsonl::{Framer, HostRequest, control_request};
 use bowline_reducer::{HostEvent, Meta, Transcript};
+use bowline_transport::ReconnectFailed;
 use bytes::Bytes;
 
 pub(crate) use input::{Command, EndStage, Input, Limits, LinePurpose, Output, Reply, Ticket};
@@ -53,6 +54,8 @@ pub(crate) struct Machine {
     is_link_down: bool,
     /// When the connection was lost, while it is being restored.
     reconnecting_since: Option<Duration>,
+    /// Why the connection was given up, if it was.
+    connection_failure: Option<ReconnectFailed>,
     /// The agent's earlier output, while it is being folded.
     replay: Option<Replay>,
     /// Why the watchdog terminated the agent, if it did.
@@ -92,6 +95,7 @@ impl Machine {
             watchdog: Watchdog::new(limits.watchdog),
             is_link_down: false,
             reconnecting_since: None,
+            connection_failure: None,
             replay: None,
             timeout_reason: None,
             stderr: HeadTail::new(limits.stderr_bytes),

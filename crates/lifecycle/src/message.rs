@@ -24,6 +24,8 @@ pub(crate) enum Message {
     },
     Read(Box<dyn FnOnce(&mut Transcript) + Send>),
     Activity(oneshot::Sender<LastActivity>),
+    /// Reports when the history of an attached session is folded.
+    AwaitHistory(oneshot::Sender<()>),
     Detach,
 }
 

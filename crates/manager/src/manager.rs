@@ -22,7 +22,7 @@ use crate::table::Table;
 /// stays in the list with its end. The list is kept in a file, so that the next run of the host can
 /// [resume](Self::resume) conversations.
 ///
-/// A cheap handle. Dropping the last one kills every session.
+/// A cheap handle. Dropping the last one kills every local session; those at a runner continue.
 #[derive(Clone, Debug)]
 pub struct SessionManager {
     pub(super) inner: Arc<Inner>,

@@ -161,3 +161,51 @@ fn observation(transcript: &Transcript) -> Observation {
         cwd: session.cwd().map(str::to_owned),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use bowline_shell::SessionExit;
+    use bowline_transport::TerminationPolicy;
+    use tokio::runtime::Builder;
+    use tokio::sync::Notify;
+
+    use super::*;
+    use bowline_lifecycle::DialogueConfiguration;
+
+    async fn cat() -> DialogueSession {
+        let configuration = DialogueConfiguration {
+            program: "/bin/sh".into(),
+            leading_args: vec!["-c".into(), "exec cat".into()],
+            initialize: false,
+            termination: TerminationPolicy::AT_ONCE,
+            ..DialogueConfiguration::default()
+        };
+        let session = DialogueSession::start(configuration).await;
+        session.expect("every system has a shell")
+    }
+
+    #[test]
+    fn log_ends_if_session_task_is_dropped() {
+        let other = Builder::new_multi_thread().enable_all().build().unwrap();
+        let dialogue = other.block_on(cat());
+        let id = ManagedId::random();
+        let log = SessionLog::new(id, 1, 1, Arc::new(Notify::new()));
+        let monitor = DialogueMonitor {
+            id,
+            dialogue,
+            log: Arc::clone(&log),
+            table: Weak::new(),
+            leases: Leases::in_directory(PathBuf::new()),
+            expected: Expected {
+                cwd: PathBuf::new(),
+                conversation: None,
+            },
+            entered: Vec::new(),
+        };
+        // The task of the session is dropped with its runtime.
+        other.shutdown_background();
+        let own = Builder::new_current_thread().enable_all().build().unwrap();
+        own.block_on(monitor.run());
+        assert_eq!(log.exit(), Some(SessionExit::default()));
+    }
+}

@@ -15,6 +15,9 @@ impl Machine {
             };
             return self.reply(ticket, reply);
         }
+        if let Err(error) = self.check_connection(&command) {
+            return self.reply(ticket, Err(error));
+        }
         let reply = match command {
             Command::Send(prompt) => self.send(prompt).map(|()| Reply::Done),
             Command::AnswerPermission {
@@ -49,6 +52,18 @@ impl Machine {
             }
         };
         self.reply(ticket, reply);
+    }
+
+    /// Refuses a command that writes to the agent after the connection was given up: another host may
+    /// have taken over the session.
+    fn check_connection(&self, command: &Command) -> Result<(), DialogueError> {
+        match (&self.connection_failure, command) {
+            (
+                Some(failed),
+                Command::Send(_) | Command::AnswerPermission { .. } | Command::Request(_),
+            ) => Err(DialogueError::Disconnected(failed.clone())),
+            _ => Ok(()),
+        }
     }
 
     /// Drops the queued prompts; the reply is a JSON array of their uuids.

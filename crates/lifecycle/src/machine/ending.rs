@@ -79,6 +79,7 @@ impl Machine {
         }
         self.framer.finish();
         self.fold_frames();
+        self.end_replay();
         self.ended = true;
         self.is_expected = self.expects_exit();
         self.finish_stderr();

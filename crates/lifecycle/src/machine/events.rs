@@ -6,7 +6,8 @@ use super::{Machine, Output};
 use crate::events::{DialogueEventKind, PendingEvent, call_path, line_events};
 
 impl Machine {
-    /// Sets whether [`Output::Event`] is produced. Without subscribers no event is built.
+    /// Sets whether events are produced for subscribers. Without them only those that are counted are
+    /// built.
     pub(crate) const fn set_emits_events(&mut self, emits_events: bool) {
         self.emits_events = emits_events;
     }
@@ -16,6 +17,11 @@ impl Machine {
         if self.emits_events {
             self.emit_at(Vec::new(), None, kind);
         }
+    }
+
+    /// Emits an event that is counted, also without subscribers.
+    pub(super) fn emit_counted(&mut self, kind: DialogueEventKind) {
+        self.emit_at(Vec::new(), None, kind);
     }
 
     pub(super) fn emit_at(

@@ -1,11 +1,13 @@
 //! Attaching to an agent that another host started: its history is folded by the code that folds live
 //! output.
 
+use std::sync::Arc;
+
 #[cfg(any(test, feature = "remote"))]
 use super::input::Limits;
 #[cfg(any(test, feature = "remote"))]
 use super::replay::Replay;
-use super::{LinePurpose, Machine};
+use super::{LinePurpose, Machine, Output};
 use crate::permission::RequestState;
 
 impl Machine {
@@ -20,16 +22,33 @@ impl Machine {
         machine
     }
 
-    /// Advances the history to the offset that `advance` makes of the current one, and sends the
-    /// missing replies when it is over.
+    /// Returns whether the history is not folded completely.
+    pub(crate) const fn is_replaying(&self) -> bool {
+        self.replay.is_some()
+    }
+
+    /// Advances the history to the offset that `advance` makes of the current one, and ends it there.
     pub(super) fn advance_replay(&mut self, advance: impl FnOnce(u64) -> u64) {
-        if let Some(mut replay) = self.replay.take() {
-            if replay.advance(advance) {
-                for line in replay.missing_replies() {
-                    self.write(line, LinePurpose::Other);
-                }
+        if self.replay.as_mut().is_some_and(|it| it.advance(advance)) {
+            self.end_replay();
+        }
+    }
+
+    /// Ends the history: sends the missing replies, and reports the permission requests. Those that
+    /// were closed in the history are not reported as events.
+    pub(super) fn end_replay(&mut self) {
+        let Some(replay) = self.replay.take() else {
+            return;
+        };
+        for line in replay.missing_replies() {
+            self.write(line, LinePurpose::Other);
+        }
+        for record in self.permissions().iter() {
+            if record.state.is_open() {
+                self.permission_requested(Arc::clone(record));
             } else {
-                self.replay = Some(replay);
+                self.outputs
+                    .push_back(Output::Permission(Arc::clone(record)));
             }
         }
     }

@@ -24,9 +24,13 @@ impl Machine {
     pub(super) fn open_permission(&mut self, id: &str, ask: &CanUseTool<'_>) {
         let at_ms = self.meta().at_ms;
         if let Some(record) = self.permissions.open(id, ask, self.now, at_ms) {
-            let event = DialogueEventKind::PermissionRequest(Arc::clone(&record));
-            self.permission_changed(record, event);
+            self.permission_requested(record);
         }
+    }
+
+    pub(super) fn permission_requested(&mut self, record: Arc<PermissionRecord>) {
+        let event = DialogueEventKind::PermissionRequest(Arc::clone(&record));
+        self.permission_changed(record, event);
     }
 
     pub(super) fn answer_permission(
@@ -83,6 +87,10 @@ impl Machine {
     }
 
     fn permission_changed(&mut self, record: Arc<PermissionRecord>, event: DialogueEventKind) {
+        if self.is_replaying() {
+            // Another host may have answered. Reported when the history is over.
+            return;
+        }
         let tool_use_id = record.tool_use_id.clone();
         // Published before the event, so that a subscriber finds what the event refers to.
         self.outputs.push_back(Output::Permission(record));

@@ -73,6 +73,10 @@ impl Machine {
         } else if let Some(since) = self.reconnecting_since.take() {
             self.requests.postpone(self.now.saturating_sub(since));
         }
+        self.connection_failure = match &state {
+            ConnectionState::Failed(failed) => Some(failed.clone()),
+            _ => None,
+        };
         if let ConnectionState::Failed(failed) = &state {
             let reason = failed.to_string();
             self.host(HostEvent::ReconnectFailed { reason: &reason });
@@ -104,7 +108,7 @@ impl Machine {
                 self.request(probe, None);
                 self.outputs.push_back(Output::MeasureUsage);
                 let silence = self.silence();
-                self.emit(DialogueEventKind::Inquiry(silence));
+                self.emit_counted(DialogueEventKind::Inquiry(silence));
             }
             WatchdogAction::Measure => self.outputs.push_back(Output::MeasureUsage),
             WatchdogAction::Alive(silence) => self.emit(DialogueEventKind::StillAlive(silence)),
@@ -119,7 +123,7 @@ impl Machine {
 
     /// Announces the timeout, and then terminates the agent.
     pub(super) fn terminate_for(&mut self, silence: Silence) {
-        self.emit(DialogueEventKind::SessionTimeout(silence));
+        self.emit_counted(DialogueEventKind::SessionTimeout(silence));
         self.outputs.push_back(Output::Terminate);
     }
 

@@ -1,6 +1,10 @@
 //! Attaching to a session at a runner.
 
-use bowline_transport::{Attachment, Remote, SessionId, Stream, TerminalEngine};
+use bowline_transport::{
+    Attachment, ConnectionState, ReconnectFailed, Remote, RemoteError, SessionId, Stream,
+    TerminalEngine,
+};
+use tokio::sync::{oneshot, watch};
 use tracing::Instrument as _;
 use uuid::Uuid;
 
@@ -13,29 +17,34 @@ use crate::configuration::DialogueConfiguration;
 use crate::error::StartError;
 use crate::events::{DialogueEvents, EventLimits};
 use crate::machine::{Limits, Machine};
+use crate::message::Message;
 
 impl DialogueSession {
-    /// Attaches to a session at a runner, for example after the host that started it has exited. The
-    /// agent's output since its start is folded first. The agent is not initialized again, and the
-    /// host that drove the session until now is fenced off.
+    /// Attaches to a session at a runner, for example after the host that started it has exited.
+    /// Returns when the agent's output until now is folded. The agent is not initialized again, and
+    /// the host that drove the session until now is fenced off.
     ///
-    /// Settings of the configuration about the start of an agent are ignored.
+    /// Settings of the configuration about the start of an agent are ignored. Dropping the future
+    /// detaches.
     ///
     /// # Errors
     ///
-    /// The runner cannot be reached, rejects the credentials or does not have the session, or the
-    /// recording cannot be created.
+    /// The runner cannot be reached, rejects the credentials or does not have the session, the
+    /// connection fails or another host takes over before the output is folded, or the recording
+    /// cannot be created.
     pub async fn attach(
         remote: &Remote,
         session: SessionId,
         configuration: DialogueConfiguration,
     ) -> Result<Self, StartError> {
         let (session, _) = Self::attach_inner(remote, session, configuration, None).await?;
+        session.history_folded().await?;
         Ok(session)
     }
 
     /// Like [`attach`](Self::attach), with a subscription that receives the events of all output
-    /// since the agent's start.
+    /// since the agent's start, except permission requests that are closed. Returns before that
+    /// output is folded, so that the caller can take the events meanwhile.
     ///
     /// # Errors
     ///
@@ -80,5 +89,29 @@ impl DialogueSession {
         let machine = Machine::resuming(limits, now_ms(), history, &salt);
         let attached = (terminal, streams);
         Ok(drive(machine, attached, &configuration, recorder, events))
+    }
+
+    /// Waits until the agent's earlier output is folded, or the session has ended.
+    async fn history_folded(&self) -> Result<(), RemoteError> {
+        let (reply, folded) = oneshot::channel();
+        // An error drops the reply: the session has ended.
+        let _ = self.messages.send(Message::AwaitHistory(reply));
+        let mut connection = self.terminal.connection();
+        tokio::select! {
+            _ = folded => Ok(()),
+            Some(failed) = failure(&mut connection) => Err(RemoteError::Link {
+                failure: failed.failure,
+                detail: failed.detail,
+            }),
+        }
+    }
+}
+
+/// Waits until the connection is given up. Returns `None` if it never will be.
+async fn failure(connection: &mut watch::Receiver<ConnectionState>) -> Option<ReconnectFailed> {
+    let state = connection.wait_for(ConnectionState::is_failed).await.ok()?;
+    match &*state {
+        ConnectionState::Failed(failed) => Some(failed.clone()),
+        _ => None,
     }
 }

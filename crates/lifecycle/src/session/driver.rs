@@ -13,12 +13,12 @@ use std::time::Duration;
 
 use bowline_reducer::Revision;
 use bowline_transport::{
-    ConnectionState, Exit, OutputReader, Piece, Stream, TerminalSession, TerminationPolicy,
-    TerminationReport, WriteError,
+    ConnectionState, Drained, Exit, ExitStatus, OutputReader, Piece, Stream, TerminalSession,
+    TerminationPolicy, TerminationReport, WriteError,
 };
 use bytes::Bytes;
 use parking_lot::Mutex;
-use tokio::sync::{mpsc, watch};
+use tokio::sync::{mpsc, oneshot, watch};
 use tokio::task::yield_now;
 use tokio::time::{Instant, sleep_until};
 use tracing::{debug, warn};
@@ -34,6 +34,9 @@ use crate::message::{Message, ReplySender};
 /// millisecond's work.
 const YIELD_AFTER: usize = 256 << 10;
 
+/// How a session ends whose task was dropped, and why its recording is incomplete.
+const ABANDONED: &str = "the runtime of the session was dropped";
+
 type Pending<T> = Option<Pin<Box<dyn Future<Output = T> + Send>>>;
 
 /// A write to the agent's input.
@@ -42,7 +45,11 @@ enum Write {
     Close,
 }
 
-pub(super) struct Driver {
+/// The driver of a session, to be run as a task. If the task is dropped with its runtime, or panics,
+/// the session ends then.
+pub(super) struct DriverTask(Option<Box<Driver>>);
+
+struct Driver {
     machine: Machine,
     terminal: TerminalSession,
     policy: TerminationPolicy,
@@ -59,11 +66,15 @@ pub(super) struct Driver {
     /// The receipt of the prompt that is being accepted.
     new_receipt: Option<watch::Sender<ReceiptState>>,
     last_ticket: Ticket,
+    /// Callers that wait for the history of an attached session.
+    history_waiters: Vec<oneshot::Sender<()>>,
     /// Whether the agent continues without this session.
     is_detached: bool,
     /// Whether there is a handle that can send messages.
     has_handles: bool,
     recording: Option<Recording>,
+    /// How the process exited, once it has.
+    exit: Option<Exit>,
     observers: Observers,
     /// The connection to the agent's machine, if it is remote.
     connection: Option<watch::Receiver<ConnectionState>>,
@@ -77,7 +88,7 @@ type Watches = (
     watch::Receiver<Option<Arc<EndedSession>>>,
 );
 
-impl Driver {
+impl DriverTask {
     pub(super) fn new(
         machine: Machine,
         (terminal, streams): (TerminalSession, OutputReader),
@@ -90,7 +101,7 @@ impl Driver {
         let (ended, last) = watch::channel(None);
         let recording = recorder.map(|recorder| recorder.start(&terminal));
         let connection = terminal.is_remote().then(|| terminal.connection());
-        let driver = Self {
+        let driver = Driver {
             streams: Some(streams),
             folded: 0,
             machine,
@@ -104,24 +115,46 @@ impl Driver {
             receipts: HashMap::new(),
             new_receipt: None,
             last_ticket: 0,
+            history_waiters: Vec::new(),
             is_detached: false,
             has_handles: true,
             recording,
+            exit: None,
             observers,
             connection,
             revision,
             ended,
             start: Instant::now(),
         };
-        (driver, (newest, last))
+        (Self(Some(Box::new(driver))), (newest, last))
     }
 
-    /// Runs until the process has exited and all of its output was folded. Boxed, because a future
-    /// reserves space for each move of what it owns.
-    pub(super) async fn run(mut self: Box<Self>) {
+    /// Runs until the process has exited, all of its output was folded, and nothing is left of it.
+    pub(super) async fn run(mut self) {
+        let Some(driver) = &mut self.0 else { return };
+        let exit = driver.drive().await;
+        let (report, recording_failed) = driver.clean_up(exit).await;
+        if let Some(driver) = self.0.take() {
+            let end = driver.end(exit, report, recording_failed);
+            driver.close(end);
+        }
+    }
+}
+
+impl Drop for DriverTask {
+    fn drop(&mut self) {
+        if let Some(driver) = self.0.take() {
+            driver.abandon();
+        }
+    }
+}
+
+impl Driver {
+    /// Runs until the process has exited and all of its output was folded.
+    async fn drive(&mut self) -> Exit {
         let terminal = self.terminal.clone();
         let mut exited = std::pin::pin!(terminal.exited());
-        let exit = loop {
+        loop {
             self.do_outputs();
             self.publish_revision();
             self.yield_if_due().await;
@@ -129,7 +162,7 @@ impl Driver {
             let deadline = self.machine.poll_timeout();
             tokio::select! {
                 received = next(&mut self.streams) => self.received(received),
-                exit = &mut exited, if drained => break exit,
+                exit = &mut exited, if drained => return exit,
                 message = self.inbox.recv(), if self.has_handles => self.message(message),
                 written = pending_or(&mut self.writing) => self.written(written),
                 _ = pending_or(&mut self.terminating) => self.terminating = None,
@@ -139,8 +172,7 @@ impl Driver {
                     None => self.connection = None,
                 },
             }
-        };
-        self.finish(exit).await;
+        }
     }
 
     fn feed(&mut self, input: Input) {
@@ -215,17 +247,25 @@ impl Driver {
                 let last = self.machine.last_activity();
                 let _ = reply.send(last.aged(self.start.elapsed()));
             }
-            Some(Message::Detach) => {
-                self.is_detached = true;
-                self.machine.detach();
-                self.terminal.detach();
-            }
-            // Dropping the last handle terminates the session.
+            Some(Message::AwaitHistory(reply)) => self.history_waiters.push(reply),
+            Some(Message::Detach) => self.detach(),
+            // Dropping the last handle terminates a local agent. One at a runner continues, as it
+            // does when the host exits before a request to end it can be sent.
             None => {
                 self.has_handles = false;
-                self.feed(Input::Command(Command::Terminate, 0));
+                if self.terminal.is_remote() {
+                    self.detach();
+                } else {
+                    self.feed(Input::Command(Command::Terminate, 0));
+                }
             }
         }
+    }
+
+    fn detach(&mut self) {
+        self.is_detached = true;
+        self.machine.detach();
+        self.terminal.detach();
     }
 
     fn command(&mut self, command: Command, reply: ReplySender) {
@@ -272,6 +312,12 @@ impl Driver {
                     self.terminating = Some(Box::pin(terminating));
                 }
                 Output::Finished => {}
+            }
+        }
+        if !self.machine.is_replaying() {
+            for waiter in self.history_waiters.drain(..) {
+                // The caller may have stopped waiting.
+                let _ = waiter.send(());
             }
         }
         self.write_next();
@@ -336,11 +382,10 @@ impl Driver {
         });
     }
 
-    /// Cleans up: terminates the rest of the process tree, closes the recording, and answers every
-    /// message that was accepted.
-    async fn finish(mut self: Box<Self>, exit: Exit) {
-        self.feed(Input::Exited(exit));
-        self.do_outputs();
+    /// Terminates the rest of the process tree and closes the recording. Returns the report, and why
+    /// the recording is incomplete, if it is.
+    async fn clean_up(&mut self, exit: Exit) -> (TerminationReport, Option<String>) {
+        self.exited(exit);
         // The agent has exited; its descendants get no end of input and no interrupt first.
         let rest = TerminationPolicy {
             eof_grace: Duration::ZERO,
@@ -356,31 +401,68 @@ impl Driver {
             Some(recording) => recording.finish(exit).await,
             None => None,
         };
-        self.inbox.close();
-        // Messages that were sent before the close are still received.
-        while let Some(message) = self.inbox.recv().await {
-            self.message(Some(message));
-            self.do_outputs();
+        (report, recording_failed)
+    }
+
+    fn exited(&mut self, exit: Exit) {
+        self.exit = Some(exit);
+        self.feed(Input::Exited(exit));
+        self.do_outputs();
+    }
+
+    /// Ends a session whose task was dropped. What is known of the agent stays readable.
+    fn abandon(mut self: Box<Self>) {
+        let known = self.exit;
+        let exit = known.unwrap_or_else(|| Exit {
+            status: ExitStatus::Unknown,
+            oom: false,
+            drained: Drained::Timeout,
+            output_end: self.terminal.end(Stream::Output),
+            errors_end: self.terminal.end(Stream::Errors),
+        });
+        // After a panic, the machine may be in no state to handle an input.
+        if known.is_none() && !std::thread::panicking() {
+            self.exited(exit);
         }
-        self.publish_revision();
+        let report = TerminationReport::untouched(self.terminal.containment(), exit);
+        let recording = self.recording.take();
+        let mut end = self.end(exit, report, recording.map(|_| ABANDONED.to_owned()));
+        if known.is_none() {
+            ABANDONED.clone_into(&mut end.reason);
+        }
+        self.close(end);
+    }
+
+    fn end(
+        &self,
+        exit: Exit,
+        report: TerminationReport,
+        recording_failed: Option<String>,
+    ) -> DialogueEnd {
         let (expected, reason) = self.machine.end_summary();
-        let stderr = self.machine.stderr();
-        let end = DialogueEnd {
+        DialogueEnd {
             exit,
             expected,
             reason,
             report,
-            stderr,
+            stderr: self.machine.stderr(),
             recording_failed,
-        };
+        }
+    }
+
+    /// Publishes the end. Messages that are still queued are dropped after it; a handle reads what
+    /// they would have returned from the ended session.
+    fn close(mut self: Box<Self>, end: DialogueEnd) {
+        self.publish_revision();
         self.observers.ended(&end);
-        drop(self.observers);
+        let driver = *self;
+        drop(driver.observers);
         let last = EndedSession {
             end,
-            machine: Mutex::new(self.machine),
-            start: self.start,
+            machine: Mutex::new(driver.machine),
+            start: driver.start,
         };
-        self.ended.send_replace(Some(Arc::new(last)));
+        driver.ended.send_replace(Some(Arc::new(last)));
     }
 }
 

@@ -22,8 +22,13 @@ use crate::permission::Permissions;
 
 /// A dialogue session: an agent's process and its conversation as one thing.
 ///
-/// A cheap handle; clones are handles of the same session. Dropping the last handle terminates the
-/// session.
+/// A cheap handle; clones are handles of the same session. Dropping the last handle terminates a local
+/// agent. An agent at a runner continues, as it does when its host is killed: [`terminate`] it, or
+/// [attach](Self::attach) to it again.
+///
+/// A session whose runtime is dropped has ended; its transcript stays readable.
+///
+/// [`terminate`]: Self::terminate
 #[derive(Clone)]
 pub struct DialogueSession {
     pub(super) messages: mpsc::UnboundedSender<Message>,

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use bowline_reducer::{Revision, Transcript};
+use parking_lot::Mutex;
 use tokio::sync::{mpsc, oneshot, watch};
 
 use super::end::EndedSession;
@@ -18,24 +19,34 @@ pub(super) struct TranscriptReader {
 
 impl TranscriptReader {
     /// Runs `read` in the task that owns the transcript, or on the transcript of the ended session.
-    /// Returns `None` if it panicked, or if the task was dropped with its runtime.
+    /// Returns `None` if it panicked.
     pub(super) async fn read<T: Send + 'static>(
         &self,
         read: impl FnOnce(&mut Transcript) -> T + Send + 'static,
     ) -> Option<T> {
+        // Taken by the task that runs it. If the session ends first, the message is dropped and
+        // `read` is still here.
+        let read = Arc::new(Mutex::new(Some(read)));
         let (reply, result) = oneshot::channel();
-        // The caller may have stopped waiting.
-        let read = move |transcript: &mut Transcript| drop(reply.send(read(transcript)));
-        let message = Message::Read(Box::new(read));
-        let unsent = match self.messages.upgrade() {
-            Some(messages) => messages.send(message).err().map(|error| error.0),
-            None => Some(message),
-        };
-        if let Some(Message::Read(read)) = unsent {
-            let last = self.last().await?;
-            read(last.machine.lock().transcript_mut());
+        if let Some(messages) = self.messages.upgrade() {
+            let read = Arc::clone(&read);
+            // An error drops the message as well.
+            let _ = messages.send(Message::Read(Box::new(move |transcript| {
+                if let Some(read) = take(&read) {
+                    // The caller may have stopped waiting.
+                    let _ = reply.send(read(transcript));
+                }
+            })));
+        } else {
+            drop(reply);
         }
-        result.await.ok()
+        if let Ok(value) = result.await {
+            return Some(value);
+        }
+        let read = take(&read)?;
+        let last = self.last().await?;
+        let mut machine = last.machine.lock();
+        Some(read(machine.transcript_mut()))
     }
 
     /// Waits until the transcript is newer than `revision`, or the session has ended.
@@ -49,10 +60,15 @@ impl TranscriptReader {
         self.ended.borrow().is_some()
     }
 
-    /// Waits for the end of the session. Returns `None` if its task was dropped with its runtime.
+    /// Waits for the end of the session.
     pub(super) async fn last(&self) -> Option<Arc<EndedSession>> {
         let mut ended = self.ended.clone();
         let last = ended.wait_for(Option::is_some).await.ok()?;
         last.clone()
     }
+}
+
+/// Takes the value without holding the lock afterwards.
+fn take<T>(value: &Mutex<Option<T>>) -> Option<T> {
+    value.lock().take()
 }

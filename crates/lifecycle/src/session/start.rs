@@ -7,7 +7,7 @@ use bowline_transport::{OutputReader, TerminalSession};
 use tokio::sync::{mpsc, watch};
 use tracing::Instrument as _;
 
-use super::driver::Driver;
+use super::driver::DriverTask;
 use super::handle::DialogueSession;
 use super::observers::{ClosingRouter, Observers};
 use super::reader::TranscriptReader;
@@ -94,7 +94,7 @@ pub(super) fn drive(
         _files: configuration.options.private_files(),
     };
     let recorded = recorder.as_ref().map(|it| Arc::new(it.recorded()));
-    let (driver, (revision, ended)) = Driver::new(
+    let (driver, (revision, ended)) = DriverTask::new(
         machine,
         (terminal.clone(), streams),
         configuration.termination,
@@ -102,7 +102,7 @@ pub(super) fn drive(
         recorder,
         observers,
     );
-    tokio::spawn(Box::new(driver).run().instrument(span));
+    tokio::spawn(driver.run().instrument(span));
     let session = DialogueSession {
         reader: TranscriptReader {
             messages: messages.downgrade(),

@@ -138,3 +138,38 @@ fn terminate_leaves_no_task() {
         .await;
     });
 }
+
+#[test]
+fn dropped_runtime_ends_the_session() {
+    let runtime = || {
+        let mut builder = tokio::runtime::Builder::new_multi_thread();
+        builder.enable_all().build().expect("a runtime")
+    };
+    let owner = runtime();
+    let session = owner.block_on(async {
+        let (session, mut events) = start(agent(TURN)).await;
+        session.send(Prompt::text("go")).await.expect("it runs");
+        until(&mut events, "the turn", |kind| {
+            matches!(kind, DialogueEventKind::TurnEnd { .. })
+        })
+        .await;
+        session
+    });
+    let mut changes = session.changes();
+    owner.shutdown_background();
+    runtime().block_on(async {
+        let applied = session.inspect(|transcript| transcript.applied()).await;
+        assert!(applied > 0, "what was folded stays readable");
+        let end = within("the end", session.ended()).await;
+        assert!(!end.expected && end.reason.contains("runtime"), "{end:?}");
+        within("the end", session.end()).await;
+        within("the end", session.terminate()).await;
+        session.last_activity().await;
+        let refused = session.send(Prompt::text("late")).await;
+        assert!(refused.is_err(), "{refused:?}");
+        within("the end of the changes", async {
+            while changes.next().await.is_some() {}
+        })
+        .await;
+    });
+}

@@ -70,11 +70,11 @@ fn gap_ends_history() {
 fn permission_answered_elsewhere_is_closed() {
     let mut fixture = attached_after(&[ASK.to_owned(), echo("r1")]);
     let states: Vec<_> = fixture.permissions.iter().map(|it| it.state).collect();
-    assert_eq!(states, [RequestState::Open, RequestState::Answered]);
+    assert_eq!(states, [RequestState::Answered]);
     fixture.agent(&ASK.replace("r1", "r2"));
     fixture.agent(&echo("r2"));
     assert_eq!(
-        fixture.permissions.last().expect("four").state,
+        fixture.permissions.last().expect("three").state,
         RequestState::Answered
     );
 }
@@ -131,4 +131,54 @@ fn deadlines_pause_while_disconnected() {
         fixture.replies[..],
         [(5, Err(DialogueError::NoAnswer { .. }))]
     ));
+}
+
+#[test]
+fn requests_closed_in_history_are_not_reported() {
+    let history = [ASK.to_owned(), echo("r1"), ASK.replace("r1", "r2")];
+    let fixture = attached_after(&history);
+    let requests = fixture.events.iter().filter_map(|event| match &event.kind {
+        DialogueEventKind::PermissionRequest(record)
+        | DialogueEventKind::PermissionEnded(record) => Some(record.request_id.as_str()),
+        _ => None,
+    });
+    assert_eq!(requests.collect::<Vec<_>>(), ["r2"]);
+    let states = fixture.permissions.iter().map(|it| it.state);
+    assert_eq!(
+        states.collect::<Vec<_>>(),
+        [RequestState::Answered, RequestState::Open]
+    );
+}
+
+#[test]
+fn failed_connection_refuses_prompts_answers_and_requests() {
+    let mut fixture = Fixture::new(LIMITS);
+    fixture.agent(ASK);
+    let failed = ReconnectFailed {
+        failure: ReconnectFailure::Fenced,
+        detail: String::new(),
+    };
+    fixture.input(Input::Connection(ConnectionState::Failed(failed)));
+    let answer = || Command::AnswerPermission {
+        request_id: "r1".to_owned(),
+        answer: Decision::allow().into(),
+        by: None,
+    };
+    let interrupt = Command::Request(HostRequest::Interrupt {
+        cancel_queued: false,
+    });
+    fixture.send("u1");
+    fixture.input(Input::Command(answer(), 2));
+    fixture.input(Input::Command(interrupt, 3));
+    assert!(fixture.lines.is_empty(), "{:?}", fixture.lines);
+    let refused = fixture.replies.iter().filter(|(_, reply)| reply.is_err());
+    assert_eq!(refused.count(), 3, "{:?}", fixture.replies);
+    // A retry that succeeds takes the session back.
+    fixture.input(Input::Connection(ConnectionState::Reconnected {
+        from: 0,
+        gap: 0,
+    }));
+    fixture.send("u1");
+    fixture.input(Input::Command(answer(), 4));
+    assert_eq!(fixture.lines.len(), 2);
 }

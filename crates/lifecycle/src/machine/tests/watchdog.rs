@@ -516,3 +516,14 @@ fn maximum_durations_do_not_overflow() {
     fixture.exit(0);
     assert!(fixture.is_finished);
 }
+
+#[test]
+fn inquiry_and_timeout_are_reported_without_subscribers() {
+    let mut fixture = watched(with_inquiry());
+    fixture.machine.set_emits_events(false);
+    fixture.send("u1");
+    fixture.pass(MINUTE * 2);
+    assert_eq!(fixture.terminations, 1);
+    let inquiries = fixture.count(|kind| matches!(kind, DialogueEventKind::Inquiry(_)));
+    assert_eq!((inquiries, fixture.silences().len()), (1, 1));
+}
