@@ -64,12 +64,13 @@ impl HookHelper {
 /// The events that wait for the host's reply.
 #[derive(Clone, Debug)]
 pub struct HookGate {
-    /// The events.
+    /// The events; all of them among those of the [configuration](HookConfiguration::kinds).
     pub kinds: Vec<HookKind>,
     /// How long the host may take; at most 24 days.
     pub deadline: Duration,
-    /// The reply when the host takes longer or does not read the questions. If it is a refusal, the
-    /// agent also refuses when it cannot reach the server; by default it goes on.
+    /// The reply when the host takes longer, does not read the questions, or drops the server. If it
+    /// refuses or asks, the agent also refuses when it cannot reach the server, if its version
+    /// supports `onFailure`; an older one goes on if the host is killed.
     pub default: HookReply,
 }
 
@@ -193,7 +194,8 @@ pub struct HookLimits {
     pub body_time: Duration,
     /// Time for the client to read the reply.
     pub answer_time: Duration,
-    /// Number of concurrent connections; more wait in the listen queue.
+    /// Number of concurrent connections; more wait in the listen queue. Connections that wait for the
+    /// host do not count.
     pub connections: usize,
 }
 

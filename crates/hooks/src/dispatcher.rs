@@ -3,7 +3,7 @@
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use parking_lot::Mutex;
-use tokio::sync::{broadcast, mpsc, oneshot, watch};
+use tokio::sync::{Semaphore, SemaphorePermit, broadcast, mpsc, oneshot, watch};
 use tokio::time::{Instant, timeout_at};
 use tracing::{Instrument as _, debug, debug_span, warn};
 
@@ -14,14 +14,15 @@ use crate::{HookEvent, HookGate, HookQuestion, HookReply, HookSubscription, Tool
 /// Number of events that a subscriber may fall behind before it loses some.
 const SUBSCRIBER_BACKLOG: usize = 1024;
 
-/// Number of questions that may wait for the host; more get the default at once.
-pub(crate) const QUESTION_BACKLOG: usize = 64;
+/// Number of questions that may be open; more get the default at once.
+pub(crate) const MAX_OPEN_QUESTIONS: usize = 1024;
 
 /// Dispatches events and returns the replies.
 #[derive(Debug)]
 pub(crate) struct HookDispatcher {
     gate: Option<HookGate>,
     questions: mpsc::Sender<HookQuestion>,
+    open_questions: Semaphore,
     subscribers: broadcast::Sender<HookEvent>,
     forward: Option<ForwardQueue>,
     deliveries: Mutex<DeliveryCache>,
@@ -46,6 +47,7 @@ impl HookDispatcher {
         Self {
             gate,
             questions,
+            open_questions: Semaphore::new(MAX_OPEN_QUESTIONS),
             subscribers: broadcast::channel(SUBSCRIBER_BACKLOG).0,
             forward,
             deliveries: Mutex::default(),
@@ -132,7 +134,24 @@ impl HookDispatcher {
         }
     }
 
-    fn gate_of(&self, event: &HookEvent) -> Option<&HookGate> {
+    /// Counts a reply that is the gate's default.
+    pub(crate) fn count_default(&self) {
+        self.counts.defaults.fetch_add(1, Ordering::Relaxed);
+        warn!("no reply from the host; using the gate's default");
+    }
+
+    /// Returns a permit for one more open question, or `None` and counts a default if there are too
+    /// many.
+    pub(crate) fn open_question(&self) -> Option<SemaphorePermit<'_>> {
+        let permit = self.open_questions.try_acquire().ok();
+        if permit.is_none() {
+            self.count_default();
+        }
+        permit
+    }
+
+    /// Returns the gate, if the event waits for the host's reply.
+    pub(crate) fn gate_of(&self, event: &HookEvent) -> Option<&HookGate> {
         let gate = self.gate.as_ref();
         gate.filter(|gate| gate.kinds.contains(&event.kind))
     }
@@ -151,8 +170,7 @@ impl HookDispatcher {
             Err(_) => None,
         };
         answered.unwrap_or_else(|| {
-            self.counts.defaults.fetch_add(1, Ordering::Relaxed);
-            warn!("no reply from the host in time; using the gate's default");
+            self.count_default();
             gate.default.clone()
         })
     }
@@ -188,7 +206,7 @@ mod tests {
             deadline,
             default: HookReply::deny("no host"),
         };
-        let (questions, inbox) = mpsc::channel(QUESTION_BACKLOG);
+        let (questions, inbox) = mpsc::channel(MAX_OPEN_QUESTIONS);
         let dispatcher = HookDispatcher::new(Some(gate), questions, None);
         (Arc::new(dispatcher), HookQuestions(inbox))
     }

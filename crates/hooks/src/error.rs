@@ -9,10 +9,10 @@ use std::path::PathBuf;
 #[non_exhaustive]
 pub enum HookServerError {
     /// No port of 127.0.0.1 could be bound.
-    #[error("cannot listen for hooks on 127.0.0.1: {0}; check the limits of open files")]
+    #[error("listen for hooks on 127.0.0.1; check the limits of open files")]
     Listen(#[source] io::Error),
     /// The system returned no random bytes.
-    #[error("cannot create a hook token: {0}")]
+    #[error("create a hook token: {0}")]
     Random(String),
     /// A name is not valid for an environment variable.
     #[error("{name:?} is not a variable name; use letters, digits and underscores")]
@@ -29,7 +29,7 @@ pub enum HookServerError {
         id: String,
     },
     /// The default reply of the gate does not fit one of its events.
-    #[error("the gate's default does not fit {kind}: {source}")]
+    #[error("the default of the gate does not fit {kind}")]
     Default {
         /// The event.
         kind: String,
@@ -37,8 +37,26 @@ pub enum HookServerError {
         #[source]
         source: HookReplyError,
     },
+    /// The gate has an event that the settings do not make the agent send.
+    #[error(
+        "hold {kind}: the server does not receive it; add it to the events, and a helper if the \
+         agent does not post it over HTTP"
+    )]
+    NotReceived {
+        /// The event.
+        kind: String,
+    },
+    /// The default of the gate refuses an event that the agent does not refuse when the server
+    /// cannot be reached.
+    #[error(
+        "hold {kind}: a failed hook does not refuse it; use a default that lets the agent go on"
+    )]
+    NotClosable {
+        /// The event.
+        kind: String,
+    },
     /// The URL, the token or the certificates of the backend are not usable.
-    #[error("cannot forward hooks to {url:?}: {reason}")]
+    #[error("forward hooks to {url:?}: {reason}")]
     Backend {
         /// The URL.
         url: String,
@@ -46,7 +64,7 @@ pub enum HookServerError {
         reason: String,
     },
     /// The settings that hooks are merged into do not have the agent's schema.
-    #[error("cannot add hooks to the settings: {reason}; pass a JSON object in the agent's schema")]
+    #[error("add hooks to the settings: {reason}; pass a JSON object in the agent's schema")]
     Settings {
         /// What is wrong.
         reason: String,

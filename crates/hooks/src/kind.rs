@@ -432,6 +432,12 @@ impl HookKind {
         )
     }
 
+    /// Whether the agent refuses the event if its hook fails and has `onFailure: "block"`. A
+    /// permission request that fails goes to the user, and a worktree is not created.
+    pub(crate) const fn is_refused_on_failure(&self) -> bool {
+        self.accepts_block() || matches!(self, Self::PermissionRequest | Self::WorktreeCreate)
+    }
+
     /// Whether the event accepts `watchPaths`.
     pub(crate) const fn accepts_watch_paths(&self) -> bool {
         matches!(

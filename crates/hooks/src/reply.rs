@@ -260,6 +260,19 @@ impl PermissionVerdict {
     }
 }
 
+/// Returns whether a reply in the agent's schema keeps the agent from going on with the event.
+pub(crate) fn is_refusal(output: Option<&Value>) -> bool {
+    let Some(output) = output else { return false };
+    let specific = &output["hookSpecificOutput"];
+    let is_one_of =
+        |value: &Value, words: &[&str]| value.as_str().is_some_and(|it| words.contains(&it));
+    output["continue"] == false
+        || output["decision"] == "block"
+        || is_one_of(&specific["permissionDecision"], &["deny", "ask", "defer"])
+        || is_one_of(&specific["action"], &["decline", "cancel"])
+        || specific["decision"]["behavior"] == "deny"
+}
+
 fn specific(kind: &HookKind, mut members: Value) -> Value {
     members["hookEventName"] = kind.name().into();
     json!({ "hookSpecificOutput": members })

@@ -1,6 +1,7 @@
 //! The server that an agent's hooks reach.
 
 mod connection;
+mod fallback;
 
 use std::collections::BTreeMap;
 use std::io;
@@ -9,6 +10,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
+use parking_lot::Mutex;
 use secrecy::SecretString;
 use serde_json::Value;
 use tokio::net::{TcpListener, TcpStream};
@@ -17,12 +19,15 @@ use tokio::task::{JoinHandle, JoinSet};
 use tokio::time::{sleep, timeout};
 use tracing::{debug, warn};
 
-use crate::dispatcher::{HookDispatcher, QUESTION_BACKLOG};
+use crate::dispatcher::{HookDispatcher, MAX_OPEN_QUESTIONS};
 use crate::forward::{self, ForwardReport, Forwarder};
+use crate::reply::is_refusal;
 use crate::settings;
 use crate::token::HookToken;
-use crate::{HookConfiguration, HookGate, HookQuestions, HookServerError, HookSubscription};
-use connection::Endpoint;
+use crate::{
+    HookConfiguration, HookGate, HookKind, HookQuestions, HookServerError, HookSubscription,
+};
+use connection::{Endpoint, Slot};
 
 /// How long open connections may take to finish when the server is stopped.
 const DRAIN_TIME: Duration = Duration::from_secs(1);
@@ -36,7 +41,8 @@ const ACCEPT_PAUSE: Duration = Duration::from_millis(50);
 /// those of its gate ([`questions`](Self::questions)), and forwards all of them to a backend. Any
 /// number of interactions may use it.
 ///
-/// Dropping the server closes everything at once; [`stop`](Self::stop) drains it first.
+/// Dropping the server closes everything at once; [`stop`](Self::stop) drains it first. Open questions
+/// get the gate's default in both cases, and also when the runtime is dropped.
 #[derive(Debug)]
 pub struct HookServer {
     address: SocketAddr,
@@ -69,8 +75,9 @@ impl HookServer {
     ///
     /// # Errors
     ///
-    /// No port can be bound, a variable's name or the backend's URL is invalid, or the default of
-    /// the gate does not fit one of its events.
+    /// No port can be bound, a variable's name or the backend's URL is invalid, or the gate has an
+    /// event that does not reach the server, that its default does not fit, or that the agent would
+    /// not refuse if the server is gone although the default refuses it.
     pub async fn start(configuration: HookConfiguration) -> Result<Self, HookServerError> {
         check(&configuration)?;
         let token = HookToken::random()?;
@@ -79,7 +86,7 @@ impl HookServer {
         let address = listener.local_addr().map_err(HookServerError::Listen)?;
         let backend = configuration.backend.as_ref();
         let (queue, forwarder) = backend.map(forward::start).transpose()?.unzip();
-        let (questions, inbox) = mpsc::channel(QUESTION_BACKLOG);
+        let (questions, inbox) = mpsc::channel(MAX_OPEN_QUESTIONS);
         let gate = configuration.gate.clone();
         let dispatcher = Arc::new(HookDispatcher::new(gate, questions, queue));
         let endpoint = Endpoint {
@@ -190,7 +197,7 @@ impl HookServer {
     }
 
     /// Closes the port, finishes open connections and forwards queued events, each for a bounded
-    /// time.
+    /// time. Questions that the host does not answer in this time get the gate's default.
     ///
     /// A cancelled stop closes everything at once, as a drop does.
     pub async fn stop(mut self) -> HookReport {
@@ -253,11 +260,28 @@ fn check(configuration: &HookConfiguration) -> Result<(), HookServerError> {
     }
     let gate = configuration.gate.iter();
     for (gate, kind) in gate.flat_map(|gate| gate.kinds.iter().map(move |kind| (gate, kind))) {
-        let output = gate.default.output(kind);
-        output.map_err(|source| HookServerError::Default {
-            kind: kind.name().to_owned(),
-            source,
-        })?;
+        check_gate(configuration, gate, kind)?;
+    }
+    Ok(())
+}
+
+/// Checks that the gate can hold an event: also while the host is busy, and when the server is gone.
+fn check_gate(
+    configuration: &HookConfiguration,
+    gate: &HookGate,
+    kind: &HookKind,
+) -> Result<(), HookServerError> {
+    let name = || kind.name().to_owned();
+    let default = gate.default.output(kind);
+    let default = default.map_err(|source| HookServerError::Default {
+        kind: name(),
+        source,
+    })?;
+    if !settings::is_received(configuration, kind) {
+        return Err(HookServerError::NotReceived { kind: name() });
+    }
+    if is_refusal(default.as_ref()) && !kind.is_refused_on_failure() {
+        return Err(HookServerError::NotClosable { kind: name() });
     }
     Ok(())
 }
@@ -292,10 +316,8 @@ async fn accept(
             },
         };
         let endpoint = Arc::clone(&endpoint);
-        connections.spawn(async move {
-            connection::serve(stream, endpoint).await;
-            drop(slot);
-        });
+        let slot = Slot::new(Mutex::new(Some(slot)));
+        connections.spawn(connection::serve(stream, endpoint, slot));
     }
     drop(listener);
     let all = async { while connections.join_next().await.is_some() {} };

@@ -5,10 +5,8 @@ use std::net::SocketAddr;
 use serde_json::{Map, Value, json};
 
 use crate::configuration::REPLY_MARGIN;
-use crate::{
-    HookConfiguration, HookGate, HookKind, HookReply, HookRoute, HookServerError,
-    PermissionVerdict, ToolVerdict,
-};
+use crate::reply::is_refusal;
+use crate::{HookConfiguration, HookGate, HookKind, HookRoute, HookServerError};
 
 /// How long the agent waits for the reply to an event outside the gate, in seconds; its own default
 /// is 600.
@@ -44,6 +42,11 @@ pub(crate) fn settings(configuration: &HookConfiguration, url: &str) -> Value {
     json!({ "hooks": hooks })
 }
 
+/// Returns whether the settings make the agent send an event.
+pub(crate) fn is_received(configuration: &HookConfiguration, kind: &HookKind) -> bool {
+    configuration.kinds.contains(kind) && handler(configuration, kind, "").is_some()
+}
+
 fn handler(configuration: &HookConfiguration, kind: &HookKind, url: &str) -> Option<Value> {
     let is_posted = configuration.route == HookRoute::Http && kind.is_posted();
     let token = &configuration.variables.token;
@@ -67,7 +70,8 @@ fn handler(configuration: &HookConfiguration, kind: &HookKind, url: &str) -> Opt
     let gate = configuration.gate.as_ref();
     let gate = gate.filter(|gate| gate.kinds.contains(kind));
     handler["timeout"] = timeout(kind, gate).into();
-    if gate.is_some_and(refuses) {
+    let default = gate.and_then(|gate| gate.default.output(kind).ok().flatten());
+    if is_refusal(default.as_ref()) {
         handler["onFailure"] = "block".into();
     }
     Some(handler)
@@ -79,19 +83,6 @@ fn timeout(kind: &HookKind, gate: Option<&HookGate>) -> u64 {
         (None, HookKind::SessionEnd) => END_TIMEOUT,
         (None, _) => TIMEOUT,
     }
-}
-
-/// Whether the default of a gate is a refusal.
-const fn refuses(gate: &HookGate) -> bool {
-    matches!(
-        gate.default,
-        HookReply::Block { .. }
-            | HookReply::Tool {
-                verdict: ToolVerdict::Deny,
-                ..
-            }
-            | HookReply::Permission(PermissionVerdict::Deny { .. })
-    )
 }
 
 /// Merges hook settings into other settings, after the hooks that these have: the agent runs all of
@@ -125,7 +116,7 @@ mod tests {
     use std::time::Duration;
 
     use super::*;
-    use crate::HookHelper;
+    use crate::{HookHelper, HookReply};
 
     const URL: &str = "http://127.0.0.1:9/hooks/i";
 
@@ -203,12 +194,31 @@ mod tests {
             };
             settings(&configuration, URL)["hooks"]["PreToolUse"][0]["hooks"][0].clone()
         };
-        let (refusing, allowing) = (of(HookReply::deny("no host")), of(HookReply::allow()));
-        assert_eq!(
-            (&refusing["timeout"], &refusing["onFailure"]),
-            (&json!(30), &json!("block"))
-        );
-        assert_eq!(allowing.get("onFailure"), None);
+        let halt = HookReply::Halt {
+            reason: "no host".into(),
+        };
+        let block = HookReply::Raw(json!({"decision": "block"}));
+        let deny = json!({"hookSpecificOutput": {"permissionDecision": "deny"}});
+        for default in [
+            HookReply::deny("no host"),
+            HookReply::ask("?"),
+            halt,
+            block,
+            HookReply::Raw(deny),
+        ] {
+            let handler = of(default);
+            assert_eq!(
+                (&handler["timeout"], &handler["onFailure"]),
+                (&json!(30), &json!("block"))
+            );
+        }
+        for default in [
+            HookReply::allow(),
+            HookReply::Nothing,
+            HookReply::Raw(json!({})),
+        ] {
+            assert_eq!(of(default).get("onFailure"), None);
+        }
     }
 
     #[test]

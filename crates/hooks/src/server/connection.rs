@@ -16,14 +16,17 @@ use hyper::server::conn::http1;
 use hyper::service::service_fn;
 use hyper::{Method, Request, Response, StatusCode};
 use hyper_util::rt::{TokioIo, TokioTimer};
+use parking_lot::Mutex;
 use tokio::io::{AsyncRead, AsyncWrite};
+use tokio::sync::OwnedSemaphorePermit;
 use tokio::time::timeout;
 use tracing::{debug, warn};
 
+use super::fallback::{Fallback, FallbackStream};
 use crate::dispatcher::HookDispatcher;
 use crate::settings;
 use crate::token::HookToken;
-use crate::{HookEvent, HookLimits};
+use crate::{HookEvent, HookKind, HookLimits, HookReply};
 
 /// The header in which a helper names an event, the same in all of its attempts.
 const DELIVERY: &str = "bowline-delivery";
@@ -51,8 +54,12 @@ pub(super) struct Endpoint {
     pub(super) dispatcher: Arc<HookDispatcher>,
 }
 
-/// Serves a connection to its end, which comes within a bounded time.
-pub(super) async fn serve<I>(io: I, endpoint: Arc<Endpoint>)
+/// A place among the server's connections.
+pub(super) type Slot = Arc<Mutex<Option<OwnedSemaphorePermit>>>;
+
+/// Serves a connection to its end, which comes within a bounded time. The slot is released when the
+/// connection waits for the host, so that unanswered questions do not keep others out.
+pub(super) async fn serve<I>(io: I, endpoint: Arc<Endpoint>, slot: Slot)
 where
     I: AsyncRead + AsyncWrite + Unpin + Send + 'static,
 {
@@ -62,9 +69,15 @@ where
         .saturating_add(limits.body_time)
         .saturating_add(endpoint.reply_time.unwrap_or_default())
         .saturating_add(limits.answer_time);
+    let fallback = Fallback::default();
+    let stream = FallbackStream::new(io, fallback.clone(), Arc::clone(&endpoint.dispatcher));
     let service = service_fn(|request| {
-        let endpoint = Arc::clone(&endpoint);
-        async move { Ok::<_, Infallible>(endpoint.respond(request).await) }
+        let exchange = Exchange {
+            endpoint: Arc::clone(&endpoint),
+            slot: Arc::clone(&slot),
+            fallback: fallback.clone(),
+        };
+        async move { Ok::<_, Infallible>(exchange.respond(request).await) }
     });
     let connection = http1::Builder::new()
         .keep_alive(false)
@@ -73,7 +86,7 @@ where
         .max_buf_size(limits.header_bytes.max(MIN_BUFFER))
         .timer(TokioTimer::new())
         .header_read_timeout(limits.header_time.min(MAX_HEADER_TIME))
-        .serve_connection(TokioIo::new(io), service);
+        .serve_connection(TokioIo::new(stream), service);
     match timeout(total_time, connection).await {
         Ok(Ok(())) => {}
         Ok(Err(error)) => debug!(%error, "hook connection failed"),
@@ -81,12 +94,19 @@ where
     }
 }
 
-impl Endpoint {
+/// The request of a connection.
+struct Exchange {
+    endpoint: Arc<Endpoint>,
+    slot: Slot,
+    fallback: Fallback,
+}
+
+impl Exchange {
     async fn respond(&self, request: Request<Incoming>) -> Response<Full<Bytes>> {
         match self.handle(request).await {
             Ok(response) => response,
             Err(status) => {
-                let counts = self.dispatcher.counts();
+                let counts = self.endpoint.dispatcher.counts();
                 counts.refused.fetch_add(1, Ordering::Relaxed);
                 warn!(status = status.as_u16(), "hook request rejected");
                 response(status, Bytes::new())
@@ -98,22 +118,36 @@ impl Endpoint {
         &self,
         request: Request<Incoming>,
     ) -> Result<Response<Full<Bytes>>, StatusCode> {
-        let interaction = self.authorize(&request)?;
+        let interaction = self.endpoint.authorize(&request)?;
         let delivery = header(request.headers(), DELIVERY);
         let delivery = delivery.and_then(|it| std::str::from_utf8(it).ok());
         let delivery = delivery.filter(|it| it.len() <= MAX_DELIVERY);
         let delivery = delivery.map(str::to_owned);
-        let body = self.read(request.into_body()).await?;
+        let body = self.endpoint.read(request.into_body()).await?;
         let event = HookEvent::parse(interaction, &body).ok_or(StatusCode::BAD_REQUEST)?;
         drop(body);
-        let kind = event.kind.clone();
-        let reply = self.dispatcher.dispatch(event, delivery).await;
-        // A reply that does not fit was refused in `HookQuestion::answer`.
-        let output = reply.output(&kind).ok().flatten();
-        let output = output.map(|it| it.to_string()).unwrap_or_default();
-        Ok(response(StatusCode::OK, output.into()))
+        let reply = self.dispatch(event, delivery).await;
+        Ok(response(StatusCode::OK, reply.into()))
     }
 
+    /// Dispatches an event and returns the reply in the agent's schema.
+    async fn dispatch(&self, event: HookEvent, delivery: Option<String>) -> String {
+        let kind = event.kind.clone();
+        let dispatcher = &self.endpoint.dispatcher;
+        let Some(gate) = dispatcher.gate_of(&event) else {
+            return body(&dispatcher.dispatch(event, delivery).await, &kind);
+        };
+        let default = body(&gate.default, &kind);
+        let Some(_question) = dispatcher.open_question() else {
+            return default;
+        };
+        self.fallback.set(&default);
+        self.slot.lock().take();
+        body(&dispatcher.dispatch(event, delivery).await, &kind)
+    }
+}
+
+impl Endpoint {
     /// Checks the head of a request, before its body is read, and returns the interaction.
     fn authorize(&self, request: &Request<Incoming>) -> Result<Arc<str>, StatusCode> {
         let headers = request.headers();
@@ -153,6 +187,13 @@ impl Endpoint {
             Ok(Err(_)) => Err(StatusCode::BAD_REQUEST),
         }
     }
+}
+
+/// Returns a reply in the agent's schema. One that does not fit was refused in
+/// `HookQuestion::answer`.
+fn body(reply: &HookReply, kind: &HookKind) -> String {
+    let output = reply.output(kind).ok().flatten();
+    output.map(|it| it.to_string()).unwrap_or_default()
 }
 
 fn header<'a>(headers: &'a HeaderMap, name: &str) -> Option<&'a [u8]> {

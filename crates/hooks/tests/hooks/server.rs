@@ -200,3 +200,131 @@ async fn invalid_configuration_is_refused() {
     let server = server(None).await;
     assert!(server.settings("a/b").is_err());
 }
+
+/// Posts an event that waits for the host, then calls `end`. Returns the reply that the agent gets.
+async fn reply_after<T>(default: HookReply, end: impl AsyncFnOnce(HookServer) -> T) -> Value {
+    let mut server = server(Some(gate(default))).await;
+    let mut questions = server.questions().expect("the first call");
+    let hook = Hook::of(&server, "i");
+    let posted = tokio::spawn(async move { hook.post(TOOL).await });
+    let _question = within("a question", questions.next())
+        .await
+        .expect("a question");
+    let ended = end(server).await;
+    let (status, body) = within("an answer", posted).await.expect("no panic");
+    drop(ended);
+    assert_eq!(status, 200);
+    body
+}
+
+fn refusals() -> [(HookReply, Value); 3] {
+    let raw = json!({"decision": "block", "reason": "no"});
+    let specific = json!({"hookSpecificOutput": {
+        "hookEventName": "PreToolUse", "permissionDecision": "deny",
+    }});
+    let ask = json!({"hookSpecificOutput": {
+        "hookEventName": "PreToolUse", "permissionDecision": "ask", "permissionDecisionReason": "?",
+    }});
+    [
+        (HookReply::Raw(raw.clone()), raw),
+        (HookReply::Raw(specific.clone()), specific),
+        (HookReply::ask("?"), ask),
+    ]
+}
+
+#[tokio::test]
+async fn stop_answers_open_question_with_default() {
+    for (default, expected) in refusals() {
+        let stop = async |server: HookServer| {
+            let report = within("a stop", server.stop()).await;
+            assert_eq!(report.defaults, 1);
+        };
+        assert_eq!(reply_after(default, stop).await, expected);
+    }
+}
+
+#[tokio::test]
+async fn drop_answers_open_question_with_default() {
+    for (default, expected) in refusals() {
+        assert_eq!(reply_after(default, async |it| drop(it)).await, expected);
+    }
+}
+
+#[test]
+fn dropped_runtime_answers_open_question_with_default() {
+    for (default, expected) in refusals() {
+        let runtime = || tokio::runtime::Runtime::new().expect("a runtime");
+        let (host, agent) = (runtime(), runtime());
+        let (server, mut questions) = host.block_on(async {
+            let mut server = server(Some(gate(default))).await;
+            let questions = server.questions().expect("the first call");
+            (server, questions)
+        });
+        let hook = Hook::of(&server, "i");
+        let posted = agent.spawn(async move { hook.post(TOOL).await });
+        let question = host.block_on(within("a question", questions.next()));
+        assert!(question.is_some());
+        host.shutdown_background();
+        let (status, body) = agent
+            .block_on(within("an answer", posted))
+            .expect("no panic");
+        assert_eq!((status, body), (200, expected));
+    }
+}
+
+#[tokio::test]
+async fn unanswered_questions_do_not_delay_events() {
+    let gate = HookGate {
+        deadline: Duration::from_secs(3600),
+        ..gate(HookReply::deny("no"))
+    };
+    let mut server = server(Some(gate)).await;
+    let mut questions = server.questions().expect("the first call");
+    let mut events = server.subscribe();
+    let hook = Hook::of(&server, "i");
+    let (mut open, mut connections) = (Vec::new(), Vec::new());
+    for id in 0..80 {
+        connections.push(
+            hook.send(&TOOL.replace("\"t\"", &format!("\"t{id}\"")))
+                .expect("a connection"),
+        );
+        open.push(within("a question", questions.next()).await);
+        next(&mut events).await;
+    }
+    assert_eq!(hook.post(r#"{"hook_event_name":"Stop"}"#).await.0, 200);
+    assert_eq!(next(&mut events).await.kind, HookKind::Stop);
+}
+
+#[tokio::test]
+async fn gate_that_cannot_stay_closed_is_refused() {
+    let refused = async |kind: HookKind, kinds: Vec<HookKind>, default: HookReply| {
+        let configuration = HookConfiguration {
+            gate: Some(HookGate {
+                kinds: vec![kind],
+                ..gate(default)
+            }),
+            kinds,
+            ..HookConfiguration::default()
+        };
+        HookServer::start(configuration).await.is_err()
+    };
+    let common = || HookKind::COMMON.to_vec();
+    let halt = || HookReply::Halt {
+        reason: "no".into(),
+    };
+    // The event is not among those that the agent sends.
+    assert!(
+        refused(
+            HookKind::PreToolUse,
+            vec![HookKind::Stop],
+            HookReply::deny("no")
+        )
+        .await
+    );
+    // The agent runs this event's hooks only through a helper.
+    assert!(refused(HookKind::SessionStart, common(), HookReply::Nothing).await);
+    // A failed hook of this event stops nothing.
+    assert!(refused(HookKind::Notification, common(), halt()).await);
+    assert!(!refused(HookKind::PreToolUse, common(), halt()).await);
+    assert!(!refused(HookKind::Notification, common(), HookReply::Nothing).await);
+}

@@ -32,7 +32,7 @@ fn connect_with(limits: HookLimits, reply_time: Option<Duration>) -> Client {
         reply_time,
         dispatcher: Arc::new(HookDispatcher::new(None, questions, None)),
     };
-    let serving = tokio::spawn(serve(server, Arc::new(endpoint)));
+    let serving = tokio::spawn(serve(server, Arc::new(endpoint), Slot::default()));
     Client {
         stream,
         serving,
