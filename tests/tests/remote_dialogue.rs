@@ -10,6 +10,8 @@ mod rig;
 #[path = "remote_dialogue/shells.rs"]
 mod shells;
 
+use std::task::Poll;
+
 use bowline_lifecycle::{
     AgentLocation, ConnectionState, Decision, DialogueError, DialogueSession, ExitStatus, Prompt,
     ReconnectFailure, RemoteError, SessionId, StartError,
@@ -17,7 +19,9 @@ use bowline_lifecycle::{
 use bowline_tests::session::{answered, converse, entries, kinds, terminate, transcript, within};
 
 use bowline_tests::normalize::{normalized, same};
+use bytes::Bytes;
 use rig::{Rig, transcript_of};
+use serde_json::Value;
 
 #[tokio::test]
 async fn runner_dialogue_equals_local_one() {
@@ -195,4 +199,46 @@ async fn dropping_last_handle_leaves_remote_agent_running() {
     let now = transcript(&session).await;
     assert_eq!(entries(&now, "result").len(), 2);
     terminate(&session).await;
+}
+
+/// Polls a future up to `polls` times, each time when it is woken, and then drops it.
+async fn polled<T>(work: impl Future<Output = T>, polls: usize) -> Option<T> {
+    let mut work = std::pin::pin!(work);
+    let mut left = polls;
+    std::future::poll_fn(|context| {
+        if left == 0 {
+            return Poll::Ready(None);
+        }
+        left -= 1;
+        work.as_mut().poll(context).map(Some)
+    })
+    .await
+}
+
+#[tokio::test]
+async fn dropped_start_leaves_no_agent_at_runner() {
+    let rig = Rig::new().await;
+    let remote = rig.remote();
+    let mut dropped = 0;
+    for polls in 1..40 {
+        match polled(DialogueSession::start(rig.configuration()), polls).await {
+            None => dropped += 1,
+            Some(started) => drop(terminate(&started.expect("it starts")).await),
+        }
+    }
+    assert!(dropped > 3, "{dropped} starts were dropped");
+    // By its end, the runner has received all earlier requests.
+    terminate(&rig.start().await).await;
+    within("an empty runner", async {
+        loop {
+            let list = remote.ask("GET", "/api/sessions", Bytes::new()).await;
+            let list: Value = serde_json::from_slice(&list.expect("a list").1).expect("JSON");
+            let sessions = list["sessions"].as_array().expect("sessions");
+            if sessions.iter().all(|it| !it["ended_ms"].is_null()) {
+                break;
+            }
+            tokio::task::yield_now().await;
+        }
+    })
+    .await;
 }

@@ -21,6 +21,7 @@ mod network;
 mod network_change;
 mod open;
 mod peer;
+mod pending;
 mod refusal;
 mod socket;
 mod target;

@@ -10,6 +10,7 @@ use super::create::{self, SessionRequest};
 use super::driver::{Driver, Notifications};
 use super::error::RemoteError;
 use super::machine::Machine;
+use super::pending::PendingSession;
 use super::target::Remote;
 use super::terminal::{Logs, RemoteTerminal};
 use crate::engine::TerminalEngine;
@@ -68,19 +69,33 @@ impl TerminalEngine {
     /// Unlike a local session, it inherits the runner's environment, the runner chooses `guard` and
     /// `containment`, and it outlives this host.
     ///
+    /// A session that was created and could not be attached to is ended. If the future is dropped, it
+    /// is ended in the background, while the runtime lasts.
+    ///
     /// # Errors
     ///
     /// Returns [`RemoteError::Refused`] if the runner does not create the session,
-    /// [`RemoteError::NotText`] for values that are not UTF-8, and the errors of
+    /// [`RemoteError::NotText`] for values that are not UTF-8, [`RemoteError::LeftRunning`] with the id
+    /// of a session that could neither be attached to nor ended, and the errors of
     /// [`attach_remote`](Self::attach_remote).
     pub async fn make_remote(
         &self,
         remote: &Remote,
         request: &SessionRequest,
     ) -> Result<TerminalSession, RemoteError> {
-        let made = create::create(remote, request).await?;
+        let mut pending = PendingSession::new(request.id);
+        let made = match create::create(remote, request, &mut pending).await {
+            Ok(made) => made,
+            Err(error) => return Err(pending.fail(error).await),
+        };
         let attachment = request.attachment(made.epoch);
-        self.attach_remote(remote, made.id, attachment).await
+        match self.attach_remote(remote, made.id, attachment).await {
+            Ok(session) => {
+                pending.settle();
+                Ok(session)
+            }
+            Err(error) => Err(pending.fail(error).await),
+        }
     }
 
     /// Creates a session like [`make_remote`](Self::make_remote) and returns it with a reader of its

@@ -15,6 +15,7 @@ use super::ask::{RequestError, ask};
 use super::attach::Attachment;
 use super::error::RemoteError;
 use super::machine::{Backoff, LinkError};
+use super::pending::PendingSession;
 use super::refusal::{Problem, failure, refused};
 use super::target::Remote;
 use super::url::RemoteUrl;
@@ -141,25 +142,31 @@ fn text<'a>(it: &'a OsStr, what: &'static str) -> Result<&'a str, RemoteError> {
 }
 
 /// Creates a session. If the response is lost, repeats the request with the same id, so that only
-/// one session is created.
+/// one session is created. `pending` knows afterwards whether the session may exist.
 pub(super) async fn create(
     remote: &Remote,
     request: &SessionRequest,
+    pending: &mut PendingSession,
 ) -> Result<CreatedSession, RemoteError> {
     if matches!(remote.url, RemoteUrl::Shim(_)) {
         let url = remote.url.to_string();
         return Err(RemoteError::NotARunner { url });
     }
-    let id = request.id.unwrap_or_else(SessionId::random);
+    let id = pending.id();
     let body = Bytes::from(request.body(id)?.to_string());
     let send = || ask(remote, Method::POST, "/api/sessions", body.clone());
-    match send().await {
-        Ok(answer) => read(remote, &answer),
+    pending.may_exist(remote);
+    let (made, may_exist) = match send().await {
+        Ok(answer) => (read(remote, &answer), false),
         Err(lost) if lost.may_be_done && lost.why.failure == ReconnectFailure::Lost => {
-            again(remote, id, lost.why, send).await
+            (again(remote, id, lost.why, send).await, true)
         }
-        Err(unanswered) => Err(unanswered.why.into()),
+        Err(unanswered) => (Err(unanswered.why.into()), unanswered.may_be_done),
+    };
+    if made.is_err() && !may_exist {
+        pending.settle();
     }
+    made
 }
 
 /// Repeats a request that may have been executed until the runner responds, for at most 30 s.

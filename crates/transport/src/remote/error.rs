@@ -1,6 +1,7 @@
 //! Errors of creating and attaching to remote sessions.
 
 use crate::connection::ReconnectFailure;
+use bowline_process::SessionId;
 
 /// A remote session could not be created or attached to.
 #[derive(Debug, thiserror::Error)]
@@ -23,6 +24,14 @@ pub enum RemoteError {
         code: String,
         /// The reason and the remedy, as text.
         detail: String,
+    },
+    /// The session was created, but could neither be attached to nor ended: it may still run.
+    #[error("make a session: session {id} may still run; end it with bowline kill {id}")]
+    LeftRunning {
+        /// The id of the session.
+        id: SessionId,
+        /// Why it was not attached to.
+        source: Box<Self>,
     },
     /// A value of the request is not UTF-8, so it cannot be sent as JSON.
     #[error("make a session: {what} is not valid UTF-8; a runner accepts only UTF-8")]
