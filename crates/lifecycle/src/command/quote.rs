@@ -27,8 +27,11 @@ impl Shell {
 
     fn quoted(self, word: &str) -> String {
         match self {
-            // POSIX, Shell Command Language, 2.2.2.
-            Self::Sh => format!("'{}'", word.replace('\'', r"'\''")),
+            Self::Sh => match shlex::Quoter::new().allow_nul(true).quote(word) {
+                Ok(quoted) => quoted.into_owned(),
+                // The only error is a NUL that is not allowed.
+                Err(_) => word.to_owned(),
+            },
             // fish, "Quotes": between single quotes only `\'` and `\\` mean something else.
             Self::Fish => format!("'{}'", word.replace('\\', r"\\").replace('\'', r"\'")),
             Self::PowerShell => format!("'{}'", doubled(word)),
@@ -181,7 +184,8 @@ mod tests {
         assert_eq!(Shell::Sh.quote("--model=opus"), "--model=opus");
         assert_eq!(Shell::Sh.quote(""), "''");
         assert_eq!(Shell::Sh.quote("=ls"), "'=ls'");
-        assert_eq!(Shell::Sh.quote("it's $HOME"), r"'it'\''s $HOME'");
+        assert_eq!(Shell::Sh.quote("it's"), r#""it's""#);
+        assert_eq!(Shell::Sh.quote("a $HOME"), "'a $HOME'");
         assert_eq!(Shell::Fish.quote(r"it's \"), r"'it\'s \\'");
         assert_eq!(Shell::PowerShell.quote("it's"), "'it''s'");
         assert_eq!(Shell::PowerShell.quote("-a.b"), "'-a.b'");

@@ -123,7 +123,7 @@ fn a_command_is_displayed_with_its_input() {
         .command("claude", None, Environment::empty())
         .unwrap();
     let display = |shell| command.display(shell).unwrap();
-    assert_eq!(display(Shell::Sh), r"claude '--resume=it'\''s'");
+    assert_eq!(display(Shell::Sh), r#"claude "--resume=it's""#);
     assert_eq!(display(Shell::PowerShell), "& 'claude' '--resume=it''s'");
     let piped = command.display_piped(Shell::Fish, "/a b".as_ref()).unwrap();
     assert_eq!(piped, r"cat '/a b' | claude '--resume=it\'s'");

@@ -123,7 +123,7 @@ async fn the_prompt_is_piped_into_the_agent_by_a_line_that_a_shell_takes() {
         .to_string();
     let line = command.line(Shell::Sh).expect("a line");
     assert!(
-        line.starts_with(&format!("cat {input} | claude '--model=it'\\''s' ")),
+        line.starts_with(&format!("cat {input} | claude \"--model=it's\" ")),
         "{line}"
     );
     assert!(!line.contains("hello"), "{line}");
