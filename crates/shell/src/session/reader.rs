@@ -9,7 +9,7 @@ use bowline_transport::{ExitStatus, LogReader, Piece, Stream, TerminalSession};
 use tokio::sync::{Notify, oneshot, watch};
 use tokio::time::{Instant, sleep};
 
-use super::log::SessionLog;
+use super::log::{SessionExit, SessionLog};
 use super::state::{Evidence, Foreground};
 use super::{SessionState, ShellConfiguration};
 use crate::line_buffer::{LineBuffer, LineLimits};
@@ -51,11 +51,21 @@ impl Shared {
     }
 }
 
+/// Ends the log when dropped, also if the reader's task is dropped with its runtime.
+struct EndedLog(Arc<SessionLog>);
+
+impl Drop for EndedLog {
+    fn drop(&mut self) {
+        self.0.end(SessionExit::default());
+    }
+}
+
 pub(super) struct Reader {
     output: LogReader,
     /// `None` after the last handle was dropped.
     terminal: Option<TerminalSession>,
     log: Arc<SessionLog>,
+    _end: EndedLog,
     shared: Arc<Shared>,
     registration: Registration,
     paste: PasteMode,
@@ -78,6 +88,7 @@ impl Reader {
             output: terminal.reader(Stream::Output),
             terminal: Some(terminal.clone()),
             log: Arc::clone(log),
+            _end: EndedLog(Arc::clone(log)),
             shared: Arc::clone(shared),
             registration: TerminalRegistry::shared().register(terminal, TerminalTag::Shell),
             paste: PasteMode::default(),

@@ -351,3 +351,23 @@ async fn a_shell_is_listed_with_a_tag_of_its_own() {
     assert!(registry.get(id).is_none());
     assert!(registry.tombstone(id).expect("a tombstone").expected);
 }
+
+#[test]
+fn dropped_runtime_ends_the_session() {
+    let home = tempfile::tempdir().unwrap();
+    let runtime = || tokio::runtime::Runtime::new().unwrap();
+    let owner = runtime();
+    let session = owner.block_on(async {
+        let session = ShellSession::start(command(home.path(), "cat", &[])).unwrap();
+        within(session.write("hello\n")).await.unwrap();
+        session
+    });
+    owner.shutdown_background();
+    runtime().block_on(async {
+        within(session.log().ended()).await;
+        assert_eq!(session.state(), SessionState::Terminated);
+        within(session.terminate()).await;
+        within(session.exited()).await;
+        assert!(within(session.write("late\n")).await.is_err());
+    });
+}
