@@ -2,28 +2,18 @@
 
 use std::ffi::OsStr;
 use std::fmt::Write as _;
-use std::io;
-use std::path::{Path, PathBuf};
-use std::process::{ExitCode, ExitStatus, Stdio};
-use std::time::Duration;
+use std::process::ExitCode;
 
-use bowline_lifecycle::{LoginShell, LoginSource};
-use rustix::fs::{Access, access};
+use bowline_lifecycle::{
+    AgentVersion, Environment, InstalledAgent, LoginShell, LoginSource, ProbeError, SpawnError,
+    error_chain,
+};
 use rustix::process::{Resource, getrlimit};
-use tokio::io::AsyncReadExt as _;
-use tokio::process::Command;
-use tokio::time::timeout;
 
 use crate::args;
 use crate::failure::Failure;
 use crate::stdio::print;
 use crate::text::one_line;
-
-/// How long the agent may take to print its version; a cold start of the real one takes 2 s.
-const VERSION_TIMEOUT: Duration = Duration::from_secs(20);
-
-/// Number of bytes of the agent's output that are read for its version.
-const MAX_VERSION_OUTPUT: u64 = 64 * 1024;
 
 /// Descriptors of one session on pipes: three pipes and the process, with room for a recording and
 /// its readers.
@@ -51,77 +41,38 @@ pub(crate) async fn doctor(options: &args::Doctor) -> Result<ExitCode, Failure> 
     agent.map(|_| ExitCode::SUCCESS).map_err(Failure::failed)
 }
 
-/// Returns the path and version of the agent, or why there is none.
+/// Describes the agent and what its version lacks, or why there is none.
 async fn agent(program: &OsStr) -> Result<String, String> {
-    let name = program.to_string_lossy();
-    let Some(path) = find(program) else {
-        return Err(format!(
-            "no agent {name} in PATH; install it, or name it with --agent PATH"
-        ));
-    };
-    let path = path.display();
-    let (version, status) = match timeout(VERSION_TIMEOUT, first_line(program)).await {
-        Ok(Ok(output)) => output,
-        Ok(Err(error)) => return Err(format!("{path} cannot be run: {error}; check the file")),
-        Err(_) => {
-            let seconds = VERSION_TIMEOUT.as_secs();
-            return Err(format!(
-                "{path} --version did not end within {seconds} s; run it by hand"
-            ));
+    let found = InstalledAgent::find(program, &Environment::inherited()).await;
+    let agent = found.map_err(|error| why_none(program, &error))?;
+    let path = agent.path.display();
+    let line = one_line(&agent.version_line, 80);
+    let mut text = format!("{path}, version {line}");
+    if let Some(it) = agent.capabilities() {
+        let missing = it.describe_missing();
+        if !missing.is_empty() {
+            text.push_str(&format!("; without {missing}"));
         }
-    };
-    let version = one_line(&version, 80);
-    let Some(status) = status else {
-        return Err(format!(
-            "{path} --version prints more than a version; run it by hand"
-        ));
-    };
-    if status.success() && !version.is_empty() {
-        return Ok(format!("{path}, version {version}"));
+        if it.is_untested() {
+            let oldest = AgentVersion::OLDEST;
+            text.push_str(&format!("; older than {oldest}, the oldest that is tested"));
+        }
     }
-    Err(format!(
-        "{path} --version ended with {status} and printed no version; run it by hand"
-    ))
+    Ok(text)
 }
 
-/// Returns the first line that the agent prints, and its exit status; no status if it was killed
-/// because it printed more than [`MAX_VERSION_OUTPUT`].
-async fn first_line(program: &OsStr) -> io::Result<(String, Option<ExitStatus>)> {
-    let mut child = Command::new(program)
-        .arg("--version")
-        .stdin(Stdio::null())
-        .stdout(Stdio::piped())
-        .stderr(Stdio::null())
-        .kill_on_drop(true)
-        .spawn()?;
-    let mut output = Vec::new();
-    if let Some(stdout) = child.stdout.take() {
-        stdout
-            .take(MAX_VERSION_OUTPUT)
-            .read_to_end(&mut output)
-            .await?;
+fn why_none(program: &OsStr, error: &ProbeError) -> String {
+    let name = program.to_string_lossy();
+    match error {
+        ProbeError::Spawn(SpawnError::NotFound { .. }) => {
+            format!("no agent {name} in PATH; install it, or name it with --agent PATH")
+        }
+        ProbeError::Spawn(error) => {
+            let cause = error_chain(error);
+            format!("{name} cannot be run: {cause}; check the file")
+        }
+        error => error.to_string(),
     }
-    let is_too_long = u64::try_from(output.len()).is_ok_and(|it| it >= MAX_VERSION_OUTPUT);
-    let status = if is_too_long {
-        child.kill().await?;
-        None
-    } else {
-        Some(child.wait().await?)
-    };
-    let output = String::from_utf8_lossy(&output);
-    let line = output.lines().next().unwrap_or_default();
-    Ok((line.to_owned(), status))
-}
-
-/// Finds the agent: a path as it is, a name among the executables in `PATH`.
-fn find(program: &OsStr) -> Option<PathBuf> {
-    let given = Path::new(program);
-    if given.components().count() > 1 {
-        return given.exists().then(|| given.to_owned());
-    }
-    let path = std::env::var_os("PATH")?;
-    let mut files = std::env::split_paths(&path).map(|folder| folder.join(program));
-    files.find(|file| file.is_file() && access(file, Access::EXEC_OK).is_ok())
 }
 
 /// Describes how well this machine can contain the processes of a session.

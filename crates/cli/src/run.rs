@@ -176,7 +176,10 @@ fn dialogue_verdict(options: &args::Run, outcome: &SessionOutcome) -> Result<Exi
         return Err(Failure::interrupted(format!("interrupted{suffix}")));
     }
     let failed = |reason: String| {
-        eprint(&agent_stderr(&outcome.ended.stderr.text, &reason));
+        // The reason says all about an option that the agent refused.
+        if outcome.ended.unknown_option.is_none() {
+            eprint(&agent_stderr(&outcome.ended.stderr.text, &reason));
+        }
         Err(Failure::failed(format!("{reason}{suffix}")))
     };
     // An agent that cannot start reports the reason in a result, and exits with an error code.

@@ -56,7 +56,8 @@ pub struct DialogueConfiguration {
     pub partial_messages: bool,
     /// Whether the host is asked for permissions; otherwise the agent denies what needs one.
     pub ask_permissions: bool,
-    /// Whether the session begins with an `initialize` request.
+    /// Whether the session begins with an `initialize` request. It also asks for the text of sub-agents
+    /// in the foreground, which an agent that cannot send it ignores.
     pub initialize: bool,
     /// Longest line of the agent that is parsed, in bytes.
     pub max_line: usize,
@@ -206,7 +207,6 @@ impl DialogueConfiguration {
         let mut options = self.options.clone();
         options.mode = AgentMode::Dialogue;
         options.replay_user_messages = true;
-        options.forward_subagent_text = true;
         options.conversation.clone_from(&self.conversation);
         options.leading_args.clone_from(&self.leading_args);
         options.trailing_args.clone_from(&self.args);
@@ -254,7 +254,7 @@ mod tests {
         assert_eq!(
             line(&configuration),
             "first --print --output-format=stream-json --verbose --input-format=stream-json \
-             --replay-user-messages --forward-subagent-text --include-partial-messages --model=-m \
+             --replay-user-messages --include-partial-messages --model=-m \
              --permission-mode=plan --allowedTools=Read,Bash(git:*) --permission-prompt-tool=stdio \
              --resume=-x --fork-session last"
         );

@@ -33,6 +33,7 @@
 //! # }
 //! ```
 
+mod agent;
 mod command;
 mod configuration;
 mod conversations;
@@ -48,6 +49,9 @@ mod session;
 mod stderr;
 mod watchdog;
 
+pub use agent::{
+    AgentCapabilities, AgentFeature, AgentVersion, InstalledAgent, ProbeError, UnknownOption,
+};
 pub use bowline_jsonl as jsonl;
 pub use bowline_jsonl::{Decision, HostRequest, Priority, Prompt, PromptPart, Source};
 pub use bowline_reducer::{self as reducer, TranscriptChange, owned as change};

@@ -33,6 +33,7 @@ use self::prompt_queue::PromptQueue;
 use self::receipts::{ReceiptUpdate, Receipts};
 use self::replay::Replay;
 use self::requests::Requests;
+use crate::agent::UnknownOption;
 use crate::error::DialogueError;
 use crate::events::DialogueEventKind;
 use crate::permission::PermissionStore;
@@ -71,10 +72,14 @@ pub(crate) struct Machine {
     /// When an agent that closed its output is terminated.
     drain_until: Option<Duration>,
     output_is_closed: bool,
+    /// Whether the agent has named its version, or begun a turn without doing so.
+    is_version_known: bool,
     ended: bool,
     /// Whether the host requested the end and no turn was cut off by it.
     is_expected: bool,
     end_reason: String,
+    /// The option because of which the agent exited at once.
+    unknown_option: Option<UnknownOption>,
     outputs: VecDeque<Output>,
     now: Duration,
     /// Wall clock at the beginning, in milliseconds since 1970, for the times in the transcript.
@@ -105,16 +110,18 @@ impl Machine {
             terminate_at: None,
             drain_until: None,
             output_is_closed: false,
+            is_version_known: false,
             ended: false,
             is_expected: false,
             end_reason: String::new(),
+            unknown_option: None,
             outputs: VecDeque::new(),
             now: Duration::ZERO,
             epoch_ms,
             limits,
         };
         if machine.limits.initialize {
-            machine.request(HostRequest::Initialize(serde_json::Map::new()), None);
+            machine.request(HostRequest::Initialize(initialize_fields()), None);
         }
         machine.update_watchdog();
         machine
@@ -179,6 +186,10 @@ impl Machine {
         (self.is_expected, self.end_reason.clone())
     }
 
+    pub(crate) fn unknown_option(&self) -> Option<UnknownOption> {
+        self.unknown_option.clone()
+    }
+
     pub(crate) fn stderr(&self) -> StderrReport {
         self.stderr.report()
     }
@@ -229,6 +240,14 @@ impl Machine {
             self.emit(DialogueEventKind::Receipt { uuid, state });
         }
     }
+}
+
+/// Returns the fields of the first request. An agent ignores those that it does not know, while an
+/// unknown option of the command line would end it.
+fn initialize_fields() -> serde_json::Map<String, serde_json::Value> {
+    [("forwardSubagentText".to_owned(), true.into())]
+        .into_iter()
+        .collect()
 }
 
 #[cfg(test)]

@@ -4,6 +4,8 @@
 use std::ffi::OsString;
 use std::path::PathBuf;
 
+use crate::version::Version;
+
 /// Flags of the agent that take a value and are ignored. Without this table their values would be
 /// taken for prompts.
 const IGNORED_WITH_VALUE: &[&str] = &[
@@ -80,6 +82,10 @@ pub(crate) struct Options {
     pub(crate) text_input: bool,
     pub(crate) settings: Option<String>,
     pub(crate) prompt: Option<String>,
+    /// The version of the agent whose behaviour is reproduced.
+    pub(crate) as_version: Version,
+    /// A flag that this version does not have, as it was given.
+    pub(crate) unknown: Option<String>,
 }
 
 /// The remaining words of the command line.
@@ -121,13 +127,19 @@ impl Words {
 
 impl Options {
     /// Parses the arguments, without the program name.
-    pub(crate) fn parse(args: impl Iterator<Item = OsString>) -> Result<Self, String> {
+    pub(crate) fn parse(
+        args: impl Iterator<Item = OsString>,
+        as_version: Version,
+    ) -> Result<Self, String> {
         let all: Vec<String> = args.map(|arg| arg.to_string_lossy().into_owned()).collect();
         let mut words = Words {
             rest: all.into_iter(),
             attached: None,
         };
-        let mut options = Self::default();
+        let mut options = Self {
+            as_version,
+            ..Self::default()
+        };
         let mut only_words = false;
         while let Some(word) = words.rest.next() {
             if only_words || word == "-" || !word.starts_with('-') {
@@ -136,6 +148,9 @@ impl Options {
                 only_words = true;
             } else {
                 let (flag, value) = split(&word);
+                if !as_version.has_flag(flag) {
+                    options.unknown.get_or_insert_with(|| word.clone());
+                }
                 words.attached = value;
                 options.flag(flag, &mut words)?;
             }
@@ -211,7 +226,8 @@ mod tests {
     use super::*;
 
     fn parse(line: &str) -> Options {
-        Options::parse(line.split_whitespace().map(OsString::from)).unwrap()
+        let args = line.split_whitespace().map(OsString::from);
+        Options::parse(args, Version::default()).unwrap()
     }
 
     #[test]
@@ -234,7 +250,8 @@ mod tests {
 
     #[test]
     fn wrong_number_is_refused() {
-        let result = Options::parse(["--pace", "fast"].iter().map(OsString::from));
+        let args = ["--pace", "fast"].iter().map(OsString::from);
+        let result = Options::parse(args, Version::default());
         assert!(result.unwrap_err().contains("--pace needs a number"));
     }
 }

@@ -1,7 +1,4 @@
-//! The text of `--help`, and the agent's version.
-
-/// The version of the agent whose behaviour is reproduced.
-pub(crate) const AGENT_VERSION: &str = "2.1.330";
+//! The text of `--help`.
 
 /// The text of `--help`.
 pub(crate) const HELP: &str = "\
@@ -17,6 +14,9 @@ Usage: understudy [--play FILE [--speed X] [--exit CODE]] [--scenario FILE|NAME]
   --scenario NAME    play a built-in scenario: demo, echo
   --pace X           factor on every delay: 1 natural, 0 none (or UNDERSTUDY_PACE)
   --version, --help
+
+UNDERSTUDY_VERSION=X.Y.Z behaves as that version of the real CLI: it refuses newer flags, and
+sends no text of foreground sub-agents before 2.1.131.
 
 Honoured flags of the real CLI: --resume, --continue, --fork-session, --session-id,
 --include-partial-messages, --replay-user-messages, --permission-prompt-tool stdio,

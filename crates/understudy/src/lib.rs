@@ -33,6 +33,7 @@ mod reply;
 mod run;
 mod scenario;
 mod session;
+mod version;
 
 pub use builtin::{builtin, builtin_names};
 pub use run::run;

@@ -7,7 +7,7 @@ use std::process::ExitCode;
 
 use crate::args::Options;
 use crate::builtin::{builtin, builtin_names};
-use crate::help::{AGENT_VERSION, HELP};
+use crate::help::HELP;
 use crate::hooks::Hooks;
 use crate::input::InputQueue;
 use crate::lines::{encode, unknown_session};
@@ -16,6 +16,7 @@ use crate::play::play;
 use crate::player::{Exit, Player};
 use crate::scenario::Scenario;
 use crate::session::Session;
+use crate::version::Version;
 
 /// Runs the understudy with these arguments, without the program name, and returns its exit code.
 ///
@@ -23,7 +24,8 @@ use crate::session::Session;
 /// SIGHUP. A program that embeds it executes itself and calls this at the start of `main`. Does not
 /// return if the scenario ends the process by a signal.
 pub fn run(args: impl Iterator<Item = OsString>) -> ExitCode {
-    match Options::parse(args).and_then(|options| start(&options)) {
+    let options = Version::from_environment().and_then(|version| Options::parse(args, version));
+    match options.and_then(|options| start(&options)) {
         Ok(code) => code,
         Err(why) => {
             print_error(&format!("understudy: {why}"));
@@ -37,7 +39,11 @@ fn start(options: &Options) -> Result<ExitCode, String> {
         return print_text(HELP);
     }
     if options.version {
-        return print_text(&format!("{AGENT_VERSION} (understudy)\n"));
+        return print_text(&format!("{} (understudy)\n", options.as_version));
+    }
+    if let Some(flag) = &options.unknown {
+        print_error(&format!("error: unknown option '{flag}'"));
+        return Ok(ExitCode::from(1));
     }
     if let Some(path) = &options.play {
         let failed = |error| format!("cannot play {}: {error}", path.display());

@@ -6,6 +6,7 @@ use serde_json::{Map, Value, json};
 use uuid::Uuid;
 
 use crate::args::Options;
+use crate::version::Version;
 
 /// The model that the recordings name.
 const MODEL: &str = "claude-opus-5-5";
@@ -24,6 +25,7 @@ pub(crate) struct Session {
     pub(crate) partials: bool,
     pub(crate) replay: bool,
     pub(crate) forward: bool,
+    pub(crate) version: Version,
     pub(crate) asks_host: bool,
     pub(crate) usage: UsageTotals,
     prefix: String,
@@ -78,6 +80,7 @@ impl Session {
             partials: options.partials,
             replay: options.replay,
             forward: forward || options.forward || forward_by_environment(),
+            version: options.as_version,
             asks_host: options.asks_host,
             usage: UsageTotals::default(),
             prefix: new_uuid().replace('-', "").chars().take(8).collect(),

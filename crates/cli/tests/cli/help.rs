@@ -54,7 +54,7 @@ fn doctor_finds_the_agent() {
 fn doctor_reports_agent_without_version() {
     let line = bowline(&["doctor", "--agent", "false"]).failed(1);
     assert!(
-        line.contains("false --version ended with exit status: 1 and printed no version"),
+        line.contains("false --version ended with exit code 1 and printed no version"),
         "{line}"
     );
 }

@@ -11,6 +11,7 @@ mod inspect;
 mod journals;
 mod leases;
 mod logs;
+mod older_agent;
 mod real_agent;
 mod recordings;
 mod runner;

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use bowline_reducer::Outcome;
 use bowline_transport::{ConnectionState, SessionId};
 
+use crate::agent::AgentCapabilities;
 use crate::machine::ReceiptState;
 use crate::permission::PermissionRecord;
 use crate::watchdog::{Silence, WorkPhase};
@@ -106,6 +107,9 @@ pub enum DialogueEventKind {
         /// The line.
         text: String,
     },
+    /// The agent is of an older version, and lacks features that the session continues without. Once per
+    /// session, with the agent's first turn; an agent older than 2.0.77 does not name its version.
+    OlderAgent(AgentCapabilities),
     /// The agent has been silent for too long; the watchdog checks whether it is alive.
     Inquiry(Silence),
     /// The watchdog's check found the agent alive.

@@ -8,6 +8,7 @@ use bowline_transport::Exit;
 
 use super::requests::CompletedRequest;
 use super::{EndStage, Machine, Output};
+use crate::agent::UnknownOption;
 use crate::events::DialogueEventKind;
 use crate::permission::RequestState;
 use crate::registry::describe;
@@ -94,6 +95,7 @@ impl Machine {
             }
         }
         self.settle_pause();
+        self.unknown_option = self.refused_option();
         self.end_reason = self.describe_exit(exit);
         self.end_transcript();
         let (expected, reason) = self.end_summary();
@@ -125,6 +127,14 @@ impl Machine {
         self.output_is_closed && is_bounded && self.drain_until.is_none()
     }
 
+    /// Returns the option that the agent refused, if it exited for that without any output.
+    fn refused_option(&self) -> Option<UnknownOption> {
+        let is_silent = self.framer.resume_offset() == 0 && !self.is_expected;
+        is_silent
+            .then(|| UnknownOption::find(&self.stderr.report().text))
+            .flatten()
+    }
+
     fn describe_exit(&self, exit: &Exit) -> String {
         let mut reason = describe(exit.status);
         if self.outlived_its_output() {
@@ -133,6 +143,10 @@ impl Machine {
         if let Some(timeout) = &self.timeout_reason {
             reason.push_str(" by the watchdog, ");
             reason.push_str(timeout);
+        }
+        if let Some(option) = &self.unknown_option {
+            reason.push_str(&format!(": {option}"));
+            return reason;
         }
         let stderr = self.stderr.report().text;
         let last_line = stderr.lines().map(str::trim).rfind(|it| !it.is_empty());

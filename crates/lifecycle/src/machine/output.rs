@@ -11,6 +11,7 @@ use bytes::Bytes;
 use super::requests::CompletedRequest;
 use super::watchdog::LIVENESS_PROBE;
 use super::{Machine, Output};
+use crate::agent::{AgentCapabilities, AgentVersion};
 use crate::events::DialogueEventKind;
 use crate::permission::RequestState;
 use crate::watchdog::ActivitySource;
@@ -59,8 +60,11 @@ impl Machine {
                 let update = self.receipts.lifecycle(line);
                 self.receipt_updates(update);
             }
-            Body::System(line) if matches!(line.body, SystemBody::Init(_)) => {
-                self.receipts.turn_begins();
+            Body::System(line) => {
+                if let SystemBody::Init(init) = &line.body {
+                    self.receipts.turn_begins();
+                    self.report_older_agent(init.claude_code_version);
+                }
             }
             Body::User(line) if line.is_replay => {
                 if let Some(uuid) = event.uuid {
@@ -86,6 +90,18 @@ impl Machine {
                 }
             }
             _ => {}
+        }
+    }
+
+    /// Reports once what the agent's version lacks.
+    fn report_older_agent(&mut self, version: Option<Str<'_>>) {
+        if !mem::replace(&mut self.is_version_known, true) {
+            let version = version.map(Str::decode);
+            let version = version.and_then(|it| AgentVersion::parse(&it));
+            let agent = version.map(AgentCapabilities::of);
+            if let Some(agent) = agent.filter(|it| it.missing().next().is_some()) {
+                self.emit(DialogueEventKind::OlderAgent(agent));
+            }
         }
     }
 

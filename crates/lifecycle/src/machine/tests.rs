@@ -540,3 +540,26 @@ fn cut_lines_and_gaps_are_in_transcript() {
     );
     assert_eq!(fixture.json()["stats"]["truncated"], true);
 }
+
+#[test]
+fn refused_option_is_reason_of_end() {
+    let mut fixture = Fixture::new(LIMITS);
+    fixture.input(Input::Stderr(
+        "error: unknown option '--effort=high'\n".into(),
+    ));
+    fixture.exit(1);
+    let option = fixture.machine.unknown_option().expect("a refused option");
+    assert_eq!(option.option, "--effort");
+    let wanted = "exit code 1: the agent does not know --effort; update it to 2.1.100 or later, \
+                  or omit the option";
+    assert_eq!(fixture.machine.end_summary(), (false, wanted.to_owned()));
+}
+
+#[test]
+fn agent_with_output_has_refused_no_option() {
+    let mut fixture = Fixture::new(LIMITS);
+    fixture.agent(r#"{"type":"system","subtype":"init","uuid":"a"}"#);
+    fixture.input(Input::Stderr("error: unknown option '--effort'\n".into()));
+    fixture.exit(1);
+    assert_eq!(fixture.machine.unknown_option(), None);
+}

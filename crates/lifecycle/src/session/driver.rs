@@ -447,6 +447,7 @@ impl Driver {
             report,
             stderr: self.machine.stderr(),
             recording_failed,
+            unknown_option: self.machine.unknown_option(),
         }
     }
 

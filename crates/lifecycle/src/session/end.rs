@@ -4,6 +4,7 @@ use bowline_transport::{Exit, TerminationReport};
 use parking_lot::Mutex;
 use tokio::time::Instant;
 
+use crate::agent::UnknownOption;
 use crate::machine::Machine;
 use crate::stderr::StderrReport;
 
@@ -31,4 +32,6 @@ pub struct DialogueEnd {
     pub stderr: StderrReport,
     /// Why the recording is incomplete, if one was requested and it is.
     pub recording_failed: Option<String>,
+    /// The option of the command line because of which the agent exited at once, if it did.
+    pub unknown_option: Option<UnknownOption>,
 }

@@ -4,6 +4,7 @@ use bowline_reducer::{Changes, Cursor, Revision, Snapshot, Transcript};
 use tokio::sync::oneshot;
 
 use super::handle::DialogueSession;
+use crate::agent::{AgentCapabilities, AgentVersion};
 use crate::message::Message;
 use crate::watchdog::LastActivity;
 
@@ -37,6 +38,16 @@ impl DialogueSession {
     /// not change.
     pub async fn snapshot(&self) -> Snapshot {
         self.read(Transcript::snapshot).await
+    }
+
+    /// Returns what the agent's version offers, once the agent has named its version with its first turn.
+    /// Agents older than 2.0.77 do not name it.
+    pub async fn capabilities(&self) -> Option<AgentCapabilities> {
+        let parse = |transcript: &Transcript| {
+            let version = transcript.session().cli_version();
+            version.and_then(AgentVersion::parse)
+        };
+        self.inspect(parse).await.map(AgentCapabilities::of)
     }
 
     /// Runs `read` on the changes since `cursor`. Returns the cursor for the next call, with the

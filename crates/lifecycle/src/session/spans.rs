@@ -9,7 +9,7 @@ use std::collections::HashMap;
 use std::path::Path;
 
 use bowline_reducer::{Outcome, Transcript};
-use bowline_transport::{SessionId, TerminalSession};
+use bowline_transport::TerminalSession;
 use tracing::field::{Empty, debug};
 use tracing::{Level, Span, debug_span, info_span};
 
@@ -42,7 +42,7 @@ pub(super) fn spawn_span(configuration: &DialogueConfiguration) -> Span {
 }
 
 #[cfg(feature = "remote")]
-pub(super) fn attach_span(session: SessionId) -> Span {
+pub(super) fn attach_span(session: bowline_transport::SessionId) -> Span {
     debug_span!("attach", session.id = %session)
 }
 
@@ -79,6 +79,11 @@ impl SessionSpans {
                 let seconds = silence.silent_for.as_secs();
                 self.session.in_scope(|| {
                     tracing::warn!(phase = %silence.phase, seconds, "terminating a silent agent");
+                });
+            }
+            DialogueEventKind::OlderAgent(agent) => {
+                self.session.in_scope(|| {
+                    tracing::info!(version = %agent.version, missing = agent.describe_missing(), "older agent");
                 });
             }
             DialogueEventKind::SessionEnd { expected, .. } => {

@@ -4,7 +4,6 @@ use serde_json::{Map, Value, json};
 
 use super::init::{AGENTS, COMMANDS};
 use super::{AgentThread, fields};
-use crate::help::AGENT_VERSION;
 use crate::session::Session;
 
 /// Returns a success response. As in the agent, it has no `response` key without a payload.
@@ -92,7 +91,7 @@ pub(crate) fn initialized(session: &Session, request_id: &Value, pending: &[Valu
         "models": models(session),
         "account": {"tokenSource": "none", "apiKeySource": "none", "apiProvider": "firstParty"},
         "pid": std::process::id(),
-        "claude_code_version": AGENT_VERSION,
+        "claude_code_version": session.version.to_string(),
         "current_permission_mode": session.mode,
         "hook_on_failure_supported": true,
         "analytics_disabled": true,

@@ -2,7 +2,6 @@
 
 use serde_json::{Value, json};
 
-use crate::help::AGENT_VERSION;
 use crate::session::{Session, new_uuid};
 
 const TOOLS: &[&str] = &[
@@ -145,7 +144,7 @@ pub(crate) fn init(session: &Session, prompts: &[String]) -> Value {
         "slash_commands": COMMANDS,
         "terminal_slash_commands": TERMINAL_COMMANDS,
         "apiKeySource": "none",
-        "claude_code_version": AGENT_VERSION,
+        "claude_code_version": session.version.to_string(),
         "output_style": "default",
         "agents": AGENTS,
         "skills": SKILLS,

@@ -98,9 +98,10 @@ impl Player {
         match subtype {
             "mcp_status" => success(id, Some(json!({"mcpServers": []}))),
             "get_context_usage" => success(id, Some(self.context_usage())),
-            "get_binary_version" => {
-                success(id, Some(json!({"version": crate::help::AGENT_VERSION})))
-            }
+            "get_binary_version" => success(
+                id,
+                Some(json!({"version": self.session.version.to_string()})),
+            ),
             "mcp_set_servers" => {
                 success(id, Some(json!({"added": [], "removed": [], "errors": {}})))
             }
@@ -155,7 +156,8 @@ impl Player {
 
     fn initialize(&mut self, id: &Value, request: &Value) {
         self.spare_agents |= request["perTaskStopAffordance"] == true;
-        self.session.forward |= request["forwardSubagentText"] == true;
+        self.session.forward |=
+            request["forwardSubagentText"] == true && self.session.version.forwards_on_request();
         let pending: Vec<Value> = self
             .open_requests
             .values()

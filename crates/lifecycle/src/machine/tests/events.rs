@@ -180,3 +180,17 @@ fn no_events_without_subscribers() {
     fixture.exit(0);
     assert_eq!(fixture.events, []);
 }
+
+#[test]
+fn older_agent_is_reported_once() {
+    let init = |version: &str| {
+        format!(r#"{{"type":"system","subtype":"init","claude_code_version":"{version}"}}"#)
+    };
+    for (version, wanted) in [("2.1.5", 1), ("2.1.330", 0), ("next", 0)] {
+        let mut fixture = Fixture::new(LIMITS);
+        fixture.agent(&init(version));
+        fixture.agent(&init(version));
+        let older = |kind: &DialogueEventKind| matches!(kind, DialogueEventKind::OlderAgent(_));
+        assert_eq!(fixture.count(older), wanted, "{version}");
+    }
+}

@@ -33,7 +33,7 @@ impl Fixture {
         silences.collect()
     }
 
-    fn count(&self, wanted: fn(&DialogueEventKind) -> bool) -> usize {
+    pub(super) fn count(&self, wanted: fn(&DialogueEventKind) -> bool) -> usize {
         self.events
             .iter()
             .filter(|event| wanted(&event.kind))
