@@ -67,6 +67,8 @@ pub(crate) struct Machine {
     emits_events: bool,
     /// How far a requested end has come.
     end_stage: Option<EndStage>,
+    /// When the input of an agent that was asked to exit and has not answered is closed.
+    close_input_at: Option<Duration>,
     /// When an agent that was asked to exit is terminated.
     terminate_at: Option<Duration>,
     /// When an agent that closed its output is terminated.
@@ -107,6 +109,7 @@ impl Machine {
             stderr_lines: StderrLines::default(),
             emits_events: false,
             end_stage: None,
+            close_input_at: None,
             terminate_at: None,
             drain_until: None,
             output_is_closed: false,
@@ -159,9 +162,10 @@ impl Machine {
     /// Returns when [`Input::Timeout`] is due.
     pub(crate) fn poll_timeout(&self) -> Option<Duration> {
         let of_agent = if self.ended {
-            [None; 4]
+            [None; 5]
         } else {
             [
+                self.close_input_at,
                 self.terminate_at,
                 self.drain_until,
                 self.watchdog.deadline(),

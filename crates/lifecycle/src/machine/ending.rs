@@ -13,6 +13,10 @@ use crate::events::DialogueEventKind;
 use crate::permission::RequestState;
 use crate::registry::describe;
 
+/// How long an agent that was asked to exit may take to answer. One of version 1.0 ignores the request,
+/// and exits at the end of its input.
+const END_ANSWER: Duration = Duration::from_secs(2);
+
 /// Subtype of the first request of a session.
 const INITIALIZE: &str = "initialize";
 
@@ -30,6 +34,7 @@ impl Machine {
         if is_waiting && !self.receipts.any_open() {
             self.end_stage = Some(EndStage::Requested);
             self.request(HostRequest::EndSession, None);
+            self.close_input_at = Some(self.now.saturating_add(END_ANSWER));
         }
     }
 
@@ -42,6 +47,10 @@ impl Machine {
         }
         let now = self.now;
         let is_due = |at: Option<Duration>| at.is_some_and(|at| at <= now);
+        if is_due(self.close_input_at) {
+            self.close_input_at = None;
+            self.outputs.push_back(Output::CloseInput);
+        }
         if is_due(self.terminate_at) && !self.ended {
             self.terminate();
         }

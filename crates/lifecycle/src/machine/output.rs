@@ -141,6 +141,9 @@ impl Machine {
 
     pub(super) fn request_completed(&mut self, request: CompletedRequest) {
         let is_end = request.name == bowline_jsonl::HostRequest::EndSession.subtype();
+        if is_end {
+            self.close_input_at = None;
+        }
         if is_end && request.reply.is_err() {
             // An agent that does not know the request exits at the end of its input.
             self.outputs.push_back(Output::CloseInput);

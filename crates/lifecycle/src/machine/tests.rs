@@ -469,6 +469,16 @@ fn refused_end_request_closes_input() {
 }
 
 #[test]
+fn unanswered_end_request_closes_input() {
+    let mut fixture = Fixture::new(LIMITS);
+    fixture.input(Input::Command(Command::End, 2));
+    assert!(!fixture.closed_input);
+    assert_eq!(fixture.step(), Duration::from_secs(2));
+    assert!(fixture.closed_input);
+    assert_eq!(fixture.terminations, 0);
+}
+
+#[test]
 fn slow_end_becomes_termination() {
     let mut fixture = Fixture::new(LIMITS);
     fixture.send("u1");

@@ -16,6 +16,9 @@ async fn metrics_count_sessions() {
     assert!(registry.metrics().dialogues >= 1);
     session.send(Prompt::text("go")).await.expect("it runs");
     until(&mut events, "the turn", is_turn_end).await;
+    // Written after the turn; an earlier end would kill the agent before that.
+    let is_stderr = |kind: &_| matches!(kind, DialogueEventKind::StderrLine { .. });
+    until(&mut events, "standard error", is_stderr).await;
     within("the end", session.terminate()).await;
     let after = registry.metrics();
     // Other tests of this process count as well.
