@@ -106,7 +106,7 @@ fn origin<'a>(result: &TurnResult<'a>) -> Option<Str<'a>> {
 /// The decision table of `crates/jsonl/PROTOCOL.md`, Results.
 fn outcome(result: &TurnResult<'_>) -> Outcome {
     let reason = result.terminal_reason.unwrap_or_default().decode();
-    if reason.starts_with("aborted_") {
+    if reason.starts_with("aborted_") || is_older_interrupt(result) {
         Outcome::Cancelled
     } else if result.is_error {
         Outcome::Failed
@@ -115,4 +115,13 @@ fn outcome(result: &TurnResult<'_>) -> Outcome {
     } else {
         Outcome::Completed
     }
+}
+
+/// Returns whether an agent without `terminal_reason`, older than 2.1.100, was interrupted. An error
+/// that it calls no error has no other cause.
+fn is_older_interrupt(result: &TurnResult<'_>) -> bool {
+    let is_aborted = result
+        .subtype
+        .is_some_and(|it| it == "error_during_execution");
+    is_aborted && !result.is_error && result.terminal_reason.is_none()
 }

@@ -37,6 +37,19 @@ fn outcome_follows_decision_table() {
 }
 
 #[test]
+fn interrupt_of_older_agent_is_cancelled() {
+    let mut session = TestSession::new();
+    session.line(r#""type":"result","subtype":"error_during_execution","is_error":false"#);
+    session.line(r#""type":"result","subtype":"error_during_execution","is_error":true"#);
+    let outcomes: Vec<_> = session
+        .entry_lines()
+        .iter()
+        .map(|line| line.split(':').next().unwrap_or_default().to_owned())
+        .collect();
+    assert_eq!(outcomes, ["result cancelled", "result failed"]);
+}
+
+#[test]
 fn result_closes_draft_of_its_turn() {
     for members in [
         r#""is_error":true,"terminal_reason":"aborted_streaming""#,
