@@ -5,6 +5,8 @@
 
 #[path = "transcripts/fixture.rs"]
 mod fixture;
+#[path = "transcripts/older_agents.rs"]
+mod older_agents;
 #[path = "transcripts/oracle.rs"]
 mod oracle;
 #[path = "transcripts/properties.rs"]

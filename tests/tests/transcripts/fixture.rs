@@ -15,13 +15,25 @@ pub(crate) struct Fixture {
 
 /// Every recorded stream, by name.
 pub(crate) fn fixtures() -> Vec<Fixture> {
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("fixtures");
+    let fixtures = fixtures_in("fixtures");
+    assert!(fixtures.len() > 60, "the recordings are there");
+    fixtures
+}
+
+/// Recorded streams of older versions of the agent, by name.
+pub(crate) fn older_fixtures() -> Vec<Fixture> {
+    let fixtures = fixtures_in("fixtures/versions");
+    assert_eq!(fixtures.len(), 19, "the recordings are there");
+    fixtures
+}
+
+fn fixtures_in(folder: &str) -> Vec<Fixture> {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join(folder);
     let files = std::fs::read_dir(folder)
         .unwrap()
         .map(|it| it.unwrap().path());
     let mut fixtures: Vec<_> = files.filter_map(|path| read(&path)).collect();
     fixtures.sort_by(|a, b| a.name.cmp(&b.name));
-    assert!(fixtures.len() > 60, "the recordings are there");
     fixtures
 }
 

@@ -113,6 +113,7 @@ fn read_stream(bytes: &[u8]) -> Threads {
     let mut threads = Threads::new();
     threads.insert(String::new(), Thread::default());
     let mut echoes = BTreeMap::new();
+    let mut open = BTreeMap::new();
     let lines = bytes.split(|&byte| byte == b'\n');
     let lines: Vec<Value> = lines.filter_map(parse).collect();
     let finished: Vec<_> = lines
@@ -130,8 +131,16 @@ fn read_stream(bytes: &[u8]) -> Threads {
                 &mut echoes,
             ),
             "stream_event" => {
+                let started = &line["event"]["message"]["id"];
+                if !started.is_null() {
+                    open.insert(parent.to_owned(), started.clone());
+                }
+                // Older agents name the message in its first event only.
+                let named = &line["api_message_id"];
+                let open = open.get(parent).unwrap_or(named);
+                let id = if named.is_null() { open } else { named };
                 let thread = threads.entry(parent.to_owned()).or_default();
-                draft(thread, line, is_finished(&line["api_message_id"]));
+                draft(thread, line, id, is_finished(id));
             }
             // A sub-agent without messages still counts.
             "system" if line["subtype"] == "task_started" && line["task_type"] == "local_agent" => {
@@ -192,9 +201,9 @@ fn assistant(thread: &mut Thread, line: &Value) {
 }
 
 /// A draft only reserves its message's place, unless no line of the message ever arrives.
-fn draft(thread: &mut Thread, line: &Value, is_finished: bool) {
+fn draft(thread: &mut Thread, line: &Value, id: &Value, is_finished: bool) {
     let event = &line["event"];
-    let blocks = message(thread, &line["api_message_id"]);
+    let blocks = message(thread, id);
     if is_finished || event["type"] != "content_block_delta" {
         return;
     }
