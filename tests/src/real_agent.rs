@@ -1,11 +1,11 @@
 //! Drives the real Claude Code CLI without a network: its Messages API is a script on loopback.
 //!
-//! [`Agent`] installs one pinned version under `target/`, [`MessagesApi`] answers its requests from
-//! a [`Script`] written in Rust, [`Home`] gives each run a fresh home and a clean environment, and
-//! [`scenario`] holds the ready-made conversations. No byte leaves the machine at run time.
+//! [`Agent`] installs a version into the user's cache, [`MessagesApi`] answers its requests from a
+//! [`Script`] written in Rust, [`Home`] gives each run a fresh home and a clean environment, and
+//! [`scenario`] contains ready-made conversations. No byte leaves the machine at run time.
 //!
-//! Nothing here sleeps to wait: a reply or a tool can be held at a named [`Gate`] until the test
-//! opens it. Bounding the wait is left to the test, which knows how long is too long.
+//! Nothing sleeps to wait: a reply or a tool is held at a named [`Gate`] until the test opens it. The
+//! test chooses the timeout.
 
 mod gate;
 mod home;
@@ -21,7 +21,7 @@ mod sse;
 
 pub use gate::Gate;
 pub use home::{Home, RIG_PORT};
-pub use install::{Agent, InstallError, PINNED_VERSION, SKIP_VARIABLE};
+pub use install::{Agent, InstallError, PINNED_VERSION, SKIP_VARIABLE, VERSION_VARIABLE};
 pub use normalize::normalized_agent;
 pub use reply::{Answer, ApiError, Block, Reply, Usage};
 pub use request::{Kind, Request};

@@ -1,7 +1,7 @@
 //! The real agent, driven through `DialogueSession` against a scripted API on loopback.
 //!
-//! The agent is installed from npm into the build folder. `BOWLINE_SKIP_REAL_AGENT=1` skips these
-//! tests on a machine without npm. CI always runs them.
+//! The agent is installed from npm into the user's cache. `BOWLINE_SKIP_REAL_AGENT=1` skips these tests
+//! on a machine without npm; CI always runs them. `.ci/agents` runs some with older versions.
 
 #[path = "real_agent/endings.rs"]
 mod endings;

@@ -1,5 +1,6 @@
 //! A fresh home for one run of the agent.
 
+use std::env;
 use std::ffi::OsString;
 use std::fs;
 use std::io;
@@ -10,27 +11,27 @@ use tempfile::TempDir;
 
 use super::MessagesApi;
 
-/// Environment variable that tells scripted tools the port of the [`MessagesApi`].
+/// Environment variable with the port of the [`MessagesApi`], for scripted tools.
 pub const RIG_PORT: &str = "BOWLINE_RIG_PORT";
 
-/// Looks like a key, opens nothing.
+/// Has the form of a key, and is none.
 const DUMMY_KEY: &str = "sk-ant-api03-scripted-0000000000000000000000000000";
 
-/// The agent remembers an approved key by its last twenty characters.
+/// The last twenty characters, by which the agent stores an approved key.
 const KEY_TAIL: &str = "00000000000000000000";
 
-/// A home, a configuration folder and a project folder in a temporary place, removed on drop.
+/// A temporary home with a configuration and a project folder, removed on drop.
 #[derive(Debug)]
 pub struct Home {
     root: TempDir,
 }
 
 impl Home {
-    /// Makes the folders, with the questions of a first start already answered.
+    /// Creates the folders, with the questions of the first start answered.
     ///
     /// # Errors
     ///
-    /// When the temporary folder cannot be written.
+    /// The temporary folder cannot be written.
     pub fn new() -> io::Result<Self> {
         let home = Self {
             root: tempfile::Builder::new()
@@ -44,31 +45,31 @@ impl Home {
         let state = json!({
             "hasCompletedOnboarding": true,
             "customApiKeyResponses": {"approved": [KEY_TAIL], "rejected": []},
-            "projects": {project: {"hasTrustDialogAccepted": true}},
+            "projects": {project: {"hasTrustDialogAccepted": true, "allowedTools": []}},
         });
         fs::write(home.config().join(".claude.json"), state.to_string())?;
         Ok(home)
     }
 
-    /// What all of it is in.
+    /// Returns the folder that contains all others.
     #[must_use]
     pub fn root(&self) -> &Path {
         self.root.path()
     }
 
-    /// `HOME`.
+    /// Returns `HOME`.
     #[must_use]
     pub fn path(&self) -> PathBuf {
         self.root.path().join("home")
     }
 
-    /// `CLAUDE_CONFIG_DIR`: settings, and the agent's own record of its sessions.
+    /// Returns `CLAUDE_CONFIG_DIR`: the agent's settings and conversations.
     #[must_use]
     pub fn config(&self) -> PathBuf {
         self.root.path().join("config")
     }
 
-    /// The working directory for the agent.
+    /// Returns the agent's working directory.
     #[must_use]
     pub fn project(&self) -> PathBuf {
         self.root.path().join("project")
@@ -78,9 +79,10 @@ impl Home {
         self.root.path().join("tmp")
     }
 
-    /// The whole environment for an agent that talks to `api` only.
+    /// Returns the complete environment for an agent that connects to `api` only.
     ///
-    /// It replaces the inherited environment; nothing of the host's is passed on.
+    /// It replaces the inherited environment, of which only the folder of Node is kept, for older
+    /// agents, which are scripts.
     #[must_use]
     pub fn environment(&self, api: &MessagesApi) -> Vec<(OsString, OsString)> {
         let paths = [
@@ -93,15 +95,16 @@ impl Home {
             ("ANTHROPIC_BASE_URL", format!("http://{}", api.address())),
             (RIG_PORT, api.address().port().to_string()),
         ];
-        let paths = paths.map(|(name, path)| (name.into(), path.into()));
+        let paths = paths.map(|(name, path)| (OsString::from(name), path.into_os_string()));
+        let paths = paths.into_iter().chain([("PATH".into(), search_path())]);
         let texts = texts.map(|(name, text)| (name.into(), text.into()));
         let fixed = FIXED
             .iter()
             .map(|&(name, value)| (name.into(), value.into()));
-        paths.into_iter().chain(texts).chain(fixed).collect()
+        paths.chain(texts).chain(fixed).collect()
     }
 
-    /// Whether the agent has kept a record of this session.
+    /// Returns whether the agent has stored this conversation.
     #[must_use]
     pub fn has_session(&self, session_id: &str) -> bool {
         let file = format!("{session_id}.jsonl");
@@ -112,14 +115,25 @@ impl Home {
     }
 }
 
+/// Returns the `PATH` of the agent: the system's folders, after that of Node if it is elsewhere.
+fn search_path() -> OsString {
+    let inherited = env::var_os("PATH").unwrap_or_default();
+    let node = env::split_paths(&inherited).find(|folder| folder.join("node").is_file());
+    let node = node.filter(|folder| !SYSTEM_PATH.iter().any(|it| folder == Path::new(it)));
+    let system = SYSTEM_PATH.iter().map(PathBuf::from);
+    let joined = env::join_paths(node.into_iter().chain(system));
+    joined.unwrap_or_default()
+}
+
+const SYSTEM_PATH: [&str; 3] = ["/usr/local/bin", "/usr/bin", "/bin"];
+
 fn holds(folder: &Path, file: &str) -> bool {
     folder.join(file).is_file()
 }
 
-/// Variables that do not depend on the run. The names are those of the agent's settings page;
-/// `CLAUDE_CODE_MAX_RETRIES` bounds how long a scripted failure takes.
+/// Variables that do not depend on the run. `CLAUDE_CODE_MAX_RETRIES` limits the duration of a scripted
+/// failure.
 const FIXED: &[(&str, &str)] = &[
-    ("PATH", "/usr/local/bin:/usr/bin:/bin"),
     ("SHELL", "/bin/bash"),
     ("LANG", "C.UTF-8"),
     ("ANTHROPIC_API_KEY", DUMMY_KEY),

@@ -1,4 +1,4 @@
-//! Installs one pinned version of the real CLI under `target/`, once for all callers.
+//! Installs a version of the real agent into the user's cache, once for all callers.
 
 use std::env;
 use std::fs::{self, File};
@@ -6,27 +6,35 @@ use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 
+use bowline_lifecycle::AgentVersion;
 use thiserror::Error;
 
-/// The version that the rig drives, the one that the recorded fixtures come from.
+/// The version that the tests run by default, which the recorded fixtures come from.
 pub const PINNED_VERSION: &str = "2.1.330";
 
-/// Set to `1` to leave out, on a developer's machine, the tests that need the real CLI.
+/// Set to `1` to skip the tests of the real agent on a developer's machine.
 pub const SKIP_VARIABLE: &str = "BOWLINE_SKIP_REAL_AGENT";
 
-const WRAPPER: &str = "@anthropic-ai/claude-code";
+/// Set to a version, such as `2.0.77`, to test that one instead of [`PINNED_VERSION`].
+pub const VERSION_VARIABLE: &str = "BOWLINE_REAL_AGENT_VERSION";
 
-/// An installed CLI, checked to run and to be [`PINNED_VERSION`].
+const PACKAGE: &str = "@anthropic-ai/claude-code";
+
+/// The first version with a native build for each platform; earlier ones are scripts for Node.
+const FIRST_NATIVE: AgentVersion = AgentVersion::new(2, 1, 113);
+
+/// An installed agent, verified to run and to have the requested version.
 #[derive(Clone, Debug)]
 pub struct Agent {
     executable: PathBuf,
+    version: AgentVersion,
 }
 
-/// Why the real CLI cannot be had here.
+/// Why the real agent is not available.
 #[derive(Debug, Error)]
 #[non_exhaustive]
 pub enum InstallError {
-    /// The package exists for no such machine.
+    /// The package does not exist for this machine.
     #[error("find the agent's package for {os} on {arch}; {SKIP_OR}", SKIP_OR = skip_hint())]
     Unsupported {
         /// `std::env::consts::OS`.
@@ -34,103 +42,127 @@ pub enum InstallError {
         /// `std::env::consts::ARCH`.
         arch: &'static str,
     },
-    /// There is no npm to install it with.
+    /// npm is missing.
     #[error("run npm, which installs the agent: put npm on PATH, or {SKIP_OR}", SKIP_OR = skip_hint())]
     NpmMissing(#[source] io::Error),
-    /// npm ran and failed, most often because it cannot reach its registry.
+    /// npm failed, most often because it cannot reach its registry.
     #[error(
         "install {package} with npm ({status}): {stderr}; check that npm reaches its registry, or {SKIP_OR}",
         SKIP_OR = skip_hint()
     )]
     Npm {
-        /// The package and version that were asked for.
+        /// The package and version.
         package: String,
         /// npm's exit status.
         status: String,
-        /// What npm said.
+        /// The first lines of npm's standard error.
         stderr: String,
     },
-    /// What was installed does not run, or is another version.
+    /// The requested version is not a version.
+    #[error("parse {VERSION_VARIABLE}={text:?}; pass a version, such as {PINNED_VERSION}")]
+    BadVersion {
+        /// The text.
+        text: String,
+    },
+    /// The installed program does not run, or is another version.
     #[error(
-        "run {} as version {PINNED_VERSION}, it says {found:?}; remove that folder and try again",
+        "run {} as version {wanted}: it printed {found:?}; remove its folder and try again",
         path.display()
     )]
     Version {
-        /// The executable that was asked.
+        /// The program.
         path: PathBuf,
+        /// The requested version.
+        wanted: AgentVersion,
         /// What `--version` printed, or why it could not be run.
         found: String,
     },
-    /// The folder under `target/` cannot be written or locked.
+    /// The cache folder cannot be written or locked.
     #[error("prepare {}: check that it is writable", path.display())]
     Folder {
-        /// The file or folder concerned.
+        /// The file or folder.
         path: PathBuf,
-        /// What the system said.
+        /// The error of the system.
         #[source]
         source: io::Error,
     },
-    /// Leaving tests out is for people, not for CI.
-    #[error("leave out the real agent in CI: unset {SKIP_VARIABLE}, or run without CI=true")]
+    /// The tests must not be skipped in CI.
+    #[error("skip the real agent in CI: unset {SKIP_VARIABLE}, or run without CI=true")]
     SkippedInCi,
 }
 
 fn skip_hint() -> String {
-    format!("set {SKIP_VARIABLE}=1 to leave these tests out")
+    format!("set {SKIP_VARIABLE}=1 to skip these tests")
 }
 
 impl Agent {
-    /// The CLI under `target/`, installed with npm when it is not there yet.
+    /// Returns the agent, after installing it with npm if it is not in the cache yet.
     ///
-    /// Safe under parallel test processes: one installs, the others wait for its lock. The folder
-    /// takes its name only when complete, so a broken install leaves nothing that looks whole.
+    /// Safe for parallel test processes: one installs, the others wait for its lock. The folder gets
+    /// its name only when it is complete, so an interrupted installation is never used.
     ///
     /// # Errors
     ///
-    /// [`InstallError`] says what is missing and what to do.
+    /// npm or the package is missing, npm fails, or the program does not run.
     pub fn install() -> Result<Self, InstallError> {
-        let package = platform_package()?;
-        let folder = install_folder();
-        fs::create_dir_all(&folder).map_err(at(&folder))?;
-        let _lock = lock(&folder.join("install.lock"))?;
-        let home = folder.join(PINNED_VERSION);
-        if !home.is_dir() {
-            install_into(&home, &package)?;
+        let version = wanted_version()?;
+        let package = native_package(version)?;
+        let cache = cache_folder();
+        fs::create_dir_all(&cache).map_err(at(&cache))?;
+        let _lock = lock(&cache.join("claude-code.lock"))?;
+        let folder = cache.join(format!("claude-code-{version}"));
+        if !folder.is_dir() {
+            install_into(&folder, version, package.as_deref())?;
         }
-        Self::checked(home.join("node_modules").join(&package).join(EXECUTABLE))
+        let modules = folder.join("node_modules");
+        let executable = match package {
+            Some(package) => modules.join(package).join(EXECUTABLE),
+            None => modules.join(PACKAGE).join(SCRIPT),
+        };
+        Self::verified(executable, version)
     }
 
-    /// The same for a test: `None` when the developer leaves these tests out by name.
+    /// Returns the agent for a test, or `None` if the developer skips these tests.
     ///
     /// # Panics
     ///
-    /// When the CLI cannot be had, and under `CI=true` also when it is to be left out.
+    /// The agent is not available, or it is skipped under `CI=true`.
     #[must_use]
     pub fn for_test() -> Option<Self> {
-        let found = wanted().and_then(|wanted| wanted.then(Self::install).transpose());
+        let found = is_wanted().and_then(|wanted| wanted.then(Self::install).transpose());
         let agent = found.unwrap_or_else(|error| panic!("failed to {}", with_sources(&error)));
         if agent.is_none() {
             drop(writeln!(
                 io::stderr().lock(),
-                "left out: {SKIP_VARIABLE} is set"
+                "skipped: {SKIP_VARIABLE} is set"
             ));
         }
         agent
     }
 
-    /// The native executable; it needs no Node at run time.
+    /// Returns the program: a native executable, or a script that Node runs.
     #[must_use]
     pub fn executable(&self) -> &Path {
         &self.executable
     }
 
-    fn checked(executable: PathBuf) -> Result<Self, InstallError> {
+    /// Returns the version.
+    #[must_use]
+    pub fn version(&self) -> AgentVersion {
+        self.version
+    }
+
+    fn verified(executable: PathBuf, wanted: AgentVersion) -> Result<Self, InstallError> {
         let found = version_of(&executable).unwrap_or_else(|error| error.to_string());
-        if found.split_whitespace().next() == Some(PINNED_VERSION) {
-            return Ok(Self { executable });
+        if AgentVersion::parse(&found) == Some(wanted) {
+            return Ok(Self {
+                executable,
+                version: wanted,
+            });
         }
         Err(InstallError::Version {
             path: executable,
+            wanted,
             found,
         })
     }
@@ -141,7 +173,9 @@ const EXECUTABLE: &str = "claude.exe";
 #[cfg(not(windows))]
 const EXECUTABLE: &str = "claude";
 
-fn wanted() -> Result<bool, InstallError> {
+const SCRIPT: &str = "cli.js";
+
+fn is_wanted() -> Result<bool, InstallError> {
     let is_set = |name, value| env::var(name).is_ok_and(|found| found == value);
     match (is_set(SKIP_VARIABLE, "1"), is_set("CI", "true")) {
         (true, true) => Err(InstallError::SkippedInCi),
@@ -149,8 +183,17 @@ fn wanted() -> Result<bool, InstallError> {
     }
 }
 
-/// The native build of this machine: an optional dependency of the wrapper package, one a platform.
-fn platform_package() -> Result<String, InstallError> {
+fn wanted_version() -> Result<AgentVersion, InstallError> {
+    let text = env::var(VERSION_VARIABLE).unwrap_or_else(|_| PINNED_VERSION.to_owned());
+    AgentVersion::parse(&text).ok_or(InstallError::BadVersion { text })
+}
+
+/// Returns the package with the native build for this machine, an optional dependency of the main
+/// package; `None` for a version without one.
+fn native_package(version: AgentVersion) -> Result<Option<String>, InstallError> {
+    if version < FIRST_NATIVE {
+        return Ok(None);
+    }
     let (os, arch) = (env::consts::OS, env::consts::ARCH);
     let os_name = match os {
         "linux" => "linux",
@@ -168,47 +211,60 @@ fn platform_package() -> Result<String, InstallError> {
     } else {
         ""
     };
-    Ok(format!("{WRAPPER}-{os_name}-{arch_name}{libc}"))
+    Ok(Some(format!("{PACKAGE}-{os_name}-{arch_name}{libc}")))
 }
 
-fn install_folder() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("../target/real-agent")
+/// The folder of the project's other downloads, `~/.cache/bowline` by default.
+fn cache_folder() -> PathBuf {
+    let set = |name| env::var_os(name).filter(|it| !it.is_empty());
+    let cache = set("XDG_CACHE_HOME").map(PathBuf::from);
+    let cache = cache.or_else(|| Some(PathBuf::from(set("HOME")?).join(".cache")));
+    cache.unwrap_or_else(env::temp_dir).join("bowline")
 }
 
-/// Held until the file is dropped, or its process dies.
+/// Locks a file until the returned handle is dropped or this process dies.
 fn lock(path: &Path) -> Result<File, InstallError> {
     let file = File::create(path).map_err(at(path))?;
     file.lock().map_err(at(path))?;
     Ok(file)
 }
 
-fn install_into(home: &Path, package: &str) -> Result<(), InstallError> {
-    let folder = install_folder();
-    remove_leftovers(&folder);
-    let staging = tempfile::Builder::new().prefix(STAGING).tempdir_in(&folder);
-    let staging = staging.map_err(at(&folder))?;
-    // Without a manifest of its own npm would climb to the nearest one and install there.
+fn install_into(
+    folder: &Path,
+    version: AgentVersion,
+    native: Option<&str>,
+) -> Result<(), InstallError> {
+    let cache = cache_folder();
+    remove_leftovers(&cache);
+    let staging = tempfile::Builder::new().prefix(STAGING).tempdir_in(&cache);
+    let staging = staging.map_err(at(&cache))?;
+    // Without a manifest of its own, npm would install into the nearest parent that has one.
     let manifest = staging.path().join("package.json");
     fs::write(&manifest, r#"{"private":true}"#).map_err(at(&manifest))?;
-    npm_install(staging.path(), package)?;
-    fs::rename(staging.keep(), home).map_err(at(home))
+    npm_install(staging.path(), version, native)?;
+    fs::rename(staging.keep(), folder).map_err(at(folder))
 }
 
-const STAGING: &str = "partial-";
+const STAGING: &str = "claude-code-partial-";
 
-/// An install that was killed leaves its folder, and perhaps an npm at work in it, so that no
-/// later one may use the same name. What cannot be removed now is left to the next.
-fn remove_leftovers(folder: &Path) {
-    let entries = fs::read_dir(folder).into_iter().flatten().flatten();
+/// Removes the folders of killed installations. An npm may still work in one, so a later installation
+/// never uses the same name, and what cannot be removed now is left to the next installation.
+fn remove_leftovers(cache: &Path) {
+    let entries = fs::read_dir(cache).into_iter().flatten().flatten();
     for entry in entries.filter(|entry| entry.file_name().to_string_lossy().starts_with(STAGING)) {
         drop(fs::remove_dir_all(entry.path()));
     }
 }
 
-/// Both packages are named with the version: the wrapper's own choice of a native build may lag.
-/// Its install script would only copy the executable a second time, so no script runs.
-fn npm_install(folder: &Path, package: &str) -> Result<(), InstallError> {
-    let named = [WRAPPER, package].map(|name| format!("{name}@{PINNED_VERSION}"));
+/// Installs the packages by version: the main package's own choice of a native build may lag behind.
+/// Its install script would only copy the executable, so no script runs.
+fn npm_install(
+    folder: &Path,
+    version: AgentVersion,
+    native: Option<&str>,
+) -> Result<(), InstallError> {
+    let packages = std::iter::once(PACKAGE).chain(native);
+    let named: Vec<String> = packages.map(|name| format!("{name}@{version}")).collect();
     let flags = [
         "--no-package-lock",
         "--no-audit",
@@ -226,7 +282,7 @@ fn npm_install(folder: &Path, package: &str) -> Result<(), InstallError> {
     Err(npm_error(&named.join(" "), &output))
 }
 
-/// One retry after a second: npm's own two, a minute apart, look like a hang.
+/// One retry after a second: npm's default of two, a minute apart, looks like a hang.
 const RETRIES: [&str; 3] = [
     "--fetch-retries=1",
     "--fetch-retry-mintimeout=1000",
@@ -235,7 +291,7 @@ const RETRIES: [&str; 3] = [
 
 fn npm_error(package: &str, output: &Output) -> InstallError {
     let stderr = String::from_utf8_lossy(&output.stderr);
-    // The first lines name the cause; a stack of npm's own functions comes after them.
+    // The first lines name the cause; a stack of npm's own functions follows.
     let lines = stderr
         .lines()
         .map(|line| line.trim_start_matches("npm error").trim());

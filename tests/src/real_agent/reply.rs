@@ -1,20 +1,22 @@
-//! What the scripted model answers.
+//! Responses of the scripted model.
 
 use std::time::Duration;
 
 use serde_json::Value;
 
-/// One answer to one request.
+use super::Request;
+
+/// The answer to a request.
 #[derive(Clone, Debug)]
 pub enum Answer {
-    /// A whole message.
+    /// A complete message.
     Reply(Reply),
     /// An error response instead of a message.
     ApiError(ApiError),
     /// The connection breaks after this many server-sent events of the message.
     ///
-    /// 1 is `message_start`, 2 the first `content_block_start`, then its deltas. A request that
-    /// does not stream gets no byte at all.
+    /// 1 is `message_start`, 2 the first `content_block_start`, then its deltas follow. A request
+    /// without streaming receives no byte.
     CutAfter(usize, Reply),
     /// No response, not even headers, until the agent gives up or the server is dropped.
     Hang,
@@ -32,26 +34,26 @@ impl From<ApiError> for Answer {
     }
 }
 
-/// One assistant message and the way it is sent.
+/// An assistant message and how it is sent.
 #[derive(Clone, Debug)]
 pub struct Reply {
     /// The content blocks, in order.
     pub blocks: Vec<Block>,
-    /// Longest delta, in characters.
+    /// Maximum length of a delta, in characters.
     pub chunk: usize,
     /// Pause before each delta.
     pub pace: Duration,
-    /// `stop_reason`; when `None` it follows from the blocks: `tool_use` or `end_turn`.
+    /// `stop_reason`; if `None`, derived from the blocks: `tool_use` or `end_turn`.
     pub stop_reason: Option<String>,
-    /// Tokens that the message claims to have cost.
+    /// Token counts in the message.
     pub usage: Usage,
-    /// After how many server-sent events the stream stops, and at which gate; means nothing to a
-    /// request that does not stream.
+    /// Number of server-sent events after which the stream stops, and the gate. Ignored without
+    /// streaming.
     pub hold: Option<(usize, String)>,
 }
 
 impl Reply {
-    /// A message of these blocks, in deltas of up to 24 characters, without pauses.
+    /// Creates a message of these blocks, in deltas of up to 24 characters, without pauses.
     #[must_use]
     pub fn new(blocks: impl IntoIterator<Item = Block>) -> Self {
         Self {
@@ -64,19 +66,19 @@ impl Reply {
         }
     }
 
-    /// A message of one text.
+    /// Creates a message of one text.
     #[must_use]
     pub fn text(text: impl Into<String>) -> Self {
         Self::new([Block::text(text)])
     }
 
-    /// A message of one tool call.
+    /// Creates a message of one tool call.
     #[must_use]
     pub fn tool(id: &str, name: &str, input: Value) -> Self {
         Self::new([Block::tool(id, name, input)])
     }
 
-    /// Deltas of up to `chars` characters, `pace` apart.
+    /// Sets the length of deltas in characters, and the pause before each.
     #[must_use]
     pub fn in_chunks(mut self, chars: usize, pace: Duration) -> Self {
         self.chunk = chars.max(1);
@@ -84,12 +86,26 @@ impl Reply {
         self
     }
 
-    /// Stops at the named gate once `events` server-sent events are out (counted as in
-    /// [`Answer::CutAfter`]; 0 stops right after the response headers).
+    /// Stops at the named gate after `events` server-sent events, counted as in
+    /// [`Answer::CutAfter`]; 0 stops after the response headers.
     #[must_use]
     pub fn hold_after(mut self, events: usize, gate: &str) -> Self {
         self.hold = Some((events, gate.to_owned()));
         self
+    }
+
+    /// Calls the tool of sub-agents by the name that the agent offers: `Task` before 2.1.100.
+    pub(super) fn adapt_to(&mut self, request: &Request) {
+        if !request.tools().any(|tool| tool == "Task") {
+            return;
+        }
+        for block in &mut self.blocks {
+            if let Block::ToolUse { name, .. } = block
+                && name == "Agent"
+            {
+                "Task".clone_into(name);
+            }
+        }
     }
 
     pub(super) fn gate_after(&self, events: usize) -> Option<&str> {
@@ -107,18 +123,18 @@ impl Reply {
     }
 }
 
-/// One content block of a scripted message.
+/// A content block of a scripted message.
 #[derive(Clone, Debug)]
 pub enum Block {
     /// Text.
     Text(String),
-    /// Thinking, signed with a placeholder signature.
+    /// Thinking, with a placeholder signature.
     Thinking(String),
     /// A call of a tool of the agent.
     ToolUse {
-        /// `tool_use` id; the result in the stream refers to it.
+        /// `tool_use` id, which the result refers to.
         id: String,
-        /// The tool's name as the model knows it, `Bash` or `Agent`.
+        /// The tool's name for the model, such as `Bash` or `Agent`.
         name: String,
         /// The arguments, an object.
         input: Value,
@@ -126,13 +142,13 @@ pub enum Block {
 }
 
 impl Block {
-    /// A text block.
+    /// Creates a text block.
     #[must_use]
     pub fn text(text: impl Into<String>) -> Self {
         Self::Text(text.into())
     }
 
-    /// A tool call.
+    /// Creates a tool call.
     #[must_use]
     pub fn tool(id: &str, name: &str, input: Value) -> Self {
         Self::ToolUse {
@@ -148,7 +164,7 @@ impl Block {
 pub struct Usage {
     /// `input_tokens`.
     pub input: u64,
-    /// `output_tokens` of the finished message.
+    /// `output_tokens` of the complete message.
     pub output: u64,
 }
 
@@ -164,8 +180,8 @@ impl Default for Usage {
 /// An error response of the API.
 #[derive(Clone, Debug)]
 pub struct ApiError {
-    /// HTTP status. The agent announces and paces retries of 429 and 5xx; it fails without them on
-    /// 400, 403 and 404, a 400 only after a few variants of the request.
+    /// HTTP status. The agent reports and delays retries of 429 and 5xx. It does not retry 403 and 404,
+    /// and after 400 it tries a few variants of the request.
     pub status: u16,
     /// `error.type`, for example `invalid_request_error`.
     pub kind: String,
@@ -176,7 +192,7 @@ pub struct ApiError {
 }
 
 impl ApiError {
-    /// An error without a `retry-after` header.
+    /// Creates an error without a `retry-after` header.
     #[must_use]
     pub fn new(status: u16, kind: &str, message: &str) -> Self {
         let (kind, message) = (kind.to_owned(), message.to_owned());

@@ -1,13 +1,13 @@
-//! What the agent asked.
+//! A request of the agent.
 
 use serde_json::Value;
 
-/// Why a request was made, as far as the server can tell.
+/// The purpose of a request, as far as the server can determine it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
-    /// A step of the conversation or of one of its sub-agents; the script answers it.
+    /// A step of the conversation or of a sub-agent, answered by the script.
     Scripted,
-    /// A request that the agent makes for itself (titles, quota probes); no part of the script.
+    /// A request for the agent itself, such as a title or a quota probe; not part of the script.
     Side,
     /// `POST /v1/messages/count_tokens`.
     CountTokens,
@@ -15,16 +15,16 @@ pub enum Kind {
     Unknown,
 }
 
-/// One request that reached the server.
+/// A received request.
 #[derive(Clone, Debug)]
 pub struct Request {
-    /// What it was taken for.
+    /// Its purpose.
     pub kind: Kind,
     /// HTTP method.
     pub method: String,
     /// Path without the query.
     pub path: String,
-    /// The JSON body; null where there was none.
+    /// The JSON body; null if there is none.
     pub body: Value,
 }
 
@@ -39,45 +39,43 @@ impl Request {
         }
     }
 
-    /// The model that was asked for.
+    /// Returns the requested model.
     #[must_use]
     pub fn model(&self) -> &str {
         self.body["model"].as_str().unwrap_or_default()
     }
 
-    /// Whether the answer is to be streamed.
+    /// Returns whether a streamed response is requested.
     #[must_use]
     pub fn streams(&self) -> bool {
         self.body["stream"] == true
     }
 
-    /// The system prompt, its blocks joined.
+    /// Returns the system prompt, with its blocks joined.
     #[must_use]
     pub fn system(&self) -> String {
         text_of(&self.body["system"])
     }
 
-    /// The conversation so far.
+    /// Returns the conversation so far.
     #[must_use]
     pub fn messages(&self) -> &[Value] {
         self.body["messages"].as_array().map_or(&[], Vec::as_slice)
     }
 
-    /// Names of the tools on offer.
+    /// Returns the names of the offered tools.
     pub fn tools(&self) -> impl Iterator<Item = &str> {
         let tools = self.body["tools"].as_array().map_or(&[][..], Vec::as_slice);
         tools.iter().filter_map(|tool| tool["name"].as_str())
     }
 
-    /// Text of the first message: it starts a conversation, and so names it.
+    /// Returns the text of the first message, which identifies the conversation.
     #[must_use]
     pub fn opening(&self) -> String {
-        self.messages()
-            .first()
-            .map_or_else(String::new, |message| text_of(&message["content"]))
+        opening(&self.body)
     }
 
-    /// Text of the user's last message; what the agent itself adds after it has another role.
+    /// Returns the text of the last user message. Text that the agent adds after it has another role.
     #[must_use]
     pub fn latest(&self) -> String {
         let user = self
@@ -87,7 +85,7 @@ impl Request {
         user.map_or_else(String::new, |message| text_of(&message["content"]))
     }
 
-    /// The result of the tool call with this id, in any message.
+    /// Returns the result of the tool call with this id, from any message.
     #[must_use]
     pub fn tool_result(&self, id: &str) -> Option<&Value> {
         let blocks = self
@@ -103,9 +101,13 @@ impl Request {
 fn kind_of(method: &str, path: &str, body: &Value) -> Kind {
     match (method, path) {
         ("POST", "/v1/messages/count_tokens") => Kind::CountTokens,
-        // A conversation always offers tools and room to answer; the agent's own probes do not.
+        // A conversation offers tools and more than one token; the agent's own probes do not.
         ("POST", "/v1/messages") if body["max_tokens"] == 1 || !offers_tools(body) => Kind::Side,
+        // 2.0 prepares its sub-agents with a prompt of one word.
+        ("POST", "/v1/messages") if opening(body) == "Warmup" => Kind::Side,
         ("POST", "/v1/messages") => Kind::Scripted,
+        // 2.1 before 2.1.330 opens the connection ahead of time.
+        ("HEAD", "/") => Kind::Side,
         _ => Kind::Unknown,
     }
 }
@@ -114,6 +116,10 @@ fn offers_tools(body: &Value) -> bool {
     body["tools"]
         .as_array()
         .is_some_and(|tools| !tools.is_empty())
+}
+
+fn opening(body: &Value) -> String {
+    text_of(&body["messages"][0]["content"])
 }
 
 fn text_of(content: &Value) -> String {

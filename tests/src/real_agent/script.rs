@@ -20,9 +20,9 @@ impl<F: FnMut(&Request) -> Answer + Send + 'static> Script for F {
 
 /// Lists of answers, each consumed in order: one for the main thread, one for each sub-agent.
 ///
-/// A sub-agent's list is chosen by a piece of the prompt that its conversation opens with, so
-/// answers stay in place whatever order concurrent agents ask in. A request beyond the end of its
-/// list gets a 400 that says so, unless [`Lanes::beyond`] has an answer for it.
+/// A sub-agent's list is selected by a part of its prompt, so the answers do not depend on the order
+/// in which concurrent agents send requests. A request beyond the end of its list is answered with 400,
+/// unless [`Lanes::beyond`] sets an answer.
 #[derive(Clone, Debug, Default)]
 pub struct Lanes {
     main: VecDeque<Answer>,
@@ -31,7 +31,7 @@ pub struct Lanes {
 }
 
 impl Lanes {
-    /// Answers for the main thread.
+    /// Creates a script with answers for the main thread.
     #[must_use]
     pub fn main<A: Into<Answer>>(answers: impl IntoIterator<Item = A>) -> Self {
         Self {
@@ -40,7 +40,7 @@ impl Lanes {
         }
     }
 
-    /// Answers for the conversation that opens with a prompt containing `marker`.
+    /// Adds answers for the sub-agent whose prompt contains `marker`.
     #[must_use]
     pub fn agent<A: Into<Answer>>(
         mut self,
@@ -54,10 +54,10 @@ impl Lanes {
         self
     }
 
-    /// The answer to every request beyond the end of its list.
+    /// Sets the answer to every request beyond the end of its list.
     ///
-    /// An API error that is to last needs this: before the agent believes a 400 it asks several
-    /// times more, leaving out one feature after the other.
+    /// A permanent API error needs this: after a 400, the agent repeats the request several times
+    /// with fewer features.
     #[must_use]
     pub fn beyond(mut self, answer: impl Into<Answer>) -> Self {
         self.beyond = Some(answer.into());
@@ -85,8 +85,13 @@ impl Lanes {
 impl Script for Lanes {
     fn answer(&mut self, request: &Request) -> Answer {
         let next = self.lane(&request.opening()).pop_front();
-        next.or_else(|| self.beyond.clone())
-            .unwrap_or_else(|| unscripted(request).into())
+        let mut answer = next
+            .or_else(|| self.beyond.clone())
+            .unwrap_or_else(|| unscripted(request).into());
+        if let Answer::Reply(reply) | Answer::CutAfter(_, reply) = &mut answer {
+            reply.adapt_to(request);
+        }
+        answer
     }
 }
 

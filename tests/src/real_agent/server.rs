@@ -21,8 +21,8 @@ use super::{Answer, ApiError, Gate, Kind, Reply, Request, Script};
 
 /// A scripted Messages API on loopback.
 ///
-/// It runs on a thread and a runtime of its own, so it serves whatever the test's runtime does,
-/// paused time included. Dropping it closes every connection and joins the thread.
+/// It runs on its own thread and runtime, so it is independent of the test's runtime and of paused
+/// time. Dropping it closes all connections and joins the thread.
 #[derive(Debug)]
 pub struct MessagesApi {
     address: SocketAddr,
@@ -32,11 +32,11 @@ pub struct MessagesApi {
 }
 
 impl MessagesApi {
-    /// Starts to serve on a free port of 127.0.0.1.
+    /// Starts serving on a free port of 127.0.0.1.
     ///
     /// # Errors
     ///
-    /// When no port, thread or runtime can be had.
+    /// No port, thread or runtime is available.
     pub fn start(script: impl Script) -> io::Result<Self> {
         let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0))?;
         listener.set_nonblocking(true)?;
@@ -58,31 +58,31 @@ impl MessagesApi {
         })
     }
 
-    /// Where it listens.
+    /// Returns the address.
     #[must_use]
     pub fn address(&self) -> SocketAddr {
         self.address
     }
 
-    /// The gate of this name, which replies hold at and tools ask for.
+    /// Returns the gate of this name, at which replies and tools wait.
     #[must_use]
     pub fn gate(&self, name: &str) -> Gate {
         self.shared.gates.named(name)
     }
 
-    /// Every request so far, in order of arrival.
+    /// Returns all requests so far, in order of arrival.
     #[must_use]
     pub fn requests(&self) -> Vec<Request> {
         self.shared.log().clone()
     }
 
-    /// The requests so far that the script answered.
+    /// Returns the requests that the script answered.
     #[must_use]
     pub fn scripted(&self) -> Vec<Request> {
         self.of_kind(Kind::Scripted)
     }
 
-    /// The requests so far that no part of the API answers.
+    /// Returns the requests that no part of the API answers.
     #[must_use]
     pub fn unknown(&self) -> Vec<Request> {
         self.of_kind(Kind::Unknown)
@@ -102,7 +102,7 @@ impl Drop for MessagesApi {
     fn drop(&mut self) {
         drop(self.stop.take());
         if let Some(thread) = self.thread.take() {
-            // A panic of the server has failed the test already: its connections broke.
+            // A panic of the server has failed the test by its broken connections.
             drop(thread.join());
         }
     }
@@ -137,7 +137,7 @@ impl Shared {
         self.log.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Keeps the request; its number counts from one.
+    /// Records the request and returns its number, from 1.
     fn record(&self, request: &Request) -> usize {
         let mut log = self.log();
         log.push(request.clone());
@@ -159,12 +159,12 @@ impl Shared {
     }
 }
 
-/// Serves until `stopped` ends; connections die with the runtime that the caller drops after it.
+/// Serves until `stopped` ends. Connections end with the runtime.
 async fn serve(listener: TcpListener, shared: Arc<Shared>, stopped: oneshot::Receiver<Infallible>) {
     let listener = tokio::net::TcpListener::from_std(listener).expect("a listening socket");
     let router = Router::new().fallback(handle).with_state(shared);
     tokio::select! {
-        served = axum::serve(listener, router) => served.expect("axum accepts for ever"),
+        served = axum::serve(listener, router) => served.expect("axum serves without end"),
         _ = stopped => {}
     }
 }
@@ -198,7 +198,7 @@ async fn dispatch(shared: &Shared, request: &Request) -> Response<Body> {
     answered(answer, request, &shared.message_id(), &shared.gates).await
 }
 
-/// A scripted tool stands here until the test opens the gate; see [`super::scenario`].
+/// Holds a scripted tool until the test opens the gate; see [`super::scenario`].
 async fn pass_gate(shared: &Shared, gate: &str) -> Response<Body> {
     shared.gates.named(gate).pass().await;
     let closing = Response::builder().header(header::CONNECTION, "close");
@@ -207,7 +207,7 @@ async fn pass_gate(shared: &Shared, gate: &str) -> Response<Body> {
         .expect("a constant response")
 }
 
-/// Enough for a title or a probe; an answer of the form that a schema asks for when there is one.
+/// Returns a reply for a title or a probe; JSON if the request has a schema.
 fn side_reply(request: &Request) -> Reply {
     let wants_json = request.body["output_config"]["format"].is_object();
     Reply::text(if wants_json {

@@ -1,8 +1,8 @@
 //! Ends of a session, and resuming afterwards.
 
 use bowline_lifecycle::{
-    Conversation, DialogueConfiguration, DialogueSession, ExitStatus, Prompt, ReceiptState,
-    ResumeError, Signal, StartError,
+    AgentVersion, Conversation, DialogueConfiguration, DialogueSession, ExitStatus, Prompt,
+    ReceiptState, ResumeError, Signal, StartError,
 };
 use bowline_tests::real_agent::scenario::{self, PLAIN_TEXT, TOOL_CALL, TOOL_GATE};
 use bowline_tests::real_agent::{Agent, Home};
@@ -60,7 +60,10 @@ async fn resume_and_fork() {
     assert_eq!(end.exit.status, ExitStatus::Code(1));
     assert!(end.stderr.text.contains("No conversation found"), "{end:?}");
     let left = transcript(&rig.session).await;
-    assert_eq!(outcomes(&left), ["failed"]);
+    // Older agents end without a result.
+    if rig.version >= AgentVersion::new(2, 1, 100) {
+        assert_eq!(outcomes(&left), ["failed"]);
+    }
     assert!(
         entries(&left, "error")
             .iter()

@@ -1,7 +1,8 @@
 //! A session of the real agent, and helpers for its transcript.
 
 use bowline_lifecycle::{
-    DialogueConfiguration, DialogueEnd, DialogueSession, Environment, Prompt, Receipt, ReceiptState,
+    AgentVersion, DialogueConfiguration, DialogueEnd, DialogueSession, Environment, Prompt,
+    Receipt, ReceiptState,
 };
 use bowline_tests::real_agent::{Agent, Home, MessagesApi, Scenario};
 use bowline_tests::session::{entries, transcript, until, within};
@@ -13,6 +14,7 @@ pub(crate) struct Rig {
     pub(crate) home: Home,
     pub(crate) session: DialogueSession,
     pub(crate) prompts: Vec<&'static str>,
+    pub(crate) version: AgentVersion,
 }
 
 impl Rig {
@@ -46,6 +48,7 @@ impl Rig {
             home,
             session,
             prompts: scenario.prompts,
+            version: agent.version(),
         }
     }
 

@@ -81,6 +81,32 @@ async fn helper_reports_same_events() {
     );
 }
 
+/// Without newer events, for which an older agent would ignore all of its settings.
+#[tokio::test]
+async fn oldest_events_are_reported_by_helper() {
+    let kinds = [
+        HookKind::SessionStart,
+        HookKind::UserPromptSubmit,
+        HookKind::PreToolUse,
+        HookKind::PostToolUse,
+        HookKind::Stop,
+        HookKind::SessionEnd,
+    ];
+    let server = server(HookConfiguration {
+        kinds: kinds.to_vec(),
+        route: HookRoute::Helper,
+        ..hooks()
+    })
+    .await;
+    let Some(rig) = Rig::start(scenario::one_tool(), &server).await else {
+        return;
+    };
+    let (transcript, events) = rig.one_turn().await;
+    let kinds = kinds.map(|kind| kind.name().to_owned());
+    assert_eq!(names(&events), kinds);
+    assert_eq!(text(&transcript), "It printed one-tool.");
+}
+
 #[tokio::test]
 async fn sub_agent_events_have_ids() {
     let server = server(hooks()).await;

@@ -184,7 +184,7 @@ async fn token_and_prompt_are_in_no_argument() {
         .1;
     let lines = command_lines();
     assert!(
-        lines.iter().any(|line| line.contains("--settings=/proc/")),
+        lines.iter().any(|line| line.contains("--settings\0/proc/")),
         "the agent is there"
     );
     for line in &lines {
