@@ -16,7 +16,8 @@ use std::time::Duration;
 use bowline_transport::{Environment, ExitStatus, TerminalSession};
 use tokio::sync::{OwnedMutexGuard, watch};
 use tokio::time::{Instant, timeout};
-use tracing::{Instrument as _, debug, info};
+use tracing::field::{Empty, display};
+use tracing::{Instrument as _, Span, debug, info, info_span};
 
 use bowline_hooks::{
     HookConfiguration, HookEvent, HookEventItem, HookKind, HookPayload, HookQuestions, HookReport,
@@ -190,11 +191,19 @@ impl TerminalExecutor {
         if command.program.to_string_lossy().trim().is_empty() {
             return Ok(CommandResult::nothing());
         }
+        let span = info_span!(
+            "execute_command",
+            session.id = self.configuration.session,
+            bowline.interaction.id = command.interaction,
+            bowline.command.evidence = Empty,
+            process.pid = Empty,
+            process.exit_code = Empty,
+        );
         let mut closing = self.closing.subscribe();
         tokio::select! {
             biased;
             _ = closing.wait_for(|closing| *closing) => Err(ExecutorError::CleanedUp),
-            result = self.run(command) => result,
+            result = self.run(command).instrument(span) => result,
         }
     }
 
@@ -218,8 +227,6 @@ impl TerminalExecutor {
         let start = Instant::now();
         let (prepared, subscription) = self.prepare(&command)?;
         info!(
-            session = self.configuration.session,
-            interaction = command.interaction,
             prompt_bytes = command
                 .prompt
                 .as_ref()
@@ -234,6 +241,11 @@ impl TerminalExecutor {
             mut run,
         } = self.start_run(prepared, turn).await?;
         let session = run.session();
+        let span = Span::current();
+        span.record(
+            "process.pid",
+            session.as_ref().and_then(TerminalSession::pid),
+        );
         let mut registration = TerminalRegistry::shared().register_command(session.as_ref());
         let ended = self.session_end(subscription, &command.interaction);
         let collected = evidence::collect(run.ended(), ended, self.timeouts()).await;
@@ -252,6 +264,7 @@ impl TerminalExecutor {
         let evidence = Evidence::of(collected.has_exited, collected.end.is_some());
         let result = CommandResult {
             stdout: output.stdout,
+            dropped_bytes: output.dropped_bytes,
             stderr: output.stderr,
             exit_code: output.exit_code,
             duration: start.elapsed(),
@@ -259,13 +272,9 @@ impl TerminalExecutor {
             session_end: collected.end,
             conversation: self.conversation(),
         };
-        info!(
-            session = self.configuration.session,
-            interaction = command.interaction,
-            exit_code = result.exit_code,
-            %evidence,
-            "agent ended"
-        );
+        span.record("process.exit_code", result.exit_code);
+        span.record("bowline.command.evidence", display(evidence));
+        info!("agent ended");
         Ok(result)
     }
 

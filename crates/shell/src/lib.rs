@@ -8,6 +8,8 @@
 //!   ended from two pieces of evidence: the exit of the process and its `SessionEnd` hook.
 //! * [`LineBuffer`] turns the bytes of any terminal into lines.
 //!
+//! The feature `remote` adds shells at a runner.
+//!
 //! # Example
 //!
 //! ```no_run

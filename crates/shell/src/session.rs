@@ -3,6 +3,7 @@
 mod configuration;
 mod log;
 mod reader;
+#[cfg(feature = "remote")]
 mod remote;
 mod state;
 
@@ -10,11 +11,14 @@ use std::fmt;
 use std::sync::Arc;
 
 use bowline_transport::{
-    Exit, ResizeError, Signal, SignalError, SpawnError, Stream, TerminalEngine, TerminalSession,
-    TerminationPolicy, TerminationReport, WindowSize, WriteError,
+    ConnectionState, Exit, ResizeError, RetryError, SessionId, Signal, SignalError, SpawnError,
+    Stream, TerminalEngine, TerminalSession, TerminationPolicy, TerminationReport, WindowSize,
+    WriteError,
 };
 use bytes::Bytes;
 use tokio::sync::{Mutex, Notify, oneshot, watch};
+use tracing::field::Empty;
+use tracing::{Instrument as _, info_span};
 
 use crate::ManagedId;
 use crate::submit::{Activity, PasteWriter, Submission, SubmitOptions, TypingState};
@@ -82,7 +86,14 @@ impl ShellSession {
         let (alive, dropped) = oneshot::channel();
         let shared = Arc::new(Shared::new(configuration.line_limits()));
         let (reader, activity) = Reader::new(&terminal, configuration, &log, &shared);
-        tokio::spawn(reader.run(dropped));
+        let span = info_span!(
+            "shell",
+            session.id = %terminal.id(),
+            bowline.managed.id = %id,
+            process.pid = terminal.pid(),
+            process.exit_code = Empty,
+        );
+        tokio::spawn(reader.run(dropped).instrument(span));
         let inner = Inner {
             id,
             terminal,
@@ -108,6 +119,25 @@ impl ShellSession {
         self.inner.terminal.pid()
     }
 
+    /// Returns the id of the terminal, as the registry and the runner list it.
+    pub fn terminal(&self) -> SessionId {
+        self.inner.terminal.id()
+    }
+
+    /// Returns the state of the connection to the runner; a local terminal is always connected.
+    pub fn connection(&self) -> watch::Receiver<ConnectionState> {
+        self.inner.terminal.connection()
+    }
+
+    /// Reconnects after the connection was given up.
+    ///
+    /// # Errors
+    ///
+    /// The connection was not given up, or the session is gone.
+    pub fn retry(&self) -> Result<(), RetryError> {
+        self.inner.terminal.retry()
+    }
+
     /// Returns the state, which is derived from the output and the foreground process.
     pub fn state(&self) -> SessionState {
         self.inner.log.state()
@@ -131,6 +161,9 @@ impl ShellSession {
     /// Writes raw bytes to the terminal: keys, or a line with `\n`. Waits while a prompt is being
     /// submitted, and until the kernel has accepted every byte.
     ///
+    /// Dropping the future while it waits for earlier input writes nothing; a write that has begun is
+    /// completed.
+    ///
     /// # Errors
     ///
     /// [`WriteError::LineTooLong`] if the terminal is in canonical mode and would truncate a line
@@ -138,6 +171,7 @@ impl ShellSession {
     pub async fn write(&self, bytes: impl Into<Bytes>) -> Result<(), WriteError> {
         let bytes = bytes.into();
         let mut typing = self.inner.typing.lock().await;
+        typing.settle().await;
         let limit = self
             .inner
             .terminal
@@ -149,9 +183,11 @@ impl ShellSession {
                 return Err(WriteError::LineTooLong { length, limit });
             }
         }
-        typing.typed(&bytes, limit.is_some());
         self.inner.shared.notify_typed();
-        self.inner.terminal.write(bytes).await
+        let collects_lines = limit.is_some();
+        typing
+            .write(&self.inner.terminal, bytes, collects_lines)
+            .await
     }
 
     /// Types a prompt into the program in the foreground and presses Enter. The outcome is in the

@@ -61,7 +61,7 @@ async fn settled() -> (usize, usize, String) {
 }
 
 #[tokio::test]
-async fn many_commands_leave_nothing_behind() {
+async fn many_commands_leak_nothing() {
     let agent = Agent::new();
     // The first one brings what stays: the runtime's own descriptors.
     cycle(&agent, "").await;

@@ -82,6 +82,7 @@ impl From<TerminalOutput> for core::TerminalOutput {
             stdout: it.stdout,
             stderr: it.stderr,
             exit_code: it.exit_code,
+            ..Self::default()
         }
     }
 }

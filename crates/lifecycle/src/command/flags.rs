@@ -103,7 +103,7 @@ impl Args {
     }
 
     fn surroundings(&mut self, options: &AgentOptions) {
-        self.document("--settings", options.settings.as_ref());
+        self.settings(options.settings.as_ref());
         let sources = options.setting_sources.as_ref();
         let sources = sources.map(|it| it.iter().map(|it| it.word()).collect::<Vec<_>>().join(","));
         self.value("--setting-sources", sources);
@@ -215,6 +215,20 @@ impl Args {
     fn list(&mut self, flag: &'static str, values: &[String]) {
         if !values.is_empty() {
             self.value(flag, Some(values.join(",")));
+        }
+    }
+
+    /// Adds the settings as two words: version 1.0 reads them before it parses the other options, and in
+    /// this form only.
+    fn settings(&mut self, document: Option<&AgentDocument>) {
+        let before = self.args.len();
+        self.document("--settings", document);
+        let joined = self.args.get(before).and_then(|arg| arg.to_str());
+        let value = joined.and_then(|arg| arg.strip_prefix("--settings="));
+        // A value with a leading dash would be parsed as a flag.
+        if let Some(value) = value.filter(|value| !value.starts_with('-')) {
+            let value = value.into();
+            self.args.splice(before.., ["--settings".into(), value]);
         }
     }
 

@@ -13,8 +13,8 @@ use crate::private_file::PrivateFile;
 
 /// Typed options of the agent's command line. The default is a dialogue with the agent's own defaults.
 ///
-/// Values are joined to their flags by `=`, so that a value with a leading dash is not parsed as a
-/// flag.
+/// Values are joined to their flags by `=`, so that a value with a leading dash is not parsed as a flag;
+/// except for `--settings`, which older agents accept only as a word of its own.
 #[derive(Clone, Debug, Default)]
 pub struct AgentOptions {
     /// How the agent communicates with its host.

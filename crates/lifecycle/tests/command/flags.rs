@@ -118,7 +118,7 @@ fn every_option_has_its_flag() {
          --fallback-model=a,b|--effort=xhigh|--thinking=adaptive|--max-thinking-tokens=9|\
          --betas=b1|--permission-mode=plan|--allow-dangerously-skip-permissions|\
          --allowedTools=Read,Bash(git log:*, x)|--disallowedTools=Write|--tools=|\
-         --permission-prompt-tool=stdio|--permission-prompts=none|--settings={{\"a\":1}}|\
+         --permission-prompt-tool=stdio|--permission-prompts=none|--settings|{{\"a\":1}}|\
          --setting-sources=user,local|--managed-settings=/etc/hostname|\
          --project-config-root=/etc|--mcp-config={{}}|--mcp-config={path}|--strict-mcp-config|\
          --add-dir=/etc|--add-dir=/bin|--plugin-dir=/etc|--plugin-dir-no-mcp=/bin|\

@@ -9,6 +9,8 @@ use std::time::Duration;
 pub struct CommandResult {
     /// The output in the terminal, as lines; not meaningful for a full-screen program.
     pub stdout: String,
+    /// Bytes of the output before `stdout` that were not kept; `stdout` begins at a line all the same.
+    pub dropped_bytes: u64,
     /// Standard error, where it is separate; empty on a PTY.
     pub stderr: String,
     /// The exit code, or 128 + signal; `None` if the terminal does not know it.
@@ -75,6 +77,7 @@ impl CommandResult {
     pub(super) const fn nothing() -> Self {
         Self {
             stdout: String::new(),
+            dropped_bytes: 0,
             stderr: String::new(),
             exit_code: Some(0),
             duration: Duration::ZERO,

@@ -69,9 +69,9 @@ fn check(
     let options = &command.options;
     let conflict = |flag, other| Err(CommandError::Conflict { flag, other }.into());
     if options.mode == AgentMode::Dialogue {
-        return conflict("the dialogue mode", "a terminal that somebody sees");
+        return conflict("the dialogue mode", "a visible terminal");
     }
-    // These leave hooks out, and the end of the session would never be told.
+    // These disable hooks, without which the end of the session is not detected.
     if options.bare {
         return conflict("--bare", "an executor, which needs hooks");
     }
@@ -86,7 +86,7 @@ fn check(
     Ok(())
 }
 
-/// The program's own name, wherever it is.
+/// Returns the program's file name, without `.exe`.
 fn name(program: &OsStr) -> OsString {
     let path = Path::new(program);
     let name = path.file_name().unwrap_or(program).to_owned();
@@ -96,14 +96,14 @@ fn name(program: &OsStr) -> OsString {
     }
 }
 
-/// Goes on with the session's conversation, unless the command names one.
+/// Resumes the session's conversation, unless the command names one.
 fn resume(options: &mut AgentOptions, conversation: Option<String>) {
     if let (Conversation::New, Some(id)) = (&options.conversation, conversation) {
         options.conversation = Conversation::Resume { id, fork: false };
     }
 }
 
-/// The host's settings with our hooks added.
+/// Returns the host's settings merged with the hooks.
 fn settings(
     theirs: Option<&AgentDocument>,
     cwd: Option<&Path>,

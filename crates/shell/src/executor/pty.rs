@@ -13,7 +13,7 @@ use super::terminal::{
     TerminalCommand, TerminalFuture, TerminalOutput, TerminalRun, VisibleTerminal,
 };
 use super::{TerminalError, locked};
-use crate::line_buffer::LineBuffer;
+use crate::line_buffer::{Line, LineBuffer};
 
 /// Redirects the file to the agent's standard input; `exec` keeps the process id and its exit status.
 const FILE_AS_INPUT: &str = r#"exec "$@" <"$0""#;
@@ -132,29 +132,47 @@ impl TerminalRun for PtyRun {
 }
 
 impl PtyRun {
-    /// Returns the latest megabyte of output, as lines.
+    /// Returns the output that is kept, the latest megabyte, as lines.
     fn output(&self, status: ExitStatus) -> TerminalOutput {
-        let mut reader = self.terminal.reader(Stream::Output);
-        let (mut lines, mut stdout) = (LineBuffer::default(), String::new());
-        let mut add = |line: &str| {
-            stdout.push_str(line);
-            stdout.push('\n');
-        };
+        let mut reader = self.terminal.reader_at(Stream::Output, 0);
+        let (mut kept, mut dropped_bytes) = (Vec::new(), 0);
         while let Some(piece) = reader.try_next() {
             match piece {
-                Piece::Bytes { bytes, .. } => lines.push(&bytes, |line| add(&line.text)),
-                Piece::Gap { from, to } => add(&format!("[{} bytes not kept]", to - from)),
+                Piece::Bytes { bytes, .. } => kept.extend_from_slice(&bytes),
+                Piece::Gap { from, to } => {
+                    dropped_bytes += to - from + kept.len() as u64;
+                    kept.clear();
+                }
             }
         }
-        if let Some(line) = lines.finish() {
-            add(&line.text);
+        if dropped_bytes > 0 {
+            // The rest of the line in which the kept output begins.
+            let end = kept.iter().position(|byte| *byte == b'\n');
+            let rest = end.map_or(kept.len(), |end| end + 1);
+            kept.drain(..rest);
+            dropped_bytes += rest as u64;
         }
         TerminalOutput {
-            stdout,
+            stdout: lines_of(&kept),
+            dropped_bytes,
             stderr: String::new(),
             exit_code: exit_code(status),
         }
     }
+}
+
+/// Returns the bytes as lines without control sequences that move the cursor.
+fn lines_of(bytes: &[u8]) -> String {
+    let (mut lines, mut text) = (LineBuffer::default(), String::new());
+    let mut add = |line: Line| {
+        text.push_str(&line.text);
+        text.push('\n');
+    };
+    lines.push(bytes, &mut add);
+    if let Some(line) = lines.finish() {
+        add(line);
+    }
+    text
 }
 
 impl Drop for PtyRun {

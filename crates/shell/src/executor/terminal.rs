@@ -76,8 +76,10 @@ impl TerminalCommand {
 /// The output and the exit code of a command.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct TerminalOutput {
-    /// The output in the terminal.
+    /// The output in the terminal, which begins at a line.
     pub stdout: String,
+    /// Bytes of the output before `stdout` that were not kept.
+    pub dropped_bytes: u64,
     /// Standard error, where it is separate.
     pub stderr: String,
     /// The exit code, if the terminal knows it.

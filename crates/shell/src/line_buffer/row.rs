@@ -49,6 +49,9 @@ pub(super) struct Row {
     start: usize,
     sgr_at_start: SgrState,
     sgr: SgrState,
+    /// Number of cells that sequences have moved or erased.
+    #[cfg(test)]
+    pub(super) work: usize,
 }
 
 impl Row {
@@ -63,8 +66,18 @@ impl Row {
             start: 0,
             sgr_at_start: SgrState::default(),
             sgr: SgrState::default(),
+            #[cfg(test)]
+            work: 0,
         }
     }
+
+    #[cfg(test)]
+    fn count(&mut self, cells: usize) {
+        self.work += cells;
+    }
+
+    #[cfg(not(test))]
+    const fn count(&self, _cells: usize) {}
 
     pub(super) fn set_columns(&mut self, columns: Option<u16>) {
         self.limits.columns = columns;
@@ -266,6 +279,7 @@ impl Row {
             .start
             .max(self.cursor.saturating_sub(MAX_CELLS_PER_SEQUENCE));
         let (to, sgr) = (self.cursor, self.sgr);
+        self.count(to.saturating_sub(from));
         let cells = self.cells();
         let to = (to + 1).min(cells.len());
         if let Some(erased) = cells.get_mut(from..to) {
@@ -309,9 +323,9 @@ impl Row {
         let end = columns
             .unwrap_or(usize::MAX)
             .min(from + MAX_CELLS_PER_SEQUENCE);
-        let cells = self.cells();
-        let end = end.min(cells.len());
-        cells.get_mut(from..end).unwrap_or_default()
+        let end = end.min(self.cells().len());
+        self.count(end.saturating_sub(from));
+        self.cells().get_mut(from..end).unwrap_or_default()
     }
 }
 

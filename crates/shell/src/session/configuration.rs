@@ -19,6 +19,7 @@ const TERM: &str = "xterm-256color";
 const SHELLS: [&str; 3] = ["/bin/zsh", "/bin/bash", "/bin/sh"];
 
 /// Executes the login shell of a runner's user.
+#[cfg(feature = "remote")]
 const LOGIN_THERE: &str = "exec \"${SHELL:-/bin/sh}\" -l";
 
 /// The configuration of a [`ShellSession`](crate::ShellSession).
@@ -100,6 +101,7 @@ impl ShellConfiguration {
     }
 
     /// As `terminal`, for a machine whose login shell is determined there.
+    #[cfg(feature = "remote")]
     pub(super) fn remote_terminal(&self) -> Configuration {
         self.terminal_with(|| ("/bin/sh".into(), vec!["-c".into(), LOGIN_THERE.into()]))
     }

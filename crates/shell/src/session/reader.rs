@@ -8,6 +8,7 @@ use bowline_lifecycle::{Registration, TerminalRegistry, TerminalTag};
 use bowline_transport::{ExitStatus, LogReader, Piece, Stream, TerminalSession};
 use tokio::sync::{Notify, oneshot, watch};
 use tokio::time::{Instant, sleep};
+use tracing::{Span, info};
 
 use super::log::{SessionExit, SessionLog};
 use super::state::{Evidence, Foreground};
@@ -210,6 +211,10 @@ impl Reader {
         // Dropping the last handle requests the end, too.
         let expected =
             status == ExitStatus::Unknown || self.shared.is_ending.load(Ordering::Acquire);
+        if let ExitStatus::Code(code) = status {
+            Span::current().record("process.exit_code", code);
+        }
+        info!(expected, "shell ended");
         self.registration.exited(status, expected);
         // The registry is up to date before waiters learn of the end.
         drop(self.registration);

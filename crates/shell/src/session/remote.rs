@@ -4,10 +4,9 @@ use std::sync::Arc;
 
 use bowline_lifecycle::{DialogueError, StartError};
 use bowline_transport::{
-    Attachment, ConnectionState, Remote, RetryError, SessionId, SessionRequest, TerminalEngine,
-    wire::SessionKind,
+    Attachment, Remote, SessionId, SessionRequest, TerminalEngine, wire::SessionKind,
 };
-use tokio::sync::{Notify, watch};
+use tokio::sync::Notify;
 
 use super::{ShellConfiguration, ShellSession};
 use crate::ManagedId;
@@ -60,25 +59,6 @@ impl ShellSession {
         let terminal = attached.await?;
         let id = ManagedId::random();
         Ok(Self::begin(id, terminal, &configuration, Arc::default()))
-    }
-
-    /// Returns the id of the terminal, as the registry and the runner list it.
-    pub fn terminal(&self) -> SessionId {
-        self.inner.terminal.id()
-    }
-
-    /// Returns the state of the connection to the runner; a local terminal is always connected.
-    pub fn connection(&self) -> watch::Receiver<ConnectionState> {
-        self.inner.terminal.connection()
-    }
-
-    /// Reconnects after the connection was given up.
-    ///
-    /// # Errors
-    ///
-    /// The connection was not given up, or the session is gone.
-    pub fn retry(&self) -> Result<(), RetryError> {
-        self.inner.terminal.retry()
     }
 
     /// Detaches from a session at a runner: the program keeps running, and this session ends for all of

@@ -1,5 +1,7 @@
 //! Writes a prompt to a terminal: as a bracketed paste, as keys, or as lines.
 
+use std::fmt;
+use std::pin::Pin;
 use std::time::Duration;
 
 use bowline_transport::{Stream, TerminalSession, TerminalState, WriteError};
@@ -40,15 +42,66 @@ pub(crate) struct Activity {
 }
 
 /// What is known of the input of one terminal. Held locked while typing.
-#[derive(Debug, Default)]
+#[derive(Default)]
 pub(crate) struct TypingState {
     /// Bytes of an unfinished line in canonical mode.
-    pub(crate) open_line: usize,
+    open_line: usize,
     /// The foreground process that did not enable bracketed paste in time.
     plain: Option<u32>,
+    /// A write whose caller has stopped waiting for it.
+    unfinished: Option<TerminalWrite>,
+}
+
+/// A write to the terminal. It is kept until its outcome is known, since only then it is known which
+/// bytes belong to the open line.
+struct TerminalWrite {
+    written: Pin<Box<dyn Future<Output = Result<(), WriteError>> + Send>>,
+    bytes: Bytes,
+    collects_lines: bool,
 }
 
 impl TypingState {
+    /// Writes to the terminal, after any earlier write. `collects_lines` is whether the terminal is in
+    /// canonical mode. If the future is dropped, a write that has begun is completed.
+    pub(crate) async fn write(
+        &mut self,
+        terminal: &TerminalSession,
+        bytes: Bytes,
+        collects_lines: bool,
+    ) -> Result<(), WriteError> {
+        self.settle().await;
+        let (terminal, line) = (terminal.clone(), bytes.clone());
+        self.unfinished = Some(TerminalWrite {
+            written: Box::pin(async move { terminal.write(line).await }),
+            bytes,
+            collects_lines,
+        });
+        self.finish_write().await
+    }
+
+    /// Waits for the outcome of an earlier write.
+    pub(crate) async fn settle(&mut self) {
+        // The caller of that write is no longer interested in its error.
+        let _ = self.finish_write().await;
+    }
+
+    async fn finish_write(&mut self) -> Result<(), WriteError> {
+        let Some(write) = &mut self.unfinished else {
+            return Ok(());
+        };
+        let outcome = write.written.as_mut().await;
+        if let Some(write) = self.unfinished.take() {
+            let taken = match &outcome {
+                Ok(()) | Err(WriteError::Unconfirmed) => write.bytes.len(),
+                Err(WriteError::Stalled { taken, .. }) => *taken,
+                Err(_) => 0,
+            };
+            let taken = write.bytes.get(..taken).unwrap_or(&write.bytes);
+            self.typed(taken, write.collects_lines);
+        }
+        outcome
+    }
+
     /// Returns the longest line of these bytes; the first continues the open line.
     pub(crate) fn longest_line(&self, bytes: &[u8]) -> usize {
         let mut lines = bytes.split(ends_line).map(<[u8]>::len);
@@ -57,12 +110,21 @@ impl TypingState {
     }
 
     /// Records input, in canonical mode or not.
-    pub(crate) fn typed(&mut self, bytes: &[u8], collects_lines: bool) {
+    fn typed(&mut self, bytes: &[u8], collects_lines: bool) {
         self.open_line = match bytes.iter().rposition(ends_line) {
             _ if !collects_lines => 0,
             Some(end) => bytes.len() - end - 1,
             None => self.open_line + bytes.len(),
         };
+    }
+}
+
+/// Shows no input: it may hold secrets.
+impl fmt::Debug for TypingState {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("TypingState")
+            .field("open_line", &self.open_line)
+            .finish_non_exhaustive()
     }
 }
 
@@ -117,9 +179,11 @@ impl PasteWriter<'_> {
         }
         let turn = timeout(self.options.ready_within, typing.lock());
         let mut typing = turn.await.map_err(|_| Refusal::Busy)?;
+        let settled = timeout(self.options.read_within, typing.settle());
+        settled.await.map_err(|_| Refusal::NotRead)?;
         match self.ready(&mut typing).await? {
-            Ready::Paste => self.paste(&text).await,
-            Ready::Keys => self.keys(text).await,
+            Ready::Paste => self.paste(&text, &mut typing).await,
+            Ready::Keys => self.keys(text, &mut typing).await,
             Ready::Lines(limit) => self.lines(text, limit, &mut typing).await,
         }
     }
@@ -146,18 +210,26 @@ impl PasteWriter<'_> {
         }
     }
 
-    async fn paste(&mut self, text: &[u8]) -> Result<SubmitOutcome, Refusal> {
+    async fn paste(
+        &mut self,
+        text: &[u8],
+        typing: &mut TypingState,
+    ) -> Result<SubmitOutcome, Refusal> {
         let paste = Bytes::from([PASTE_BEGIN, text, PASTE_END].concat());
-        self.type_raw(paste, true).await?;
-        self.enter(true).await
+        self.type_raw(paste, true, typing).await?;
+        self.enter(true, typing).await
     }
 
-    async fn keys(&mut self, text: Vec<u8>) -> Result<SubmitOutcome, Refusal> {
+    async fn keys(
+        &mut self,
+        text: Vec<u8>,
+        typing: &mut TypingState,
+    ) -> Result<SubmitOutcome, Refusal> {
         if text.iter().any(|byte| matches!(byte, b'\n' | b'\t')) {
             return Err(Refusal::NeedsPaste);
         }
-        self.type_raw(text.into(), false).await?;
-        self.enter(false).await
+        self.type_raw(text.into(), false, typing).await?;
+        self.enter(false, typing).await
     }
 
     /// Types lines in canonical mode, if none would be truncated.
@@ -177,28 +249,37 @@ impl PasteWriter<'_> {
             if self.terminal_state()?.line_limit.is_none() {
                 return Err(Refusal::ModeChanged);
             }
-            self.write(line).await?;
+            self.write(line, true, typing).await?;
         }
-        typing.open_line = 0;
         self.verify(before).await
     }
 
     /// Types at most as much as the terminal's queue holds, until it was read; then the rest.
-    async fn type_raw(&mut self, mut bytes: Bytes, as_paste: bool) -> Result<(), Refusal> {
+    async fn type_raw(
+        &mut self,
+        mut bytes: Bytes,
+        as_paste: bool,
+        typing: &mut TypingState,
+    ) -> Result<(), Refusal> {
         while !bytes.is_empty() {
             self.raw_tty(as_paste)?;
-            self.write(bytes.split_to(QUEUE.min(bytes.len()))).await?;
+            let next = bytes.split_to(QUEUE.min(bytes.len()));
+            self.write(next, false, typing).await?;
             self.read_out(as_paste).await?;
         }
         Ok(())
     }
 
     /// Presses Enter after a silence, so that it does not count as part of the paste.
-    async fn enter(&mut self, as_paste: bool) -> Result<SubmitOutcome, Refusal> {
+    async fn enter(
+        &mut self,
+        as_paste: bool,
+        typing: &mut TypingState,
+    ) -> Result<SubmitOutcome, Refusal> {
         self.settle().await;
         self.raw_tty(as_paste)?;
         let before = self.output_end();
-        self.write(Bytes::from_static(b"\r")).await?;
+        self.write(Bytes::from_static(b"\r"), false, typing).await?;
         self.verify(before).await
     }
 
@@ -252,9 +333,15 @@ impl PasteWriter<'_> {
     }
 
     /// Writes to the terminal. Bytes that were not accepted in time may still be read later.
-    async fn write(&mut self, bytes: Bytes) -> Result<(), Refusal> {
+    async fn write(
+        &mut self,
+        bytes: Bytes,
+        collects_lines: bool,
+        typing: &mut TypingState,
+    ) -> Result<(), Refusal> {
         self.typed += bytes.len() as u64;
-        match timeout(self.options.read_within, self.terminal.write(bytes)).await {
+        let write = typing.write(self.terminal, bytes, collects_lines);
+        match timeout(self.options.read_within, write).await {
             Ok(Ok(())) => Ok(()),
             Ok(Err(WriteError::LineTooLong { .. })) => Err(Refusal::ModeChanged),
             Ok(Err(WriteError::Stalled { .. } | WriteError::QueueFull { .. })) | Err(_) => {

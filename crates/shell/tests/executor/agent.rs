@@ -37,6 +37,7 @@ case $AGENT_ACTS in
             hook '{"hook_event_name":"SessionStart","session_id":"conversation-2","source":"clear"}'
             hook '{"hook_event_name":"SessionEnd","session_id":"conversation-2","reason":"other"}' ;;
     silent) ;;
+    floods) seq "${@: -1}" ;;
     *) event SessionEnd '"reason":"other"' ;;
 esac
 exit "${AGENT_EXITS:-0}"

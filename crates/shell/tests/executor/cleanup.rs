@@ -54,7 +54,7 @@ fn input(pid: u32) -> std::path::PathBuf {
 }
 
 #[tokio::test]
-async fn a_cleanup_ends_terminal_server_and_file() {
+async fn cleanup_ends_terminal_server_and_file() {
     let hanging = Hanging::start().await;
     let input = input(hanging.pid);
     assert!(
@@ -89,7 +89,7 @@ async fn a_cleanup_ends_terminal_server_and_file() {
 }
 
 #[tokio::test]
-async fn a_future_that_is_dropped_ends_its_command() {
+async fn dropped_future_ends_command() {
     let hanging = Hanging::start().await;
     let seen = hanging.terminal.running("s").expect("a terminal");
     hanging.running.abort();
@@ -104,7 +104,7 @@ async fn a_future_that_is_dropped_ends_its_command() {
 }
 
 #[tokio::test]
-async fn an_executor_that_is_dropped_leaves_nothing() {
+async fn dropped_executor_leaves_nothing() {
     let hanging = Hanging::start().await;
     let seen = hanging.terminal.running("s").expect("a terminal");
     hanging.running.abort();
@@ -120,7 +120,7 @@ async fn an_executor_that_is_dropped_leaves_nothing() {
 }
 
 #[tokio::test]
-async fn a_cleanup_tells_the_hosts_terminal_and_closes_the_port() {
+async fn cleanup_reaches_host_terminal_and_closes_port() {
     let terminal = FakeTerminal::new(succeeds);
     let configuration = ExecutorConfiguration::new("s");
     let executor = TerminalExecutor::start(configuration, Arc::clone(&terminal) as _).await;

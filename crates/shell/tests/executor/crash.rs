@@ -17,7 +17,7 @@ const ROUNDS: usize = 10;
 
 /// Not a test but the host that is killed: this program again, with `HOST` set.
 #[tokio::test]
-async fn the_host_that_is_killed() {
+async fn host_to_be_killed() {
     let Some(folder) = std::env::var_os(HOST) else {
         return;
     };
@@ -42,7 +42,7 @@ async fn the_host_that_is_killed() {
 }
 
 #[test]
-fn a_host_that_is_killed_leaves_no_prompt_and_no_agent() {
+fn killed_host_leaves_no_prompt_or_agent() {
     for round in 0..ROUNDS {
         let folder = tempfile::tempdir().expect("a folder");
         let temporary = folder.path().join("tmp");
@@ -73,7 +73,7 @@ fn a_host_that_is_killed_leaves_no_prompt_and_no_agent() {
 /// Starts a host, waits until its agent hangs, and kills it.
 fn kill_a_host(folder: &Path, temporary: &Path, round: usize) {
     let mut host = Command::new(std::env::current_exe().expect("this program"))
-        .args(["--exact", "crash::the_host_that_is_killed", "--nocapture"])
+        .args(["--exact", "crash::host_to_be_killed", "--nocapture"])
         .env(HOST, folder)
         .env("TMPDIR", temporary)
         .stdout(Stdio::piped())

@@ -44,7 +44,7 @@ async fn refused(executor: &TerminalExecutor, command: ExecutorCommand) -> Execu
 }
 
 #[tokio::test]
-async fn a_command_runs_in_the_hosts_terminal_and_its_result_has_every_part() {
+async fn command_result_has_every_part() {
     let terminal = FakeTerminal::new(succeeds);
     let executor = executor(&terminal).await;
     let result = executed(
@@ -87,7 +87,7 @@ fn listed(_: TerminalCommand) -> Result<TerminalOutput, TerminalError> {
 }
 
 #[tokio::test]
-async fn a_command_in_the_hosts_terminal_is_listed_while_it_runs() {
+async fn running_command_is_listed() {
     let terminal = FakeTerminal::new(listed);
     let mut configuration = ExecutorConfiguration::new("session-1");
     configuration.hook_grace = Duration::ZERO;
@@ -108,7 +108,7 @@ async fn a_command_in_the_hosts_terminal_is_listed_while_it_runs() {
 }
 
 #[tokio::test]
-async fn the_prompt_is_piped_into_the_agent_by_a_line_that_a_shell_takes() {
+async fn command_line_pipes_prompt_into_agent() {
     let terminal = FakeTerminal::new(succeeds);
     let executor = executor(&terminal).await;
     let mut command = ExecutorCommand::new("i1", "hello");
@@ -130,7 +130,7 @@ async fn the_prompt_is_piped_into_the_agent_by_a_line_that_a_shell_takes() {
 }
 
 #[tokio::test]
-async fn a_prompt_of_any_size_arrives() {
+async fn prompt_of_any_size_arrives() {
     let terminal = FakeTerminal::new(succeeds);
     let executor = executor(&terminal).await;
     let prompt = "0123456789abcdef\n".repeat(200_000);
@@ -143,7 +143,7 @@ async fn a_prompt_of_any_size_arrives() {
 }
 
 #[tokio::test]
-async fn the_prompt_is_nowhere_when_the_command_has_ended() {
+async fn prompt_file_is_gone_after_command() {
     let terminal = FakeTerminal::new(succeeds);
     let executor = executor(&terminal).await;
     executed(&executor, ExecutorCommand::new("i1", "hello")).await;
@@ -178,7 +178,7 @@ async fn resume_is_added_when_a_conversation_exists() {
 }
 
 #[tokio::test]
-async fn session_start_updates_the_conversation() {
+async fn session_start_updates_conversation() {
     let terminal = FakeTerminal::new(succeeds);
     let executor = executor(&terminal).await;
     assert_eq!(executor.conversation(), None);
@@ -202,12 +202,12 @@ async fn flags_are_built_from_options() {
     };
     executed(&executor, command).await;
     let line = terminal.command().line(Shell::Sh).expect("a line");
-    let flags = "claude --print --output-format=json --model=opus --allowedTools=Read --settings=";
+    let flags = "claude --print --output-format=json --model=opus --allowedTools=Read --settings /";
     assert!(line.contains(flags), "{line}");
 }
 
 #[tokio::test]
-async fn the_environment_names_the_callback_and_takes_the_users_variables() {
+async fn environment_has_callback_and_user_variables() {
     let terminal = FakeTerminal::new(succeeds);
     let mut configuration = ExecutorConfiguration::new("s");
     configuration.hooks = HookConfiguration {
@@ -243,16 +243,11 @@ async fn the_environment_names_the_callback_and_takes_the_users_variables() {
 }
 
 #[tokio::test]
-async fn hooks_are_set_up_by_settings_beside_the_hosts_own() {
+async fn hooks_are_merged_into_host_settings() {
     let terminal = FakeTerminal::new(|command| {
-        let args = command
-            .agent
-            .args
-            .iter()
-            .map(|arg| arg.to_string_lossy().into_owned());
-        let file = args
-            .filter_map(|arg| arg.strip_prefix("--settings=").map(str::to_owned))
-            .next();
+        let mut args = command.agent.args.iter();
+        args.find(|arg| *arg == "--settings");
+        let file = args.next();
         let stdout = std::fs::read_to_string(file.expect("settings")).expect("a file");
         succeeds(command).map(|output| TerminalOutput { stdout, ..output })
     });
@@ -270,7 +265,7 @@ async fn hooks_are_set_up_by_settings_beside_the_hosts_own() {
 }
 
 #[tokio::test]
-async fn an_empty_command_succeeds_at_once() {
+async fn empty_command_succeeds_at_once() {
     let terminal = FakeTerminal::new(succeeds);
     let executor = executor(&terminal).await;
     for program in ["", "  "] {
@@ -288,7 +283,7 @@ async fn an_empty_command_succeeds_at_once() {
 }
 
 #[tokio::test]
-async fn a_command_that_is_not_the_agent_is_refused() {
+async fn command_of_other_program_is_refused() {
     let terminal = FakeTerminal::new(succeeds);
     let executor = executor(&terminal).await;
     for program in ["ls", "/bin/sh", "claude-not", "notclaude"] {
@@ -305,7 +300,7 @@ async fn a_command_that_is_not_the_agent_is_refused() {
 }
 
 #[tokio::test]
-async fn a_command_that_fails_is_a_result_with_its_exit_code() {
+async fn failed_command_has_exit_code() {
     let terminal = FakeTerminal::new(|command| {
         succeeds(command).map(|output| TerminalOutput {
             exit_code: Some(7),
@@ -321,7 +316,7 @@ async fn a_command_that_fails_is_a_result_with_its_exit_code() {
 }
 
 #[tokio::test]
-async fn an_error_of_the_terminal_is_passed_on() {
+async fn terminal_error_is_returned() {
     let terminal = FakeTerminal::new(|_| Err(TerminalError::Host("the tab is gone".to_owned())));
     let executor = executor(&terminal).await;
     let error = refused(&executor, ExecutorCommand::new("i1", "hello")).await;
@@ -332,7 +327,7 @@ async fn an_error_of_the_terminal_is_passed_on() {
 }
 
 #[tokio::test]
-async fn a_server_for_hooks_that_cannot_start_is_an_error() {
+async fn hook_server_failure_is_an_error() {
     let mut configuration = ExecutorConfiguration::new("s");
     configuration.hooks.variables.token = "not a name".to_owned();
     let started = TerminalExecutor::start(configuration, FakeTerminal::new(succeeds)).await;
@@ -350,7 +345,7 @@ async fn a_server_for_hooks_that_cannot_start_is_an_error() {
 type Change = fn(&mut ExecutorCommand);
 
 #[tokio::test]
-async fn what_could_never_end_well_is_refused() {
+async fn options_without_hooks_or_prompt_are_refused() {
     let executor = executor(&FakeTerminal::new(succeeds)).await;
     let changes: [(Change, &str); 6] = [
         (

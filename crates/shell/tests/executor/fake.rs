@@ -125,6 +125,7 @@ pub(crate) fn succeeds(command: TerminalCommand) -> Result<TerminalOutput, Termi
         assert!(hook(&command, url, body).starts_with("HTTP/1.1 200"));
     }
     Ok(TerminalOutput {
+        dropped_bytes: 0,
         stdout: prompt.unwrap_or_default(),
         stderr: "no complaint".to_owned(),
         exit_code: Some(0),

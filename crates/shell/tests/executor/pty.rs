@@ -32,7 +32,7 @@ fn line<'a>(result: &'a CommandResult, start: &str) -> &'a str {
 }
 
 #[tokio::test]
-async fn the_agent_runs_in_a_terminal_and_both_ends_are_seen() {
+async fn exit_and_session_end_are_observed() {
     let (agent, executor) = (Agent::new(), executor(|_| {}).await);
     let prompt = format!(
         "say `hello` to 'all' of \"you\"{}",
@@ -53,14 +53,14 @@ async fn the_agent_runs_in_a_terminal_and_both_ends_are_seen() {
     assert_eq!(line(&result, "prompt: "), expected);
     assert_eq!(line(&result, "variable: "), "set");
     assert!(
-        line(&result, "args: ").starts_with("--settings=/"),
+        line(&result, "args: ").starts_with("--settings /"),
         "{}",
         result.stdout
     );
 }
 
 #[tokio::test]
-async fn a_failing_agent_gives_its_exit_code() {
+async fn failing_agent_has_exit_code() {
     let (agent, executor) = (Agent::new(), executor(|_| {}).await);
     let mut command = agent.command("hello", "");
     command
@@ -74,7 +74,7 @@ async fn a_failing_agent_gives_its_exit_code() {
 }
 
 #[tokio::test]
-async fn an_agent_that_is_killed_never_tells_its_end_and_hangs_nobody() {
+async fn killed_agent_ends_command_without_hook() {
     let executor = executor(|it| it.hook_grace = Duration::from_millis(1)).await;
     let result = executed(&executor, Agent::new().command("hello", "killed")).await;
     assert_eq!(result.evidence, Evidence::NoSessionEnd);
@@ -83,7 +83,7 @@ async fn an_agent_that_is_killed_never_tells_its_end_and_hangs_nobody() {
 }
 
 #[tokio::test]
-async fn an_agent_without_hooks_is_named_as_such() {
+async fn agent_without_hooks_lacks_session_end() {
     let executor = executor(|it| it.hook_grace = Duration::from_millis(1)).await;
     let result = executed(&executor, Agent::new().command("hello", "silent")).await;
     assert_eq!(result.evidence.to_string(), "without the SessionEnd hook");
@@ -91,7 +91,7 @@ async fn an_agent_without_hooks_is_named_as_such() {
 }
 
 #[tokio::test]
-async fn an_agent_that_stays_behind_its_session_is_ended() {
+async fn agent_that_outlives_session_is_ended() {
     let executor = executor(|it| it.exit_grace = Duration::from_millis(1)).await;
     let result = executed(&executor, Agent::new().command("hello", "ends-and-hangs")).await;
     assert_eq!(result.evidence, Evidence::NoExit);
@@ -104,7 +104,7 @@ async fn an_agent_that_stays_behind_its_session_is_ended() {
 }
 
 #[tokio::test]
-async fn an_agent_that_runs_too_long_is_ended() {
+async fn agent_is_ended_after_time_limit() {
     let executor = executor(|it| it.longest_run = Some(Duration::from_millis(500))).await;
     let mut news = executor.subscribe().expect("a server");
     let result = executed(&executor, Agent::new().command("hello", "hangs")).await;
@@ -115,7 +115,7 @@ async fn an_agent_that_runs_too_long_is_ended() {
 }
 
 #[tokio::test]
-async fn a_session_that_is_cleared_goes_on_under_another_id() {
+async fn cleared_session_continues_under_new_id() {
     let (agent, executor) = (Agent::new(), executor(|_| {}).await);
     let result = executed(&executor, agent.command("hello", "clears")).await;
     assert_eq!(result.evidence, Evidence::Complete);
@@ -123,7 +123,7 @@ async fn a_session_that_is_cleared_goes_on_under_another_id() {
 }
 
 #[tokio::test]
-async fn an_agent_that_is_not_there_is_an_error() {
+async fn missing_agent_is_an_error() {
     let executor = executor(|_| {}).await;
     let mut command = ExecutorCommand::new("i1", "hello");
     command.program = "/no/such/folder/claude".into();
@@ -137,7 +137,7 @@ async fn an_agent_that_is_not_there_is_an_error() {
 }
 
 #[tokio::test]
-async fn commands_of_a_session_run_one_after_another() {
+async fn commands_of_session_run_in_sequence() {
     let (agent, executor) = (Agent::new(), executor(|_| {}).await);
     let commands = ["one", "two"].map(|prompt| agent.command(prompt, ""));
     let [first, second] = commands.map(|command| executed(&executor, command));
@@ -148,4 +148,34 @@ async fn commands_of_a_session_run_one_after_another() {
         "the second knows what the first has begun: {}",
         second.stdout
     );
+}
+
+#[tokio::test]
+async fn dropped_output_is_counted_and_ends_at_a_line() {
+    let executor = executor(|configuration| configuration.hook_grace = Duration::ZERO).await;
+    let agent = Agent::new();
+    let mut command = agent.command("p", "floods");
+    command.options.trailing_args = vec!["400000".into()];
+    let result = executed(&executor, command).await;
+    let mut numbers = result.stdout.lines().map(|line| line.parse::<u64>());
+    let first = numbers.next().expect("a line").expect("a whole line");
+    assert_eq!(numbers.next_back().expect("more lines"), Ok(400_000));
+    assert!(first > 1, "{first}");
+    // A terminal ends lines with two characters. The agent prints three lines before the numbers.
+    let before: usize = (1..first).map(|number| number.to_string().len() + 2).sum();
+    let kept = 400_000 - first + 1;
+    assert_eq!(result.stdout.lines().count() as u64, kept);
+    let dropped = usize::try_from(result.dropped_bytes).expect("a length");
+    assert!(
+        dropped > before && dropped < before + 1_000,
+        "{dropped}, {before}"
+    );
+}
+
+#[tokio::test]
+async fn complete_output_has_no_dropped_bytes() {
+    let executor = executor(|_| {}).await;
+    let result = executed(&executor, Agent::new().command("p", "")).await;
+    assert_eq!(result.dropped_bytes, 0);
+    assert!(result.stdout.starts_with("args: "), "{}", result.stdout);
 }

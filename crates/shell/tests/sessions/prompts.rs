@@ -101,7 +101,7 @@ async fn prompts_of_all_lengths_and_bytes_arrive_whole() {
 }
 
 #[tokio::test]
-async fn a_prompt_of_ten_mebibytes_arrives_whole() {
+async fn prompt_of_ten_mebibytes_arrives_whole() {
     let folder = tempfile::tempdir().unwrap();
     let (session, mut events) = tui(folder.path(), "").await;
     let prompt: Vec<u8> = noise(7, 10 << 20).collect();
@@ -110,7 +110,7 @@ async fn a_prompt_of_ten_mebibytes_arrives_whole() {
 }
 
 #[tokio::test]
-async fn what_would_break_out_of_the_paste_is_left_out_and_told() {
+async fn paste_marks_are_removed_and_counted() {
     let folder = tempfile::tempdir().unwrap();
     let (session, mut events) = tui(folder.path(), "").await;
     let prompt = b"rm\x1b[201~\rreally\x03\r\nyes\x9b201~";
@@ -138,7 +138,7 @@ async fn what_would_break_out_of_the_paste_is_left_out_and_told() {
 }
 
 #[tokio::test]
-async fn two_prompts_at_once_do_not_mix() {
+async fn concurrent_prompts_do_not_mix() {
     let folder = tempfile::tempdir().unwrap();
     let (session, mut events) = tui(folder.path(), "").await;
     let (one, two) = ("1".repeat(50_000), "2".repeat(50_000));
@@ -157,7 +157,7 @@ async fn two_prompts_at_once_do_not_mix() {
 }
 
 #[tokio::test]
-async fn a_program_that_starts_later_is_waited_for() {
+async fn program_that_starts_later_is_awaited() {
     let home = tempfile::tempdir().unwrap();
     let script = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/sessions/tui.pl");
     let session = ShellSession::start(login(home.path(), "")).unwrap();
@@ -171,7 +171,7 @@ async fn a_program_that_starts_later_is_waited_for() {
 }
 
 #[tokio::test]
-async fn a_shell_that_edits_its_own_line_takes_a_paste() {
+async fn line_editing_shell_accepts_paste() {
     let home = tempfile::tempdir().unwrap();
     let session = ShellSession::start(login(home.path(), "")).unwrap();
     let mut events = session.subscribe_from_start();
@@ -186,7 +186,7 @@ async fn a_shell_that_edits_its_own_line_takes_a_paste() {
 }
 
 #[tokio::test]
-async fn a_line_that_a_cooked_terminal_would_cut_is_refused_with_the_limit() {
+async fn line_too_long_for_cooked_terminal_is_refused() {
     let folder = tempfile::tempdir().unwrap();
     let script = "stty -echo; echo ready; while read -r line; do echo \"${#line}\"; done";
     let session = ShellSession::start(command(folder.path(), "/bin/sh", &["-c", script])).unwrap();
@@ -229,7 +229,7 @@ async fn a_line_that_a_cooked_terminal_would_cut_is_refused_with_the_limit() {
 }
 
 #[tokio::test]
-async fn keys_without_paste_are_one_line_or_nothing() {
+async fn program_without_paste_accepts_one_line() {
     let folder = tempfile::tempdir().unwrap();
     let (session, mut events) = tui(folder.path(), "plain").await;
     let options = SubmitOptions {
@@ -249,7 +249,7 @@ async fn keys_without_paste_are_one_line_or_nothing() {
 }
 
 #[tokio::test]
-async fn a_program_that_does_not_read_gets_no_enter() {
+async fn program_that_does_not_read_gets_no_enter() {
     let folder = tempfile::tempdir().unwrap();
     let (session, _events) = tui(folder.path(), "deaf").await;
     let options = SubmitOptions {
@@ -274,7 +274,7 @@ async fn a_program_that_does_not_read_gets_no_enter() {
 }
 
 #[tokio::test]
-async fn a_program_that_leaves_the_paste_is_not_given_the_rest() {
+async fn program_that_leaves_paste_mode_gets_no_rest() {
     let folder = tempfile::tempdir().unwrap();
     let (session, mut events) = tui(folder.path(), "fickle").await;
     let refused = within(session.submit("w".repeat(1 << 20), quick())).await;
@@ -294,7 +294,7 @@ async fn a_program_that_leaves_the_paste_is_not_given_the_rest() {
 }
 
 #[tokio::test]
-async fn what_nobody_has_read_is_unverified() {
+async fn unread_prompt_is_unverified() {
     let folder = tempfile::tempdir().unwrap();
     let session = ShellSession::start(command(
         folder.path(),

@@ -1,5 +1,6 @@
 //! A login shell as a session.
 
+use std::task::Poll;
 use std::time::Duration;
 
 use bowline_lifecycle::{
@@ -8,12 +9,12 @@ use bowline_lifecycle::{
 use bowline_shell::{
     SessionEvent, SessionExit, SessionState, ShellConfiguration, ShellProgram, ShellSession,
 };
-use bowline_transport::{WindowSize, WriteError};
+use bowline_transport::{Signal, WindowSize, WriteError};
 
 use crate::support::{command, line_that, login, quick, within};
 
 #[tokio::test]
-async fn a_login_shell_streams_its_output_as_lines() {
+async fn login_shell_output_arrives_as_lines() {
     let home = tempfile::tempdir().unwrap();
     let profile = "greeting=from-the-profile; case $- in *i*) kind=interactive;; esac";
     let session = ShellSession::start(login(home.path(), profile)).unwrap();
@@ -27,7 +28,7 @@ async fn a_login_shell_streams_its_output_as_lines() {
 }
 
 #[tokio::test]
-async fn the_login_shell_is_the_users_own() {
+async fn login_shell_is_that_of_the_user() {
     let home = tempfile::tempdir().unwrap();
     let session = ShellSession::start(ShellConfiguration::new(home.path())).unwrap();
     let mut events = session.subscribe_from_start();
@@ -43,7 +44,7 @@ async fn the_login_shell_is_the_users_own() {
 }
 
 #[tokio::test]
-async fn the_environment_of_the_host_is_inherited() {
+async fn host_environment_is_inherited() {
     let home = tempfile::tempdir().unwrap();
     let path = std::env::var("PATH").unwrap();
     let mut configuration = command(
@@ -61,7 +62,7 @@ async fn the_environment_of_the_host_is_inherited() {
 }
 
 #[tokio::test]
-async fn the_terminal_is_xterm_256color_of_80_by_24_in_the_working_directory() {
+async fn terminal_is_xterm_256color_of_80_by_24() {
     let home = tempfile::tempdir().unwrap();
     let cwd = home.path().canonicalize().unwrap();
     let session = ShellSession::start(login(&cwd, "")).unwrap();
@@ -83,7 +84,7 @@ async fn the_terminal_is_xterm_256color_of_80_by_24_in_the_working_directory() {
 }
 
 #[tokio::test]
-async fn a_missing_working_directory_is_an_error_before_anything_is_spawned() {
+async fn missing_working_directory_is_an_error() {
     let home = tempfile::tempdir().unwrap();
     let missing = home.path().join("missing");
     let refused = ShellSession::start(ShellConfiguration::new(&missing));
@@ -94,7 +95,7 @@ async fn a_missing_working_directory_is_an_error_before_anything_is_spawned() {
 }
 
 #[tokio::test]
-async fn a_prompt_and_a_newline_are_written_as_they_are() {
+async fn written_line_reaches_shell() {
     let home = tempfile::tempdir().unwrap();
     let script = "stty -echo; echo ready; head -n 2 | od -An -tx1";
     let session = ShellSession::start(command(home.path(), "/bin/sh", &["-c", script])).unwrap();
@@ -108,7 +109,7 @@ async fn a_prompt_and_a_newline_are_written_as_they_are() {
 }
 
 #[tokio::test]
-async fn the_end_is_told_with_its_code_after_the_last_line() {
+async fn exit_event_follows_last_line() {
     let home = tempfile::tempdir().unwrap();
     for (script, exit) in [
         (
@@ -149,7 +150,7 @@ async fn the_end_is_told_with_its_code_after_the_last_line() {
 }
 
 #[tokio::test]
-async fn session_states_go_from_creating_over_active_and_idle_to_terminated() {
+async fn states_follow_creating_active_idle_terminated() {
     let home = tempfile::tempdir().unwrap();
     let mut configuration = login(home.path(), "");
     configuration.idle_after = Duration::from_millis(50);
@@ -198,7 +199,7 @@ async fn session_states_go_from_creating_over_active_and_idle_to_terminated() {
 }
 
 #[tokio::test]
-async fn the_prompt_that_stands_unfinished_can_be_read() {
+async fn partial_line_is_readable() {
     let home = tempfile::tempdir().unwrap();
     let session = ShellSession::start(command(
         home.path(),
@@ -222,7 +223,7 @@ async fn the_prompt_that_stands_unfinished_can_be_read() {
 }
 
 #[tokio::test]
-async fn dropping_the_last_handle_kills_the_shell_and_ends_the_events() {
+async fn dropping_last_handle_kills_shell() {
     let home = tempfile::tempdir().unwrap();
     let session = ShellSession::start(command(
         home.path(),
@@ -244,7 +245,7 @@ async fn dropping_the_last_handle_kills_the_shell_and_ends_the_events() {
 }
 
 #[tokio::test]
-async fn a_flood_that_nobody_reads_is_bounded_and_its_loss_is_told() {
+async fn unread_output_is_bounded_and_loss_reported() {
     let home = tempfile::tempdir().unwrap();
     let session = ShellSession::start(command(
         home.path(),
@@ -272,7 +273,7 @@ async fn a_flood_that_nobody_reads_is_bounded_and_its_loss_is_told() {
 }
 
 #[tokio::test]
-async fn a_line_in_pieces_that_the_terminal_would_cut_is_refused() {
+async fn line_written_in_pieces_is_limited() {
     let home = tempfile::tempdir().unwrap();
     let script = "stty -echo; echo ready; head -n 1 | wc -c";
     let session = ShellSession::start(command(home.path(), "/bin/sh", &["-c", script])).unwrap();
@@ -293,6 +294,55 @@ async fn a_line_in_pieces_that_the_terminal_would_cut_is_refused() {
     assert_eq!(line_that(&mut events, |_| true).await, "4096");
 }
 
+/// Polls a future once, drops it, and returns whether it was pending.
+async fn drop_after_poll(future: impl Future) -> bool {
+    let mut future = std::pin::pin!(future);
+    std::future::poll_fn(|context| Poll::Ready(future.as_mut().poll(context).is_pending())).await
+}
+
+#[tokio::test]
+async fn dropped_write_counts_what_is_delivered() {
+    let home = tempfile::tempdir().unwrap();
+    let script = "stty -echo; echo ready; head -n 1 | wc -c";
+    let session = ShellSession::start(command(home.path(), "/bin/sh", &["-c", script])).unwrap();
+    let mut events = session.subscribe_from_start();
+    line_that(&mut events, |line| line == "ready").await;
+    assert!(drop_after_poll(session.write("x".repeat(4000))).await);
+    let refused = within(session.write("y".repeat(96) + "\n")).await;
+    assert!(matches!(refused, Err(WriteError::LineTooLong { .. })));
+    within(session.write("y".repeat(95) + "\n")).await.unwrap();
+    assert_eq!(line_that(&mut events, |_| true).await, "4096");
+}
+
+#[tokio::test]
+async fn write_dropped_before_its_turn_is_not_counted() {
+    let home = tempfile::tempdir().unwrap();
+    let script = "stty -echo; echo ready; kill -STOP $$; exec awk '/^d+$/ { print length($0) }'";
+    let session = ShellSession::start(command(home.path(), "/bin/sh", &["-c", script])).unwrap();
+    let mut events = session.subscribe_from_start();
+    line_that(&mut events, |line| line == "ready").await;
+    // More than the terminal takes while its program is stopped.
+    let blocked = "b\n".repeat(200_000);
+    assert!(drop_after_poll(session.write(blocked)).await);
+    assert!(drop_after_poll(session.write("c".repeat(4000))).await);
+    let written = async {
+        // Repeated, since the program may not have stopped yet.
+        loop {
+            session.signal(Signal::Continue).unwrap();
+            tokio::task::yield_now().await;
+        }
+    };
+    let line = session.write("d".repeat(4000) + "\n");
+    tokio::select! {
+        biased;
+        accepted = within(line) => accepted.unwrap(),
+        () = written => unreachable!("it has no end"),
+    }
+    session.signal(Signal::Continue).unwrap();
+    within(session.write("\x04")).await.unwrap();
+    assert_eq!(line_that(&mut events, |_| true).await, "4000");
+}
+
 /// A home whose profile sets a variable, and counts how often it is read.
 fn profiled(home: &std::path::Path) -> LoginShell {
     let profile = "echo read >> \"$HOME/count\"\nexport FROM_PROFILE=yes\n";
@@ -307,7 +357,7 @@ fn profiled(home: &std::path::Path) -> LoginShell {
 }
 
 #[tokio::test]
-async fn programs_get_the_environment_of_a_login_shell_which_is_asked_once() {
+async fn login_environment_is_captured_once() {
     let home = tempfile::tempdir().unwrap();
     let shell = profiled(home.path());
     let line = "echo \"<$FROM_PROFILE>\"; exec cat";
@@ -331,7 +381,7 @@ async fn programs_get_the_environment_of_a_login_shell_which_is_asked_once() {
 }
 
 #[tokio::test]
-async fn a_shell_is_listed_with_a_tag_of_its_own() {
+async fn shell_is_listed_with_its_tag() {
     let registry = TerminalRegistry::shared();
     let shell = ShellSession::start(ShellConfiguration {
         program: ShellProgram::Command("/bin/cat".into(), Vec::new()),
