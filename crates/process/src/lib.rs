@@ -75,7 +75,7 @@ pub use resource_usage::ResourceUsage;
 pub use session_id::{ParseIdError, SessionId};
 pub use signal::Signal;
 pub use stream::Stream;
-pub use sys::MARKER;
+pub use sys::{MARKER, ignore_write_signals, reserve_space};
 pub use terminal_state::TerminalState;
 pub use termination::{TerminationPolicy, TerminationReport};
 pub use threads::check_threads;

@@ -104,7 +104,7 @@ impl LocalProcess {
         parent_fds: ParentFds,
         Spawned { child, handle }: Spawned,
     ) -> (Self, StreamReaders) {
-        sys::ignore_broken_pipes();
+        sys::ignore_write_signals();
         let limits = what.limits;
         let [output, errors] = logs(limits, what.stdio);
         let pid = child.pid;

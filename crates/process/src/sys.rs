@@ -23,11 +23,13 @@ mod platform;
 
 #[cfg(target_os = "linux")]
 pub(crate) use cgroup::{Group, Nest, clear};
-pub(crate) use child::{ExitWatch, ignore_broken_pipes};
+pub(crate) use child::ExitWatch;
+pub use child::ignore_write_signals;
 pub(crate) use descriptor::{Filled, PIPE_BYTES, pipe, read_into, readable, watch};
 pub(crate) use launch::{EXTRA, Image, Launched, Place, Refusal, Step, launch};
 #[cfg(target_os = "linux")]
 pub(crate) use oom::{OomCount, score_of_child};
+pub use platform::reserve_space;
 #[cfg(not(target_os = "linux"))]
 pub(crate) use platform::{Group, Nest, OomCount, score_of_child};
 pub(crate) use platform::{KEEPS_OUTPUT, grow_pipe, kill, open_directory, usage};

@@ -17,8 +17,9 @@ impl TerminalEngine {
     /// Starts a child of this process. Takes about a millisecond of the calling thread. Must be called
     /// within a tokio runtime with I/O and time enabled, on which the session's tasks run.
     ///
-    /// The first call makes this process ignore SIGPIPE if it has no handler: a host that is not a Rust
-    /// program would otherwise be killed when a child closes its input. Children get the default action.
+    /// The first call makes this process ignore SIGPIPE and SIGXFSZ if they have no handler: a host that
+    /// is not a Rust program would otherwise be killed when a child closes its input, and any host at its
+    /// file size limit. Children get the default actions.
     ///
     /// # Errors
     ///

@@ -30,7 +30,7 @@ pub(super) struct Child {
 impl Child {
     /// Starts a child without a session.
     pub(super) fn start(what: &Configuration, streams: [OwnedFd; 3]) -> Result<Self, SpawnError> {
-        sys::ignore_broken_pipes();
+        sys::ignore_write_signals();
         let id = SessionId::random();
         let what = Configuration {
             containment: Some(Containment::Group),

@@ -1,5 +1,6 @@
 //! Waiting for the end of a child.
 
+use std::ffi::c_int;
 use std::os::fd::OwnedFd;
 use std::sync::Once;
 
@@ -11,20 +12,26 @@ use super::launch::Launched;
 use super::reap::has_ended;
 use super::{descriptor, platform};
 
-/// Ignores SIGPIPE unless the host handles it, so that a write to a closed pipe fails with EPIPE
-/// (signal(7)). Rust programs do so at start, but a host may be written in another language.
-#[expect(unsafe_code, reason = "sigaction(2) has no safe form")]
-pub(crate) fn ignore_broken_pipes() {
+/// Ignores SIGPIPE and SIGXFSZ unless the host handles them, so that a write to a closed pipe fails with
+/// EPIPE, and one past the file size limit with EFBIG (signal(7), setrlimit(2)). Rust programs ignore
+/// SIGPIPE at start, but a host may be written in another language. Children get the default actions.
+pub fn ignore_write_signals() {
     static ONCE: Once = Once::new();
+    ONCE.call_once(|| [libc::SIGPIPE, libc::SIGXFSZ].into_iter().for_each(ignore));
+}
+
+/// Ignores a signal whose action is the default one.
+#[expect(unsafe_code, reason = "sigaction(2) has no safe form")]
+fn ignore(number: c_int) {
     // SAFETY: sigaction(2) with a null new action only reads the old one into `old`, for which all
     // zeroes is a valid value; SIG_IGN is not a handler function.
-    ONCE.call_once(|| unsafe {
+    unsafe {
         let mut old: libc::sigaction = std::mem::zeroed();
-        let read = libc::sigaction(libc::SIGPIPE, std::ptr::null(), &raw mut old);
+        let read = libc::sigaction(number, std::ptr::null(), &raw mut old);
         if read == 0 && old.sa_sigaction == libc::SIG_DFL {
-            libc::signal(libc::SIGPIPE, libc::SIG_IGN);
+            libc::signal(number, libc::SIG_IGN);
         }
-    });
+    }
 }
 
 /// Waits for a child's end without reaping it, so that its pid stays valid.

@@ -6,10 +6,12 @@ use std::os::fd::{AsRawFd as _, BorrowedFd, FromRawFd as _, OwnedFd, RawFd};
 use std::path::Path;
 use std::time::Duration;
 
-use rustix::fs::{Mode, OFlags, open, openat};
+use rustix::fs::{FallocateFlags, Mode, OFlags, fallocate, open, openat};
 use rustix::io::Errno;
 use rustix::pipe::fcntl_setpipe_size;
-use rustix::process::{Pid, PidfdFlags, Signal, kill_process, pidfd_open, pidfd_send_signal};
+use rustix::process::{
+    Pid, PidfdFlags, Resource, Signal, getrlimit, kill_process, pidfd_open, pidfd_send_signal,
+};
 use rustix::pty::{OpenptFlags, ioctl_tiocgptpeer};
 
 use super::Process;
@@ -27,6 +29,23 @@ const MOST_DESCRIPTORS: RawFd = 1 << 16;
 
 /// Linux keeps a terminal's output until it is read, even if the slave side is closed.
 pub(crate) const KEEPS_OUTPUT: bool = true;
+
+/// Reserves space for the bytes of a file from one position to another without changing its length
+/// (fallocate(2)). Reserves nothing on a file system that cannot.
+///
+/// # Errors
+///
+/// Errors of the system, such as a full disk, or a file size limit below `to`.
+pub fn reserve_space(file: &fs::File, from: u64, to: u64) -> io::Result<()> {
+    let limit = getrlimit(Resource::Fsize).current;
+    if limit.is_some_and(|limit| limit < to) {
+        return Err(Errno::FBIG.into());
+    }
+    match fallocate(file, FallocateFlags::KEEP_SIZE, from, to - from) {
+        Err(Errno::OPNOTSUPP | Errno::NOSYS | Errno::INVAL) => Ok(()),
+        reserved => Ok(reserved?),
+    }
+}
 
 /// Opens a directory with `O_PATH`, which needs no read permission on it, as chdir(2) does not.
 pub(crate) fn open_directory(path: &Path) -> Result<OwnedFd, Errno> {

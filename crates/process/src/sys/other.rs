@@ -1,5 +1,6 @@
 //! Unix systems other than Linux. Written for macOS and the BSDs; not run by our tests.
 
+use std::fs::File;
 use std::io;
 use std::os::fd::{BorrowedFd, OwnedFd, RawFd};
 use std::path::Path;
@@ -206,4 +207,13 @@ pub(crate) fn kill(process: &Process) {
     {
         tracing::debug!(process.pid, %error, "cannot kill");
     }
+}
+
+/// Not implemented on these systems: reserves nothing.
+///
+/// # Errors
+///
+/// None.
+pub fn reserve_space(_file: &File, _from: u64, _to: u64) -> io::Result<()> {
+    Ok(())
 }
