@@ -42,6 +42,11 @@ pub enum HostEvent<'a> {
         /// Offset of the first byte after the gap.
         to: u64,
     },
+    /// The stream is damaged or cut: part of it is missing, of unknown length.
+    Damaged {
+        /// What is damaged, and where.
+        reason: &'a str,
+    },
     /// A lost connection was not restored.
     ReconnectFailed {
         /// The cause and the remedy.

@@ -80,6 +80,10 @@ impl LoggedHostEvent {
             },
             HostEvent::InterruptRequested => Self::Interrupted,
             HostEvent::Gap { from, to } => Self::Gap { from, to },
+            HostEvent::Damaged { reason } => Self::Error {
+                kind: ErrorKind::Gap,
+                reason: reason.into(),
+            },
             HostEvent::ReconnectFailed { reason } => Self::Error {
                 kind: ErrorKind::ReconnectFailed,
                 reason: reason.into(),

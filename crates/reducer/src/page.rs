@@ -324,6 +324,7 @@ impl Transcript {
             LoggedHostEvent::Interrupted => HostEvent::InterruptRequested,
             &LoggedHostEvent::Gap { from, to } => HostEvent::Gap { from, to },
             LoggedHostEvent::Error { kind, reason } => match kind {
+                ErrorKind::Gap => HostEvent::Damaged { reason },
                 ErrorKind::ReconnectFailed => HostEvent::ReconnectFailed { reason },
                 _ => HostEvent::SessionTimeout { reason },
             },

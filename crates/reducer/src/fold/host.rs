@@ -38,6 +38,11 @@ impl Transcript {
                 }
             }
             HostEvent::Gap { from, to } => self.gap(from, to, context),
+            HostEvent::Damaged { reason } => {
+                self.counters.is_damaged = true;
+                self.touch_stats();
+                self.error(ErrorKind::Gap, reason, context);
+            }
             HostEvent::ReconnectFailed { reason } => {
                 self.error(ErrorKind::ReconnectFailed, reason, context);
             }
@@ -118,6 +123,8 @@ impl Transcript {
             "{} bytes are missing, from offset {from} to {to}",
             to - from
         );
+        self.counters.missing += to - from;
+        self.touch_stats();
         self.error(ErrorKind::Gap, &text, context);
         self.applied = to;
     }

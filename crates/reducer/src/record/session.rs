@@ -33,4 +33,7 @@ pub(crate) struct Counters {
     pub(crate) parse_errors: u64,
     pub(crate) unknown: BTreeMap<String, u64>,
     pub(crate) is_truncated: bool,
+    /// Bytes in known gaps.
+    pub(crate) missing: u64,
+    pub(crate) is_damaged: bool,
 }

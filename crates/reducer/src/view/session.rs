@@ -197,11 +197,23 @@ impl<'a> Stats<'a> {
     pub const fn is_truncated(self) -> bool {
         self.0.counters.is_truncated
     }
+
+    /// Returns the number of bytes that are missing in gaps.
+    #[must_use]
+    pub const fn missing(self) -> u64 {
+        self.0.counters.missing
+    }
+
+    /// Returns whether a part of unknown length is missing, because the stream is damaged or cut.
+    #[must_use]
+    pub const fn is_damaged(self) -> bool {
+        self.0.counters.is_damaged
+    }
 }
 
 impl Serialize for Stats<'_> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let mut out = serializer.serialize_struct("Stats", 7)?;
+        let mut out = serializer.serialize_struct("Stats", 9)?;
         out.serialize_field("bytes", &self.bytes())?;
         out.serialize_field("lines", &self.lines())?;
         out.serialize_field("events", &self.events())?;
@@ -209,6 +221,13 @@ impl Serialize for Stats<'_> {
         out.serialize_field("parse_errors", &self.parse_errors())?;
         out.serialize_field("unknown", &self.0.counters.unknown)?;
         out.serialize_field("truncated", &self.is_truncated())?;
+        // Only of streams with losses.
+        if self.missing() > 0 {
+            out.serialize_field("missing", &self.missing())?;
+        }
+        if self.is_damaged() {
+            out.serialize_field("damaged", &true)?;
+        }
         out.end()
     }
 }

@@ -172,6 +172,19 @@ fn gap_is_an_entry_and_advances_offset() {
     );
     assert_eq!(session.entry_lines()[1..], [text]);
     assert_eq!(session.transcript.applied(), from + 100);
+    assert_eq!(session.json()["stats"]["missing"], 100);
+}
+
+#[test]
+fn damage_is_an_entry_and_a_statistic() {
+    let mut session = TestSession::new();
+    session.assistant_block("m1", &text("one"));
+    assert_eq!(session.json()["stats"].get("damaged"), None);
+    session.host_event(HostEvent::Damaged {
+        reason: "cut at byte 9",
+    });
+    assert_eq!(session.entry_lines()[1..], ["error gap: cut at byte 9"]);
+    assert_eq!(session.json()["stats"]["damaged"], true);
 }
 
 #[test]
