@@ -7,6 +7,7 @@ use std::os::unix::fs::{DirBuilderExt as _, FileExt as _, OpenOptionsExt as _};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use bowline_process::{ignore_write_signals, reserve_space};
 use parking_lot::{Mutex, MutexGuard};
 
 /// The storage operations of a journal. Each is one system call, so that a test can make any of them
@@ -49,6 +50,19 @@ pub trait Disk: Debug {
     ///
     /// Errors of the system.
     fn write(&self, file: &Self::File, bytes: &[IoSlice<'_>]) -> io::Result<usize>;
+
+    /// Reserves space for the bytes of a file from one position to another, which are past its end; the
+    /// length of the file stays the same (fallocate(2)). Reserves nothing where the system cannot.
+    ///
+    /// # Errors
+    ///
+    /// Errors of the system.
+    fn reserve(&self, _file: &Self::File, _from: u64, _to: u64) -> io::Result<()> {
+        Ok(())
+    }
+
+    /// Frees what is reserved past the end of a file of `length` bytes.
+    fn release(&self, _file: &Self::File, _length: u64) {}
 
     /// Reads at a position, and returns the number of bytes; 0 at the current end of the file.
     ///
@@ -148,6 +162,14 @@ impl Disk for Folder {
         file.write_vectored(bytes)
     }
 
+    fn reserve(&self, file: &File, from: u64, to: u64) -> io::Result<()> {
+        reserve_space(file, from, to)
+    }
+
+    fn release(&self, file: &File, length: u64) {
+        release(file, length);
+    }
+
     fn read(&self, file: &File, position: u64, into: &mut [u8]) -> io::Result<usize> {
         file.read_at(into, position)
     }
@@ -199,6 +221,14 @@ impl Disk for OneFile {
         file.write_vectored(bytes)
     }
 
+    fn reserve(&self, file: &File, from: u64, to: u64) -> io::Result<()> {
+        reserve_space(file, from, to)
+    }
+
+    fn release(&self, file: &File, length: u64) {
+        release(file, length);
+    }
+
     fn read(&self, file: &File, position: u64, into: &mut [u8]) -> io::Result<usize> {
         file.read_at(into, position)
     }
@@ -210,11 +240,23 @@ impl Disk for OneFile {
 
 /// Creates a new file with access for its owner only. The standard library adds `O_CLOEXEC`.
 fn create(path: &Path) -> io::Result<File> {
+    // The file size limit is an error of a write, and does not end the process.
+    ignore_write_signals();
     OpenOptions::new()
         .write(true)
         .create_new(true)
         .mode(0o600)
         .open(path)
+}
+
+/// Truncation to the present length frees blocks past it. Failing only leaves them reserved.
+fn release(file: &File, length: u64) {
+    if file
+        .metadata()
+        .is_ok_and(|metadata| metadata.len() == length)
+    {
+        let _ = file.set_len(length);
+    }
 }
 
 #[cfg(test)]

@@ -16,7 +16,7 @@ use bowline_wire::{Epoch, StreamId};
 pub const SIGNATURE: [u8; 8] = *b"\x89BJL\r\n\x1a\n";
 
 /// Version of the format.
-const VERSION: u16 = 1;
+pub(super) const VERSION: u16 = 1;
 
 /// Length of the fields before the streams, in bytes.
 const FIXED: usize = 40;

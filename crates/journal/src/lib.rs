@@ -36,6 +36,7 @@
 //! # }
 //! ```
 
+mod damage;
 mod disk;
 mod fault;
 mod header;
@@ -48,6 +49,7 @@ mod writer;
 
 use std::collections::BTreeMap;
 
+pub use self::damage::{Damage, DamageKind, UnsupportedVersion};
 pub use self::disk::{Disk, Folder, OneFile};
 pub use self::fault::{Degraded, DegradedKind};
 pub use self::header::{Begin, Header, SIGNATURE};

@@ -5,22 +5,29 @@ mod cursor;
 use std::collections::BTreeMap;
 use std::io;
 
-use super::{Disk, Header, Kept, KeptStreams};
+use super::{Damage, Disk, Header, Kept, KeptStreams};
 use bowline_process::Piece;
 use bowline_wire::{Epoch, StreamId};
 
 use cursor::SegmentCursor;
 
+/// Number of positions that a reader keeps, of all streams. Each has an open file and up to one record.
+const MAX_CURSORS: usize = 32;
+
 /// Reads a journal. The checksum of each record is verified before it is returned.
 ///
-/// A read that continues where the last read of the same stream ended costs what it returns. A read at
-/// another offset scans one segment.
+/// A read that continues where an earlier read of the same stream ended costs what it returns, even if
+/// other offsets were read in between: the last 32 positions are kept. A read at another offset scans one
+/// segment.
 #[derive(Debug)]
 pub struct JournalReader<D: Disk> {
     disk: D,
     /// The headers of the known segments, oldest first.
     segments: Vec<Header>,
-    cursors: BTreeMap<StreamId, SegmentCursor<D::File>>,
+    /// The positions at which reads ended, the last one last.
+    cursors: Vec<(StreamId, SegmentCursor<D::File>)>,
+    /// What was found so far, by segment.
+    damage: BTreeMap<u32, Damage>,
 }
 
 impl<D: Disk> JournalReader<D> {
@@ -28,12 +35,14 @@ impl<D: Disk> JournalReader<D> {
     ///
     /// # Errors
     ///
-    /// Errors of the disk. A journal without segments is empty.
+    /// Errors of the disk, and [`UnsupportedVersion`](super::UnsupportedVersion) inside an error of the kind
+    /// [`Unsupported`](io::ErrorKind::Unsupported). A journal without segments is empty.
     pub fn open(disk: D) -> io::Result<Self> {
         let mut reader = Self {
             disk,
             segments: Vec::new(),
-            cursors: BTreeMap::new(),
+            cursors: Vec::new(),
+            damage: BTreeMap::new(),
         };
         reader.refresh()?;
         Ok(reader)
@@ -51,6 +60,13 @@ impl<D: Disk> JournalReader<D> {
         self.segments.first().map(|header| header.started_ms)
     }
 
+    /// Returns what could not be read, by segment, as far as reads have reached it. Bytes of a stream that
+    /// are missing because of it are a gap if a later segment continues the stream; otherwise the stream
+    /// seems to end there.
+    pub fn damage(&self) -> impl ExactSizeIterator<Item = &Damage> {
+        self.damage.values()
+    }
+
     /// Returns what the journal holds now. Of the last segment, durability is unknown and reported as its
     /// beginning.
     ///
@@ -59,11 +75,15 @@ impl<D: Disk> JournalReader<D> {
     /// Errors of the disk.
     pub fn kept(&mut self) -> io::Result<KeptStreams> {
         self.refresh()?;
+        let Some(last) = self.segments.last().map(|last| last.segment) else {
+            return Ok(KeptStreams::new());
+        };
+        let mut cursor = SegmentCursor::open(&self.disk, last, 0)?;
+        while cursor.next_record(&self.disk)?.is_some() {}
+        self.note_damage(&cursor)?;
         let (Some(first), Some(last)) = (self.segments.first(), self.segments.last()) else {
             return Ok(KeptStreams::new());
         };
-        let mut cursor = SegmentCursor::open(&self.disk, last.segment, 0)?;
-        while cursor.next_record(&self.disk)?.is_some() {}
         let ends = cursor.kept().into_iter();
         let kept = |(stream, Kept { end, .. })| {
             let (start, durable) = (first.begin(stream), last.begin(stream));
@@ -86,31 +106,54 @@ impl<D: Disk> JournalReader<D> {
     ///
     /// Errors of the disk.
     pub fn read(&mut self, stream: StreamId, offset: u64, max: usize) -> io::Result<Option<Piece>> {
-        let kept = self.cursors.remove(&stream);
-        let mut cursor = match kept.filter(|cursor| self.reaches(cursor, stream, offset)) {
+        let mut cursor = match self.cursor_at(stream, offset) {
             Some(cursor) => cursor,
             None => match self.find(stream, offset)? {
                 Some(cursor) => cursor,
                 None => return Ok(self.leading_gap(stream, offset)),
             },
         };
+        let piece = self.read_from(&mut cursor, stream, offset, max)?;
+        self.keep(stream, cursor);
+        Ok(piece)
+    }
+
+    /// Keeps a position, in place of the one that was not used for the longest time.
+    fn keep(&mut self, stream: StreamId, cursor: SegmentCursor<D::File>) {
+        let is_other =
+            |(id, known): &(StreamId, SegmentCursor<_>)| *id != stream || known.at() != cursor.at();
+        self.cursors.retain(is_other);
+        if self.cursors.len() == MAX_CURSORS {
+            self.cursors.remove(0);
+        }
+        self.cursors.push((stream, cursor));
+    }
+
+    fn read_from(
+        &mut self,
+        cursor: &mut SegmentCursor<D::File>,
+        stream: StreamId,
+        offset: u64,
+        max: usize,
+    ) -> io::Result<Option<Piece>> {
         loop {
             if let Some(piece) = cursor.next(&self.disk, stream, offset, max)? {
-                self.cursors.insert(stream, cursor);
                 return Ok(Some(piece));
             }
-            let Some(next) = self.after(cursor.segment())? else {
-                self.cursors.insert(stream, cursor);
+            let next = self.after(cursor.segment())?;
+            // The segment may have grown just before the next one was created.
+            if next.is_some()
+                && let Some(piece) = cursor.next(&self.disk, stream, offset, max)?
+            {
+                return Ok(Some(piece));
+            }
+            self.note_damage(cursor)?;
+            let Some(next) = next else {
                 return Ok(None);
             };
-            // The segment may have grown just before the next one was created.
-            if let Some(piece) = cursor.next(&self.disk, stream, offset, max)? {
-                self.cursors.insert(stream, cursor);
-                return Ok(Some(piece));
-            }
             let begin = next.begin(stream);
             match SegmentCursor::open(&self.disk, next.segment, begin) {
-                Ok(opened) => cursor = opened,
+                Ok(opened) => *cursor = opened,
                 Err(error) if error.kind() == io::ErrorKind::NotFound => {
                     self.refresh()?;
                     continue;
@@ -118,13 +161,36 @@ impl<D: Disk> JournalReader<D> {
                 Err(error) => return Err(error),
             }
             if begin > offset {
-                self.cursors.insert(stream, cursor);
                 return Ok(Some(Piece::Gap {
                     from: offset,
                     to: begin,
                 }));
             }
         }
+    }
+
+    /// Returns the position at an offset; otherwise a copy of the closest one before it, unless another
+    /// segment has the offset.
+    fn cursor_at(&mut self, stream: StreamId, offset: u64) -> Option<SegmentCursor<D::File>> {
+        let reaching = |(id, cursor): &&(StreamId, SegmentCursor<D::File>)| {
+            *id == stream && self.reaches(cursor, stream, offset)
+        };
+        let positions = self.cursors.iter().enumerate();
+        let reaching = positions.filter(|(_, cursor)| reaching(cursor));
+        let (at, (_, closest)) = reaching.max_by_key(|(_, (_, cursor))| cursor.at())?;
+        if closest.at() == offset {
+            return Some(self.cursors.remove(at).1);
+        }
+        Some(closest.fork())
+    }
+
+    /// Records why no more can be read of a segment, or that it has become readable.
+    fn note_damage(&mut self, cursor: &SegmentCursor<D::File>) -> io::Result<()> {
+        match cursor.damage()? {
+            Some(damage) => self.damage.insert(damage.segment, damage),
+            None => self.damage.remove(&cursor.segment()),
+        };
+        Ok(())
     }
 
     /// Returns whether an offset is reachable from a cursor and no later known segment has it.
@@ -199,20 +265,23 @@ impl<D: Disk> JournalReader<D> {
     }
 
     /// Returns the header of a segment if it is complete, as well as what the segment repeats.
-    fn header(&self, number: u32) -> io::Result<Option<Header>> {
+    fn header(&mut self, number: u32) -> io::Result<Option<Header>> {
         let mut cursor = match SegmentCursor::open(&self.disk, number, 0) {
             Ok(cursor) => cursor,
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
             Err(error) => return Err(error),
         };
         let Some(header) = cursor.header(&self.disk)? else {
+            self.note_damage(&cursor)?;
             return Ok(None);
         };
         while !header.covers_carried(&cursor.kept()) {
             if cursor.next_record(&self.disk)?.is_none() {
+                self.note_damage(&cursor)?;
                 return Ok(None);
             }
         }
+        self.damage.remove(&number);
         // A recording may be a copy of any segment, but is opened by this number.
         Ok(Some(Header {
             segment: number,

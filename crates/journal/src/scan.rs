@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use bytes::{Bytes, BytesMut};
 
 use super::KeptStreams;
+use super::damage::{DamageKind, UnsupportedVersion};
 use super::header::{self, Header};
 use super::record::{self, Record};
 use bowline_wire::StreamId;
@@ -84,6 +85,20 @@ impl Scan {
         let is_whole = self.buffer.is_empty() && self.header.is_some();
         let so_far = if is_whole { Stop::End } else { Stop::Torn };
         self.stop.unwrap_or(so_far)
+    }
+
+    /// Returns what is wrong with the bytes after the valid prefix; `None` if there are none.
+    ///
+    /// # Errors
+    ///
+    /// The segment has another version of the format.
+    pub fn damage(&self) -> Result<Option<DamageKind>, UnsupportedVersion> {
+        match self.stop() {
+            Stop::End => Ok(None),
+            Stop::Torn => Ok(Some(DamageKind::Cut)),
+            Stop::Bad => Ok(Some(DamageKind::Corrupt)),
+            Stop::Version(version) => Err(UnsupportedVersion::new(version)),
+        }
     }
 
     /// Returns whether no further bytes can yield another record.

@@ -67,8 +67,15 @@ impl JournalLimits {
     }
 }
 
+/// Free space in bytes at which a journal resumes after a full disk, so that it does not resume for single
+/// records.
+const RESUME_BYTES: u64 = 64 << 10;
+
 /// Multiple of [`JournalLimits::sync_bytes`] that may wait for a sync before writes are refused.
 const MAX_UNSYNCED_GROUPS: u64 = 16;
+
+/// Space that is kept for the last records of a journal, in bytes: an exit, and the gaps before it.
+const RESERVE: u64 = 4 << 10;
 
 /// Changes of a journal that are not the result of a call.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -109,6 +116,8 @@ pub struct JournalWriter<D: Disk> {
     sync_at: Option<Instant>,
     retry_at: Option<Instant>,
     degraded: Option<Degraded>,
+    /// Space after each record that stays reserved for the last ones, in bytes.
+    reserve: u64,
     events: VecDeque<JournalEvent>,
 }
 
@@ -139,6 +148,7 @@ impl<D: Disk> JournalWriter<D> {
             sync_at: None,
             retry_at: None,
             degraded: None,
+            reserve: RESERVE,
             events: VecDeque::new(),
         };
         writer.current = Some(writer.new_segment(true)?);
@@ -315,6 +325,19 @@ impl<D: Disk> JournalWriter<D> {
         )
     }
 
+    /// Makes the space available that is kept for the last records of a session: 4 KiB of the current
+    /// segment, for its exit and the gaps before it. To be called before they are appended. A journal that
+    /// is degraded by a full disk accepts them.
+    ///
+    /// No space is kept where the file system cannot reserve it, nor after a failure to create a segment.
+    pub fn use_reserve(&mut self) {
+        self.reserve = 0;
+        if self.current.is_some() {
+            self.degraded = None;
+            self.retry_at = None;
+        }
+    }
+
     /// Makes everything written durable.
     ///
     /// # Errors
@@ -349,11 +372,12 @@ impl<D: Disk> JournalWriter<D> {
         }
     }
 
-    /// Resumes after slow syncs, if they have completed.
+    /// Resumes after slow syncs, if they have completed, or after a full disk, if it has space.
     fn catch_up(&mut self, now: Instant) -> Result<(), Degraded> {
         if self.sync_is_behind_limit() {
             return Err(self.degrade(Degraded::too_slow(), now));
         }
+        self.reserve(RESUME_BYTES, now)?;
         self.degraded = None;
         self.retry_at = None;
         self.events.push_back(JournalEvent::Recovered);
@@ -377,6 +401,9 @@ impl<D: Disk> JournalWriter<D> {
         if self.current.as_ref().is_none_or(is_full) {
             self.roll(now)?;
         }
+        if self.reserve > 0 {
+            self.reserve(record.size(), now)?;
+        }
         let segment = self
             .current
             .as_mut()
@@ -392,6 +419,16 @@ impl<D: Disk> JournalWriter<D> {
         self.unsynced.push(record);
         self.sync_at.get_or_insert(now + self.limits.sync_every);
         Ok(())
+    }
+
+    /// Reserves space for `length` more bytes of the current segment, and for the last records. If the disk
+    /// is full, the segment stays open, so that the last records can be written.
+    fn reserve(&mut self, length: u64, now: Instant) -> Result<(), Degraded> {
+        let Some(segment) = &mut self.current else {
+            return Ok(());
+        };
+        let reserved = segment.reserve(&self.disk, length + self.reserve);
+        reserved.map_err(|error| self.degrade(Degraded::from_write(&error), now))
     }
 
     fn roll(&mut self, now: Instant) -> Result<(), Degraded> {
@@ -457,6 +494,7 @@ impl<D: Disk> JournalWriter<D> {
 
     fn seal(&mut self) {
         if let Some(segment) = self.current.take() {
+            segment.release(&self.disk);
             self.sealed.push(&segment);
         }
     }
@@ -514,6 +552,8 @@ impl<D: Disk> JournalWriter<D> {
         let carried: &[Record] = if carries { &self.unsynced } else { &[] };
         match segment.begin(&self.disk, carried) {
             Ok(()) => {
+                // Without the space, the first record is refused.
+                let _ = segment.reserve(&self.disk, self.reserve);
                 if carries {
                     self.settle();
                 }
@@ -548,5 +588,13 @@ impl<D: Disk> JournalWriter<D> {
             }
         }
         Ok(())
+    }
+}
+
+impl<D: Disk> Drop for JournalWriter<D> {
+    fn drop(&mut self) {
+        if let Some(segment) = &self.current {
+            segment.release(&self.disk);
+        }
     }
 }

@@ -1,10 +1,11 @@
 //! A position in a segment.
 
 use std::io;
+use std::sync::Arc;
 
 use bytes::Buf as _;
 
-use super::super::{Body, Disk, Header, KeptStreams, Record, Scan};
+use super::super::{Body, Damage, Disk, Header, KeptStreams, Record, Scan};
 use bowline_process::Piece;
 use bowline_wire::StreamId;
 
@@ -14,7 +15,7 @@ const CHUNK: usize = 64 << 10;
 #[derive(Debug)]
 pub(super) struct SegmentCursor<F> {
     segment: u32,
-    file: F,
+    file: Arc<F>,
     /// Number of bytes of the file that the scan has received.
     position: u64,
     scan: Scan,
@@ -29,7 +30,7 @@ impl<F> SegmentCursor<F> {
     pub(super) fn open<D: Disk<File = F>>(disk: &D, segment: u32, at: u64) -> io::Result<Self> {
         Ok(Self {
             segment,
-            file: disk.open(segment)?,
+            file: Arc::new(disk.open(segment)?),
             position: 0,
             scan: Scan::default(),
             at,
@@ -43,6 +44,26 @@ impl<F> SegmentCursor<F> {
 
     pub(super) fn at(&self) -> u64 {
         self.at
+    }
+
+    /// Returns a second cursor at the same position.
+    pub(super) fn fork(&self) -> Self {
+        Self {
+            file: Arc::clone(&self.file),
+            scan: self.scan.clone(),
+            rest: self.rest.clone(),
+            ..*self
+        }
+    }
+
+    /// Returns why no record follows; `None` if the segment ends here.
+    pub(super) fn damage(&self) -> io::Result<Option<Damage>> {
+        let damage = |kind| Damage {
+            segment: self.segment,
+            offset: self.scan.valid_bytes(),
+            kind,
+        };
+        Ok(self.scan.damage()?.map(damage))
     }
 
     pub(super) fn kept(&self) -> KeptStreams {

@@ -24,6 +24,10 @@ pub(super) enum Fault {
 struct State {
     files: BTreeMap<u32, Rc<RefCell<Vec<u8>>>>,
     calls: u64,
+    bytes_read: u64,
+    /// Bytes that all files may have, and those reserved for each.
+    capacity: Option<u64>,
+    reserved: BTreeMap<*const RefCell<Vec<u8>>, u64>,
     /// From which call on, for how many calls, and what.
     fault: Option<(u64, u64, Fault)>,
 }
@@ -46,6 +50,37 @@ impl Memory {
         self.0.borrow().calls
     }
 
+    /// A disk with space for `capacity` bytes.
+    pub(super) fn with_capacity(capacity: u64) -> Self {
+        let memory = Self::default();
+        memory.set_capacity(capacity);
+        memory
+    }
+
+    pub(super) fn set_capacity(&self, capacity: u64) {
+        self.0.borrow_mut().capacity = Some(capacity);
+    }
+
+    /// Length that a file may have.
+    fn space(&self, file: &Content) -> u64 {
+        let state = self.0.borrow();
+        let size = |file: &Content| {
+            let reserved = state.reserved.get(&Rc::as_ptr(file)).copied();
+            reserved.unwrap_or(0).max(file.borrow().len() as u64)
+        };
+        let others = state
+            .files
+            .values()
+            .filter(|other| !Rc::ptr_eq(other, file));
+        let others: u64 = others.map(size).sum();
+        state.capacity.map_or(u64::MAX, |all| all - others)
+    }
+
+    /// Number of bytes that were read.
+    pub(super) fn bytes_read(&self) -> u64 {
+        self.0.borrow().bytes_read
+    }
+
     pub(super) fn contents(&self) -> BTreeMap<u32, Vec<u8>> {
         let state = self.0.borrow();
         let content = |(&number, file): (&u32, &Content)| (number, file.borrow().clone());
@@ -57,6 +92,11 @@ impl Memory {
         let file = |(number, content)| (number, Rc::new(RefCell::new(content)));
         memory.0.borrow_mut().files = contents.into_iter().map(file).collect();
         memory
+    }
+
+    /// Appends to a segment.
+    pub(super) fn extend(&self, segment: u32, bytes: &[u8]) {
+        self.0.borrow().files[&segment].borrow_mut().extend(bytes);
     }
 
     /// Counts a call; gives what is to happen in its place.
@@ -118,6 +158,15 @@ impl Disk for Memory {
     fn write(&self, file: &Content, bytes: &[IoSlice<'_>]) -> io::Result<usize> {
         let all = bytes.iter().flat_map(|slice| slice.iter().copied());
         let length = bytes.iter().map(|slice| slice.len()).sum::<usize>();
+        let space = self.space(file) - file.borrow().len() as u64;
+        if space < length as u64 {
+            file.borrow_mut().extend(all.take(space as usize));
+            return if space > 0 {
+                Ok(space as usize)
+            } else {
+                Err(error(Fault::Full))
+            };
+        }
         match self.call() {
             None => {
                 file.borrow_mut().extend(all);
@@ -134,11 +183,24 @@ impl Disk for Memory {
         Err(error(Fault::Full))
     }
 
+    fn reserve(&self, file: &Content, _from: u64, to: u64) -> io::Result<()> {
+        if to > self.space(file) {
+            return Err(error(Fault::Full));
+        }
+        self.0.borrow_mut().reserved.insert(Rc::as_ptr(file), to);
+        Ok(())
+    }
+
+    fn release(&self, file: &Content, _length: u64) {
+        self.0.borrow_mut().reserved.remove(&Rc::as_ptr(file));
+    }
+
     fn read(&self, file: &Content, position: u64, into: &mut [u8]) -> io::Result<usize> {
         let content = file.borrow();
         let rest = content.get(position as usize..).unwrap_or_default();
         let length = rest.len().min(into.len());
         into[..length].copy_from_slice(&rest[..length]);
+        self.0.borrow_mut().bytes_read += length as u64;
         Ok(length)
     }
 

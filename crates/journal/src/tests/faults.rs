@@ -10,6 +10,7 @@ use super::super::{
 };
 use super::disk::{Fault, Memory};
 use super::{bytes_of, ranges, small_limits};
+use bowline_process::Piece;
 use bowline_wire::{Epoch, StreamId};
 
 const FAULTS: [Fault; 4] = [Fault::Full, Fault::Io, Fault::Short, Fault::Late];
@@ -361,4 +362,73 @@ fn sync_completed_before_failed_write_is_kept() {
     contents.remove(&0);
     let mut reader = JournalReader::open(Memory::of(contents)).unwrap();
     assert_eq!(ranges(&mut reader, StreamId(0), 0, 100), [(10, 20)]);
+}
+
+/// Room for the header of the segment and for what is kept for the last records.
+const LEAST: u64 = 44 + 4_096;
+
+#[test]
+fn exit_and_gap_are_recorded_on_a_disk_that_is_full_at_any_byte() {
+    let (output, said, now) = (StreamId::STDOUT, 900, Instant::now());
+    for capacity in LEAST..LEAST + 2_000 {
+        let disk = Memory::with_capacity(capacity);
+        let mut writer = super::begin(disk.clone(), JournalLimits::one_segment());
+        for from in (0..said).step_by(90) {
+            // What was refused before is offered again.
+            let from = writer.end(output).min(from);
+            let bytes = bytes_of(output, from, (from + 90).min(said));
+            let _ = writer.append(output, from, bytes, now);
+        }
+        let kept = writer.end(output);
+        assert_eq!(kept < said, writer.degraded().is_some(), "{capacity}");
+        writer.use_reserve();
+        writer
+            .append_gap(output, said, "the disk is full", now)
+            .unwrap();
+        let exit = Bytes::from(vec![b'x'; 300]);
+        writer
+            .append(StreamId::LIFECYCLE, 0, exit.clone(), now)
+            .unwrap();
+        writer.sync(now).unwrap();
+        drop(writer);
+        let mut reader = JournalReader::open(disk).unwrap();
+        let expected: &[_] = if kept > 0 { &[(0, kept)] } else { &[] };
+        assert_eq!(
+            ranges(&mut reader, output, 0, 1_000),
+            expected,
+            "{capacity}"
+        );
+        assert_eq!(reader.kept().unwrap()[&output].end, said);
+        let read = reader.read(StreamId::LIFECYCLE, 0, 1_000).unwrap();
+        let offset = 0;
+        let bytes = exit;
+        assert_eq!(read, Some(Piece::Bytes { offset, bytes }), "{capacity}");
+        assert_eq!(reader.damage().len(), 0);
+    }
+}
+
+#[test]
+fn full_disk_with_new_space_is_written_again() {
+    let (output, mut now) = (StreamId::STDOUT, Instant::now());
+    let disk = Memory::with_capacity(LEAST + 200);
+    let mut writer = super::begin(disk.clone(), JournalLimits::one_segment());
+    let whole = bytes_of(output, 0, 500);
+    let error = writer.append(output, 0, whole.clone(), now).unwrap_err();
+    assert_eq!(error.kind, DegradedKind::Full);
+    for capacity in [LEAST + 200, 1 << 20] {
+        disk.set_capacity(capacity);
+        now += JournalLimits::default().retry_after;
+        writer.poll(now);
+        assert_eq!(writer.degraded().is_some(), capacity < 1 << 20);
+    }
+    writer.append(output, 0, whole, now).unwrap();
+    assert_eq!(
+        ranges(&mut JournalReader::open(disk).unwrap(), output, 0, 99),
+        [(0, 500)]
+    );
+    let events: Vec<_> = std::iter::from_fn(|| writer.next_event()).collect();
+    assert_eq!(
+        events,
+        [JournalEvent::Degraded(error), JournalEvent::Recovered]
+    );
 }

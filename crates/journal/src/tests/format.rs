@@ -7,7 +7,7 @@ use bytes::Bytes;
 
 use super::super::{
     Body, Folder, JournalEvent, JournalLimits, JournalReader, JournalWriter, Kept, OneFile, Record,
-    SIGNATURE, Scan, Stop, recover,
+    SIGNATURE, Scan, Stop, UnsupportedVersion, recover,
 };
 use super::disk::Memory;
 use super::{append, begin, bytes_of, ranges, small_limits};
@@ -270,6 +270,59 @@ fn scan_accepts_single_bytes() {
         .map(|record| (record.stream.0, record.end()))
         .collect();
     assert_eq!(seen, [(1, 40), (8, 7)]);
+}
+
+#[test]
+fn readers_at_many_offsets_do_not_slow_each_other() {
+    const READERS: u64 = 20;
+    const SIZE: u64 = 1 << 20;
+    let disk = Memory::default();
+    let limits = JournalLimits {
+        segment_bytes: SIZE / 4,
+        ..JournalLimits::default()
+    };
+    let mut writer = begin(disk.clone(), limits);
+    let stream = StreamId(0);
+    while writer.end(stream) < SIZE {
+        append(&mut writer, stream, 1 << 12, Instant::now());
+    }
+    let mut reader = JournalReader::open(disk.clone()).unwrap();
+    let mut offsets: Vec<u64> = (0..READERS).map(|number| number * SIZE / READERS).collect();
+    let expected: u64 = offsets.iter().map(|offset| SIZE - offset).sum();
+    let before = disk.bytes_read();
+    while offsets.iter().any(|offset| *offset < SIZE) {
+        for offset in &mut offsets {
+            let piece = reader.read(stream, *offset, 5_000).unwrap();
+            if let Some(Piece::Bytes { bytes, .. }) = piece {
+                *offset += bytes.len() as u64;
+            }
+        }
+    }
+    let read = disk.bytes_read() - before;
+    // Each reader may scan one segment to find its first offset.
+    assert!(read < 2 * expected, "{read} bytes read for {expected}");
+}
+
+#[test]
+fn newer_version_is_refused_with_both_versions() {
+    let disk = Memory::default();
+    let mut writer = begin(disk.clone(), small_limits());
+    append(&mut writer, StreamId(0), 2_000, Instant::now());
+    for segment in disk.contents().into_keys() {
+        let mut contents = disk.contents();
+        contents.get_mut(&segment).unwrap()[8..10].copy_from_slice(&[0, 3]);
+        let error = JournalReader::open(Memory::of(contents)).unwrap_err();
+        assert_eq!(error.kind(), std::io::ErrorKind::Unsupported);
+        let error = error.get_ref().unwrap().downcast_ref().unwrap();
+        let UnsupportedVersion {
+            found, supported, ..
+        } = error;
+        assert_eq!((*found, *supported), (768, 1));
+        assert_eq!(
+            error.to_string(),
+            "the journal has format version 768, and only version 1 can be read"
+        );
+    }
 }
 
 #[test]

@@ -1,11 +1,14 @@
 //! Segments that were cut, flipped, and put together wrongly.
 
+use std::collections::BTreeMap;
 use std::time::Instant;
 
 use bytes::Bytes;
 use proptest::prelude::*;
 
-use super::super::{Begin, Body, Header, JournalLimits, JournalReader, Record, Stop, recover};
+use super::super::{
+    Begin, Body, Damage, DamageKind, Header, JournalLimits, JournalReader, Record, Stop, recover,
+};
 use super::disk::Memory;
 use super::{append, begin, ranges, small_limits};
 use bowline_wire::{Epoch, StreamId};
@@ -155,6 +158,74 @@ fn truncated_folder_reads_as_a_prefix() {
         let kept = reader.kept().unwrap()[&StreamId(0)];
         assert_eq!((kept.start, kept.end), read[0], "cut at {cut}");
     }
+}
+
+/// Reads everything of a folder, and returns its damage and whether it has a gap.
+fn damage_of(contents: BTreeMap<u32, Vec<u8>>) -> (Vec<Damage>, bool) {
+    let mut reader = JournalReader::open(Memory::of(contents)).unwrap();
+    let read = ranges(&mut reader, StreamId(0), 0, 1_000);
+    let damage = reader.damage().cloned().collect();
+    (
+        damage,
+        read.len() > 1 || read.first().is_some_and(|first| first.0 > 0),
+    )
+}
+
+#[test]
+fn damage_of_any_segment_is_reported_with_its_offset() {
+    let disk = Memory::default();
+    let mut writer = begin(disk.clone(), small_limits());
+    for _ in 0..12 {
+        append(&mut writer, StreamId(0), 90, Instant::now());
+    }
+    let whole = disk.contents();
+    assert!(whole.len() > 1 && damage_of(whole.clone()) == (vec![], false));
+    let last = *whole.last_key_value().unwrap().0;
+    for (&segment, content) in &whole {
+        for at in 0..content.len() {
+            let mut flipped = whole.clone();
+            flipped.get_mut(&segment).unwrap()[at] ^= 0x10;
+            // The version is checked before the checksum of its header.
+            if !(8..10).contains(&at) {
+                let (damage, _) = damage_of(flipped);
+                let [found] = &damage[..] else {
+                    panic!("flip of {at} in {segment}: {damage:?}")
+                };
+                assert!(found.segment == segment && found.offset <= at as u64);
+            }
+            let mut cut = whole.clone();
+            cut.get_mut(&segment).unwrap().truncate(at);
+            let valid = recover(&Bytes::copy_from_slice(&content[..at])).valid_bytes;
+            let (damage, has_gap) = damage_of(cut);
+            if valid < at as u64 || at == 0 {
+                let kind = DamageKind::Cut;
+                let offset = valid;
+                let expected = Damage {
+                    segment,
+                    offset,
+                    kind,
+                };
+                assert_eq!(damage, [expected], "cut of {segment} at {at}");
+            } else {
+                assert_eq!((damage, has_gap), (vec![], segment != last));
+            }
+        }
+    }
+}
+
+#[test]
+fn record_that_becomes_complete_is_no_damage() {
+    let disk = Memory::default();
+    let mut writer = begin(disk.clone(), JournalLimits::default());
+    append(&mut writer, StreamId(0), 90, Instant::now());
+    let whole = disk.contents().remove(&0).unwrap();
+    let growing = Memory::of([(0, whole[..60].to_vec())].into());
+    let mut reader = JournalReader::open(growing.clone()).unwrap();
+    assert_eq!(ranges(&mut reader, StreamId(0), 0, 100), []);
+    assert_eq!(reader.damage().len(), 1);
+    growing.extend(0, &whole[60..]);
+    assert_eq!(ranges(&mut reader, StreamId(0), 0, 100), [(0, 90)]);
+    assert_eq!(reader.damage().len(), 0);
 }
 
 proptest! {

@@ -13,7 +13,12 @@ pub(super) struct Segment<F> {
     /// Length of the completely written part, in bytes.
     pub(super) bytes: u64,
     pub(super) has_records: bool,
+    /// Position up to which space is reserved.
+    reserved: u64,
 }
+
+/// Number of bytes that are reserved ahead at once.
+const RESERVE_STEP: u64 = 64 << 10;
 
 impl<F> Segment<F> {
     pub(super) fn create<D: Disk<File = F>>(disk: &D, header: Header) -> io::Result<Self> {
@@ -22,6 +27,7 @@ impl<F> Segment<F> {
             header,
             bytes: 0,
             has_records: false,
+            reserved: 0,
         })
     }
 
@@ -39,6 +45,31 @@ impl<F> Segment<F> {
             Ok(())
         } else {
             disk.sync(&self.file)
+        }
+    }
+
+    /// Reserves space for `length` more bytes.
+    pub(super) fn reserve<D>(&mut self, disk: &D, length: u64) -> io::Result<()>
+    where
+        D: Disk<File = F>,
+    {
+        let needed = self.bytes + length;
+        if needed <= self.reserved {
+            return Ok(());
+        }
+        let from = self.reserved.max(self.bytes);
+        let ahead = needed + RESERVE_STEP;
+        self.reserved = match disk.reserve(&self.file, from, ahead) {
+            Ok(()) => ahead,
+            Err(_) => disk.reserve(&self.file, from, needed).map(|()| needed)?,
+        };
+        Ok(())
+    }
+
+    /// Frees the space that was reserved and not used.
+    pub(super) fn release<D: Disk<File = F>>(&self, disk: &D) {
+        if self.reserved > self.bytes {
+            disk.release(&self.file, self.bytes);
         }
     }
 
