@@ -160,7 +160,8 @@ impl<D: SharedDisk> SessionActor<D> {
             let _ = timeout(KILL_TIMEOUT, self.killed()).await;
         }
         if let Some(journal) = &mut self.journal {
-            journal.sync(Instant::now().into_std());
+            let now = Instant::now().into_std();
+            journal.close(&mut self.machine, &self.streams, now);
         }
         let _ = timeout(CLOSE_TIMEOUT, self.all_closed()).await;
         self.status.send_modify(|status| status.is_over = true);
@@ -315,10 +316,13 @@ impl<D: SharedDisk> SessionActor<D> {
             oom,
             drained,
         } = exit;
+        let outputs = self.streams.iter().filter(|id| id.output().is_some());
+        let ends = outputs.map(|id| (*id, self.machine.end(*id))).collect();
         self.audit(&AuditEvent::Exited {
             status: &status,
             oom,
             drained: &drained,
+            ends,
         });
         tracing::info!(process.exit.status = ?status, oom, "child ended");
         let now = self.now();

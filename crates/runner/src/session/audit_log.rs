@@ -1,13 +1,14 @@
 //! The audit log of a session: what happened to it, as JSON lines on the stream
 //! [`LIFECYCLE`](crate::wire::StreamId::LIFECYCLE).
 
+use std::collections::BTreeMap;
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use bowline_transport::{Drained, ExitStatus};
 use bytes::Bytes;
 use serde::Serialize;
 
-use crate::wire::{Epoch, Lease, SessionFacts};
+use crate::wire::{Epoch, Lease, SessionFacts, StreamId};
 
 /// One line of the audit log. Readers ignore unknown events and fields.
 #[derive(Debug, Serialize)]
@@ -41,6 +42,8 @@ pub(super) enum AuditEvent<'a> {
         status: &'a ExitStatus,
         oom: bool,
         drained: &'a Drained,
+        /// Offset past the last byte of each output stream, so that a journal that lacks its end is known to.
+        ends: BTreeMap<StreamId, u64>,
     },
 }
 

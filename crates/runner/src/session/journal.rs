@@ -123,8 +123,22 @@ impl<D: SharedDisk> SessionJournal<D> {
         }
     }
 
-    /// Makes everything durable; blocks.
-    pub(super) fn sync(&mut self, now: Instant) {
+    /// Completes the journal at the end of the session, and makes it durable; blocks. What a full disk
+    /// lacks of the streams becomes a gap, which is recorded with the exit in space kept for them.
+    pub(super) fn close(
+        &mut self,
+        machine: &mut SessionMachine,
+        streams: &[StreamId],
+        now: Instant,
+    ) {
+        if self.writer.degraded().is_some() {
+            self.writer.use_reserve();
+            for &id in streams.iter().filter(|id| id.output().is_some()) {
+                let end = machine.end(id);
+                let _ = self.writer.append_gap(id, end, "not written in time", now);
+            }
+            self.follow(machine, StreamId::LIFECYCLE, now);
+        }
         let _ = self.writer.sync(now);
     }
 

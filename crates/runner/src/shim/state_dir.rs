@@ -17,6 +17,9 @@ pub const STATE_VARIABLE: &str = "BOWLINE_STATE_DIR";
 /// the BSDs.
 const MAX_SOCKET_PATH: usize = if cfg!(target_os = "linux") { 108 } else { 104 };
 
+/// Bytes by which the record of a session grows at its exit, at most.
+const EXIT_BYTES: usize = 4 << 10;
+
 /// A directory with mode 0700, with one subdirectory per session.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct StateDir {
@@ -279,18 +282,34 @@ impl SessionDir {
     /// is synced too.
     pub(super) fn write_info(&self, info: &SessionInfo) -> io::Result<()> {
         let text = serde_json::to_vec_pretty(info)?;
-        let fresh = self.path.join("info.json.new");
-        let mut options = OpenOptions::new();
-        let mut file = options
+        let mut file = self.open_next_info()?;
+        file.write_all(&text)?;
+        file.set_len(text.len() as u64)?;
+        file.sync_data()?;
+        fs::rename(self.next_info_path(), self.info_path())?;
+        // The session goes on without a reserve.
+        let _ = self.reserve_next_info(text.len());
+        File::open(&self.path)?.sync_data()
+    }
+
+    /// Reserves the space of the next record, so that the exit can be recorded on a full disk.
+    fn reserve_next_info(&self, length: usize) -> io::Result<()> {
+        let zeros = vec![0; length + EXIT_BYTES];
+        self.open_next_info()?.write_all(&zeros)
+    }
+
+    /// Opens the file that becomes the next record, with the space that is reserved for it.
+    fn open_next_info(&self) -> io::Result<File> {
+        OpenOptions::new()
             .write(true)
             .create(true)
-            .truncate(true)
+            .truncate(false)
             .mode(0o600)
-            .open(&fresh)?;
-        file.write_all(&text)?;
-        file.sync_data()?;
-        fs::rename(fresh, self.info_path())?;
-        File::open(&self.path)?.sync_data()
+            .open(self.next_info_path())
+    }
+
+    fn next_info_path(&self) -> PathBuf {
+        self.path.join("info.json.new")
     }
 
     fn info_path(&self) -> PathBuf {

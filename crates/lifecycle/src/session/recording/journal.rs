@@ -21,6 +21,8 @@ pub(super) struct JournalRecorder {
     writer: Option<Box<JournalWriter<OneFile>>>,
     /// The first gap.
     missing: Option<String>,
+    /// The exit, once it is noted.
+    exit: Option<Exit>,
 }
 
 /// The next input of the recording.
@@ -42,6 +44,7 @@ impl JournalRecorder {
         Ok(Self {
             writer: Some(Box::new(writer)),
             missing: None,
+            exit: None,
         })
     }
 
@@ -50,11 +53,26 @@ impl JournalRecorder {
     pub(super) async fn run(
         mut self,
         kind: Kind,
-        [mut output, mut errors]: [LogReader; 2],
+        streams: [LogReader; 2],
         mut notes: mpsc::UnboundedReceiver<Note>,
         end: EndOffset,
     ) -> Option<String> {
-        let stream = output_stream(kind);
+        let output = output_stream(kind);
+        let failed = self.follow(output, streams, &mut notes, end).await.err();
+        if failed.is_some() {
+            self.record_exit(output, &mut notes).await;
+        }
+        let synced = self.write(|writer, now| writer.sync(now)).await;
+        failed.or_else(|| synced.err()).or(self.missing)
+    }
+
+    async fn follow(
+        &mut self,
+        stream: StreamId,
+        [mut output, mut errors]: [LogReader; 2],
+        notes: &mut mpsc::UnboundedReceiver<Note>,
+        end: EndOffset,
+    ) -> Result<(), String> {
         let (mut has_output, mut has_errors, mut has_notes) = (true, true, true);
         while has_output || has_errors || has_notes {
             let next = tokio::select! {
@@ -72,14 +90,36 @@ impl JournalRecorder {
                 }
                 () = due(self.deadline()) => Next::Due,
             };
-            if let Err(error) = self.record(next, stream).await {
-                return Some(error);
-            }
+            self.record(next, stream).await?;
             let recorded = self.end(stream);
             end.send_if_modified(|end| std::mem::replace(end, recorded) != recorded);
         }
-        let synced = self.write(|writer, now| writer.sync(now)).await;
-        synced.err().or(self.missing)
+        Ok(())
+    }
+
+    /// Records the exit after a failure, and the output before it as missing, in the space that the journal
+    /// keeps for them.
+    async fn record_exit(&mut self, output: StreamId, notes: &mut mpsc::UnboundedReceiver<Note>) {
+        while self.exit.is_none()
+            && let Some(note) = notes.recv().await
+        {
+            if let Note::Exit(exit) = note {
+                self.exit = Some(exit);
+            }
+        }
+        let Some(exit) = self.exit else {
+            return;
+        };
+        let written = self.write(move |writer, now| {
+            writer.use_reserve();
+            for (stream, end) in ends(&exit, output) {
+                writer.append_gap(stream, end, "not recorded", now)?;
+            }
+            let offset = writer.end(StreamId::LIFECYCLE);
+            writer.append(StreamId::LIFECYCLE, offset, exit_line(&exit, output), now)
+        });
+        // The failure before this one is reported.
+        let _ = written.await;
     }
 
     async fn record(&mut self, next: Next, output: StreamId) -> Result<(), String> {
@@ -101,6 +141,7 @@ impl JournalRecorder {
                 self.append(StreamId::INPUT, offset, bytes).await
             }
             Next::Note(Note::Exit(exit)) => {
+                let exit = *self.exit.insert(exit);
                 let offset = self.end(StreamId::LIFECYCLE);
                 self.append(StreamId::LIFECYCLE, offset, exit_line(&exit, output))
                     .await
@@ -155,17 +196,21 @@ pub(in crate::session) const fn output_stream(kind: Kind) -> StreamId {
     }
 }
 
+/// Returns the offset past the last byte of each output stream.
+fn ends(exit: &Exit, output: StreamId) -> [(StreamId, u64); 2] {
+    [
+        (output, exit.output_end),
+        (StreamId::STDERR, exit.errors_end),
+    ]
+}
+
 /// Returns the exit as a line of the lifecycle stream: `{"exit":{…}}`.
 fn exit_line(exit: &Exit, output: StreamId) -> Bytes {
     let notice = ExitNotice {
         status: exit.status,
         oom: false,
         drained: exit.drained,
-        ends: [
-            (output, exit.output_end),
-            (StreamId::STDERR, exit.errors_end),
-        ]
-        .into(),
+        ends: ends(exit, output).into(),
     };
     let mut line = serde_json::json!({ "exit": notice }).to_string();
     line.push('\n');

@@ -136,11 +136,19 @@ impl StreamSlice {
         let folder = Folder::at(record.session.journal());
         let read = spawn_blocking(move || read_journal(folder, stream, from, max)).await;
         let read = read.map_err(Problem::internal)?;
-        let (pieces, end) = read.map_err(Problem::internal)?;
+        let (mut pieces, kept) = read.map_err(Problem::internal)?;
+        let exit = record.info.exit.clone();
+        let ends = exit.as_ref().map(|exit| &exit.ends);
+        let end = ends.and_then(|ends| ends.get(&stream)).copied();
+        let end = end.unwrap_or_default().max(kept);
         if from > end {
             return Err(offset_past_end());
         }
-        let exit = record.info.exit.clone();
+        // Output that did not reach the disk, or that is damaged there.
+        if kept < end && from.saturating_add(max) > kept {
+            let from = from.max(kept);
+            pieces.push(Piece::Gap { from, to: end });
+        }
         Ok(Self { pieces, end, exit })
     }
 }
