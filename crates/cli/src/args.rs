@@ -174,6 +174,9 @@ pub(crate) struct Replay {
     pub(crate) file: PathBuf,
     #[command(flatten)]
     pub(crate) output: OutputArgs,
+    /// Exit with 1 if a part of a journal is damaged or missing.
+    #[arg(long)]
+    pub(crate) strict: bool,
 }
 
 #[derive(Debug, Args)]
@@ -184,6 +187,9 @@ pub(crate) struct Inspect {
     /// Print JSON.
     #[arg(long)]
     pub(crate) json: bool,
+    /// Exit with 1 if a part of a journal is damaged or missing.
+    #[arg(long)]
+    pub(crate) strict: bool,
 }
 
 #[derive(Debug, Args)]

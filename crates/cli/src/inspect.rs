@@ -5,11 +5,12 @@ use std::fmt::Write as _;
 use std::process::ExitCode;
 
 use bowline_jsonl::{Body, Event, Item, ParseErrorKind, Str, TurnResult};
+use bowline_lifecycle::journal::{Damage, DamageKind};
 use serde_json::{Value, json};
 
 use crate::args;
 use crate::failure::Failure;
-use crate::recording::{JournalSummary, LineReader, Recording};
+use crate::recording::{JournalSummary, LineReader, Recording, report_losses};
 use crate::stdio::print;
 use crate::text::{sanitize, text_width};
 
@@ -19,13 +20,13 @@ const LISTED_ERRORS: usize = 10;
 /// Counts the lines of a recording and prints the counts.
 pub(crate) fn inspect(options: &args::Inspect) -> Result<ExitCode, Failure> {
     let mut report = Report::default();
-    Recording::open(&options.file)?.read_into(&mut report)?;
+    let losses = Recording::open(&options.file)?.read_into(&mut report)?;
     print(&if options.json {
         report.json()
     } else {
         report.text()
     })?;
-    Ok(ExitCode::SUCCESS)
+    Ok(report_losses(&options.file, &losses, options.strict))
 }
 
 /// Counts of one recording.
@@ -294,7 +295,9 @@ fn journal_json(journal: &JournalSummary) -> Value {
     json!({
         "started_ms": journal.started_ms,
         "streams": streams,
-        "broken": journal.broken,
+        "broken": journal.damage.first().map(|damage| broken(damage.kind)),
+        "damage": journal.damage.iter().map(damage_json).collect::<Vec<_>>(),
+        "exit": journal.exit_ends.is_some(),
     })
 }
 
@@ -305,8 +308,25 @@ fn journal_text(journal: &JournalSummary) -> String {
         let (stream, start, end) = (stream.to_string(), kept.start, kept.end);
         let _ = writeln!(out, "stream         {stream}, bytes {start} to {end}");
     }
-    if let Some(why) = journal.broken {
+    for damage in &journal.damage {
+        let why = broken(damage.kind);
         let _ = writeln!(out, "journal        {why}");
+        let _ = writeln!(out, "damage         {damage}");
+    }
+    if journal.exit_ends.is_none() {
+        let _ = writeln!(out, "exit           not recorded");
     }
     out
+}
+
+fn damage_json(damage: &Damage) -> Value {
+    let text = damage.kind.to_string();
+    json!({ "segment": damage.segment, "offset": damage.offset, "damage": text })
+}
+
+fn broken(kind: DamageKind) -> &'static str {
+    match kind {
+        DamageKind::Cut => "the last record is cut",
+        _ => "what follows is damaged",
+    }
 }

@@ -1,16 +1,19 @@
 //! Reads recordings: lines or a journal, from a file or standard input, plain or gzip.
 
+mod journal;
 mod source;
 
 use std::io;
 use std::path::{Path, PathBuf};
+use std::process::ExitCode;
 
 use bowline_jsonl::{Event, Framer, Item};
 use bowline_lifecycle::Piece;
 
 use crate::failure::Failure;
+use crate::stdio::eprint;
 
-pub(crate) use source::JournalSummary;
+pub(crate) use journal::JournalSummary;
 use source::RecordingSource;
 
 /// A recording that is open for reading.
@@ -28,7 +31,7 @@ pub(crate) trait LineReader {
     fn on_gap(&mut self, from: u64, to: u64);
 
     /// Called at the end of a journal; never for plain lines.
-    fn on_journal(&mut self, _journal: JournalSummary) {}
+    fn on_journal(&mut self, journal: JournalSummary);
 
     /// Called before a read that may block, for output that must not wait.
     fn flush(&mut self) -> Result<(), Failure> {
@@ -49,12 +52,16 @@ impl Recording {
         Ok(Self { path, source })
     }
 
-    /// Passes every line to `reader`. Flushes nothing before the first known event, so that no
-    /// output appears for a file that is no recording.
+    /// Passes every line to `reader`, and returns what of a journal cannot be read, one message each.
+    /// Flushes nothing before the first known event, so that no output appears for a file that is no
+    /// recording.
     ///
     /// # Errors
     /// If the file cannot be read, is neither empty nor a recording, or `reader` fails.
-    pub(crate) fn read_into(mut self, reader: &mut impl LineReader) -> Result<(), Failure> {
+    pub(crate) fn read_into(
+        mut self,
+        reader: &mut impl LineReader,
+    ) -> Result<Vec<String>, Failure> {
         let mut framer = Framer::default();
         let (mut is_empty, mut has_events) = (true, false);
         loop {
@@ -87,16 +94,34 @@ impl Recording {
                 break;
             }
         }
-        if let Some(journal) = self.source.journal() {
+        let journal = self.source.journal();
+        let journal = journal.map_err(|error| cannot_read(&self.path, &error))?;
+        let losses = journal.as_ref().map(JournalSummary::losses);
+        let losses = losses.unwrap_or_default();
+        if let Some(journal) = journal {
             reader.on_journal(journal);
         }
-        if has_events || is_empty {
-            return Ok(());
+        if has_events || is_empty || !losses.is_empty() {
+            return Ok(losses);
         }
         Err(Failure::failed(format!(
             "{} contains no line of stream-json; give the agent's recorded output (.jsonl)",
             self.path.display()
         )))
+    }
+}
+
+/// Prints what is lost of a recording to standard error, and returns the exit code: a failure only if
+/// `is_strict`.
+pub(crate) fn report_losses(path: &Path, losses: &[String], is_strict: bool) -> ExitCode {
+    for loss in losses {
+        let line = Failure::failed(format!("{}: {loss}", path.display())).line();
+        eprint(&format!("bowline: {line}\n"));
+    }
+    if is_strict && !losses.is_empty() {
+        ExitCode::FAILURE
+    } else {
+        ExitCode::SUCCESS
     }
 }
 
@@ -106,6 +131,9 @@ fn cannot_read(path: &Path, error: &io::Error) -> Failure {
         io::ErrorKind::NotFound => "no such file; check the path",
         io::ErrorKind::PermissionDenied => "permission denied; check the file's mode",
         io::ErrorKind::IsADirectory => "it is a folder without a journal; give a file in it",
+        io::ErrorKind::Unsupported => {
+            return Failure::failed(format!("cannot read {path}: {error}; update bowline"));
+        }
         io::ErrorKind::UnexpectedEof => "the gzip data is truncated; copy the file again",
         _ => return Failure::failed(format!("cannot read {path}: {error}")),
     };

@@ -8,7 +8,7 @@ use bowline_reducer::{End, HostEvent, Meta, Transcript};
 use crate::args;
 use crate::failure::Failure;
 use crate::printer::Printer;
-use crate::recording::{LineReader, Recording};
+use crate::recording::{JournalSummary, LineReader, Recording, report_losses};
 use crate::stdio::print;
 
 /// A recorded line carries no arrival time.
@@ -21,9 +21,9 @@ pub(crate) fn replay(options: &args::Replay) -> Result<ExitCode, Failure> {
         printer: Printer::new(options.output.output),
         unprinted: String::new(),
     };
-    Recording::open(&options.file)?.read_into(&mut replay)?;
+    let losses = Recording::open(&options.file)?.read_into(&mut replay)?;
     replay.finish()?;
-    Ok(ExitCode::SUCCESS)
+    Ok(report_losses(&options.file, &losses, options.strict))
 }
 
 struct Replay {
@@ -57,6 +57,15 @@ impl LineReader for Replay {
     fn on_gap(&mut self, from: u64, to: u64) {
         self.transcript
             .apply_host(HostEvent::Gap { from, to }, NO_TIME);
+        self.format_changes();
+    }
+
+    fn on_journal(&mut self, journal: JournalSummary) {
+        for reason in journal.unreadable() {
+            let reason = reason.as_str();
+            self.transcript
+                .apply_host(HostEvent::Damaged { reason }, NO_TIME);
+        }
         self.format_changes();
     }
 

@@ -108,36 +108,114 @@ fn journal_is_detected_by_content() {
 fn damaged_journal_is_read_to_the_damage() {
     let scripted = ScriptedAgent::new(TOOL);
     let (live, journal) = recorded(&scripted);
-    for cut in [journal.len() - 1, journal.len() / 2, 60] {
-        let args = ["inspect", "-", "--json"];
-        let counts = bowline_reading(&args, &journal[..cut]);
-        let counts = json(&if counts.code == Some(0) {
-            counts.ok()
-        } else {
-            "{}".to_owned()
-        });
-        if cut > 60 {
-            assert_eq!(
-                counts["journal"]["broken"], "the last record is cut",
-                "{counts}"
-            );
-            assert!(counts["bytes"].as_u64() <= live["stats"]["bytes"].as_u64());
-        }
+    for cut in [journal.len() - 1, journal.len() / 2] {
+        let done = bowline_reading(&["inspect", "-", "--json"], &journal[..cut]);
+        let counts = json(&done.stdout);
+        assert_eq!(counts["journal"]["broken"], "the last record is cut");
+        assert!(counts["bytes"].as_u64() <= live["stats"]["bytes"].as_u64());
+        let offset = counts["journal"]["damage"][0]["offset"].to_string();
+        let told = done.failed(0);
+        let expected = format!("segment 0 is cut at byte {offset}, ");
+        assert!(told.contains(&expected), "{told}");
     }
     let mut damaged = journal.clone();
     // The last record is the exit, after all output.
     *damaged.last_mut().unwrap() ^= 1;
-    let counts = json(&bowline_reading(&["inspect", "-", "--json"], &damaged).ok());
+    let counts = json(&bowline_reading(&["inspect", "-", "--json"], &damaged).stdout);
     assert_eq!(counts["journal"]["broken"], "what follows is damaged");
-    let text = bowline_reading(&["inspect", "-"], &damaged).ok();
-    assert!(
-        text.contains("\njournal        what follows is damaged\n"),
-        "{text}"
-    );
-    assert!(
-        text.contains("\nstream         stdout, bytes 0 to "),
-        "{text}"
-    );
+    let done = bowline_reading(&["inspect", "-"], &damaged);
+    for line in [
+        "\njournal        what follows is damaged\n",
+        "\nstream         stdout, bytes 0 to ",
+        "\ndamage         segment 0 is corrupt at byte ",
+    ] {
+        assert!(done.stdout.contains(line), "{}", done.stdout);
+    }
+    done.failed(0);
+    let args = ["replay", "-", "--output", "transcript"];
+    let replayed = json(&bowline_reading(&args, &damaged).stdout);
+    assert_eq!(replayed["stats"]["damaged"], true);
+    assert_eq!(replayed["stats"]["bytes"], live["stats"]["bytes"]);
+}
+
+/// Runs `replay` and `inspect` on a damaged journal; both must say so.
+#[track_caller]
+fn assert_reported(damaged: &[u8], what: &str) {
+    for command in ["replay", "inspect"] {
+        let done = bowline_reading(&[command, "-", "--strict"], damaged);
+        assert_eq!(done.code, Some(1), "{command} of {what}: {done:?}");
+        assert!(done.stderr.starts_with("bowline: "), "{what}: {done:?}");
+    }
+}
+
+#[test]
+fn cut_or_flip_of_any_byte_is_reported() {
+    let scripted = ScriptedAgent::new(TOOL);
+    let (_, journal) = recorded(&scripted);
+    for command in ["replay", "inspect"] {
+        bowline_reading(&[command, "-", "--strict"], &journal).ok();
+    }
+    // The ends of the records, where nothing but the missing exit shows that the file was cut.
+    let mut ends = vec![44];
+    let records = recover(&journal.clone().into()).records;
+    for record in &records {
+        ends.push(ends[ends.len() - 1] + 24 + (record.end() - record.offset) as usize);
+    }
+    assert_eq!(ends.pop(), Some(journal.len()));
+    let step = journal.len() / 40;
+    for at in ends
+        .into_iter()
+        .chain((1..48).step_by(5))
+        .chain((48..journal.len()).step_by(step))
+    {
+        assert_reported(&journal[..at], &format!("a cut at {at}"));
+        let mut flipped = journal.clone();
+        flipped[at] ^= 0x20;
+        assert_reported(&flipped, &format!("a flip of {at}"));
+    }
+}
+
+#[test]
+fn output_that_ends_before_the_exit_is_a_gap() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("journal");
+    let disk = Folder::make(&path).unwrap();
+    let limits = JournalLimits::default();
+    let mut writer = JournalWriter::create(disk, limits, Epoch(1), 0).unwrap();
+    let said = std::fs::read(fixture("plain.jsonl")).unwrap();
+    let (now, end) = (std::time::Instant::now(), said.len());
+    writer
+        .append(StreamId::STDOUT, 0, said.into(), now)
+        .unwrap();
+    let exit = format!("{{\"event\":\"exited\",\"ends\":{{\"1\":{}}}}}\n", end + 50);
+    let exit = exit.into();
+    writer.append(StreamId::LIFECYCLE, 0, exit, now).unwrap();
+    for path in [path.clone(), path.join("00000000.bjl")] {
+        let path = path.display().to_string();
+        let done = bowline(&["replay", &path, "--output", "transcript"]);
+        assert_eq!(json(&done.stdout)["stats"]["missing"], 50);
+        let told = done.failed(0);
+        let expected = format!("lacks bytes {end} to {} of stdout, its end\n", end + 50);
+        assert!(told.ends_with(&expected), "{told}");
+        let done = bowline(&["inspect", &path, "--json", "--strict"]);
+        let missing = &json(&done.stdout)["missing"];
+        assert_eq!(*missing, serde_json::json!([[end, end + 50]]));
+        done.failed(1);
+    }
+}
+
+#[test]
+fn newer_journal_is_refused_with_both_versions() {
+    let scripted = ScriptedAgent::new(TOOL);
+    let (_, mut journal) = recorded(&scripted);
+    journal[8] = 2;
+    for command in ["replay", "inspect"] {
+        let told = bowline_reading(&[command, "-"], &journal).failed(1);
+        assert_eq!(
+            told,
+            "bowline: cannot read -: the journal has format version 2, and only version 1 can be read; update bowline\n"
+        );
+    }
 }
 
 #[test]
@@ -152,6 +230,10 @@ fn segment_folder_is_read_with_its_gaps() {
     let mut writer = JournalWriter::create(disk, limits, Epoch(1), 0).unwrap();
     let said = std::fs::read(fixture("plain.jsonl")).unwrap();
     let now = std::time::Instant::now();
+    let exit = format!("{{\"exit\":{{\"ends\":{{\"1\":{}}}}}}}\n", said.len());
+    writer
+        .append(StreamId::LIFECYCLE, 0, exit.into(), now)
+        .unwrap();
     let lines: Vec<_> = said.split_inclusive(|byte| *byte == b'\n').collect();
     let mut at = 0;
     for (number, line) in lines.iter().enumerate() {
@@ -171,7 +253,8 @@ fn segment_folder_is_read_with_its_gaps() {
         .unwrap()
         .map(|file| file.unwrap().path());
     let segment = segments.max().unwrap().display().to_string();
-    let counts = json(&bowline(&["inspect", &segment, "--json"]).ok());
+    // The exit is in another segment.
+    let counts = json(&bowline(&["inspect", &segment, "--json"]).stdout);
     let begin = &counts["journal"]["streams"]["stdout"];
     assert_eq!(
         counts["missing"][0][0], 0,
@@ -184,7 +267,6 @@ fn segment_folder_is_read_with_its_gaps() {
     assert_eq!(gaps.count(), 1, "{replayed}");
 }
 
-/// The file size limit is one block.
 #[test]
 fn full_disk_stops_recording_not_dialogue() {
     let scripted = ScriptedAgent::new(
@@ -193,7 +275,8 @@ fn full_disk_stops_recording_not_dialogue() {
     let record = scripted.path("record.bjl");
     let line = scripted.line(&["--record", &record, "hi"]);
     let mut shell = Command::new("sh");
-    let limited = "trap '' XFSZ; ulimit -f 8; exec \"$BOWLINE\" \"$@\"";
+    // The file size limit acts as a full disk.
+    let limited = "ulimit -f 64; exec \"$BOWLINE\" \"$@\"";
     shell.args(["-c", limited, "sh"]).args(line);
     let said = shell.env("BOWLINE", BOWLINE).output().unwrap();
     let told = String::from_utf8(said.stderr).unwrap();
@@ -203,6 +286,17 @@ fn full_disk_stops_recording_not_dialogue() {
         "{told}"
     );
     assert!(String::from_utf8(said.stdout).unwrap().contains("✓ done"));
-    let recovered = recover(&std::fs::read(record).unwrap().into());
-    assert!(recovered.header.is_some() && recovered.valid_bytes <= 8 << 10);
+    let journal = std::fs::read(&record).unwrap();
+    assert!(journal.len() <= 64 << 10);
+    assert_eq!(recover(&journal.into()).stop, Stop::End);
+    // The exit was recorded, and so was the missing end of the output.
+    let done = bowline(&["inspect", &record, "--json"]);
+    let counts = json(&done.stdout);
+    let missing = &counts["missing"][0];
+    assert_eq!(missing[1], counts["journal"]["streams"]["stdout"]["end"]);
+    assert!(
+        missing[0].as_u64() > Some(0) && missing[1].as_u64() > Some(100_000),
+        "{missing}"
+    );
+    assert_eq!(counts["journal"]["exit"], true);
 }

@@ -1,0 +1,288 @@
+//! The agent's output in a journal: one segment in a file, or a folder of them.
+
+use std::collections::BTreeMap;
+use std::io::{self, Read};
+use std::path::Path;
+
+use bowline_lifecycle::journal::{
+    Body, Damage, Folder, Header, JournalReader, KeptStreams, Record, Scan,
+};
+use bowline_lifecycle::{Piece, StreamId};
+use serde_json::Value;
+
+/// Bytes of one read.
+pub(super) const CHUNK: usize = 256 << 10;
+
+/// What a journal contains beside the agent's output.
+#[derive(Debug)]
+pub(crate) struct JournalSummary {
+    /// When it was created, in milliseconds since the Unix epoch; `None` if its header is damaged.
+    pub(crate) started_ms: Option<u64>,
+    /// The range of offsets that is present of each stream.
+    pub(crate) streams: KeptStreams,
+    /// What cannot be read.
+    pub(crate) damage: Vec<Damage>,
+    /// The ends of the output streams when the agent exited. `None` if the exit, which is the last record
+    /// of a whole journal, is missing.
+    pub(crate) exit_ends: Option<BTreeMap<StreamId, u64>>,
+}
+
+impl JournalSummary {
+    /// Returns what is lost, one message each.
+    pub(crate) fn losses(&self) -> Vec<String> {
+        let ends = self.exit_ends.iter().flatten();
+        let missing = ends.filter_map(|(stream, end)| {
+            let kept = self.streams.get(stream).map_or(0, |kept| kept.end);
+            let lacks = || format!("the journal lacks bytes {kept} to {end} of {stream}, its end");
+            (kept < *end).then(lacks)
+        });
+        self.unreadable().into_iter().chain(missing).collect()
+    }
+
+    /// Returns the losses of unknown length.
+    pub(crate) fn unreadable(&self) -> Vec<String> {
+        let mut losses: Vec<_> = self.damage.iter().map(damage_message).collect();
+        if losses.is_empty() && self.exit_ends.is_none() {
+            let output = [StreamId::STDOUT, StreamId::TTY];
+            let kept = output.iter().find_map(|id| self.streams.get(id));
+            let end = kept.map_or(0, |kept| kept.end);
+            losses.push(format!(
+                "the journal ends at byte {end} of the output without the agent's exit: it was cut, or is still being written"
+            ));
+        }
+        losses
+    }
+}
+
+fn damage_message(damage: &Damage) -> String {
+    format!("the journal is damaged: {damage}, and the rest of that segment was not read")
+}
+
+/// A journal that is read from its start to its end.
+pub(super) struct Journal {
+    segments: Segments,
+    /// Offset past the last piece of output.
+    end: u64,
+    /// The lines of the lifecycle stream.
+    lifecycle: Vec<u8>,
+    is_over: bool,
+}
+
+enum Segments {
+    File(JournalFile),
+    Folder(JournalFolder),
+}
+
+/// One segment of a journal.
+struct JournalFile {
+    raw: Box<dyn Read>,
+    scan: Scan,
+    /// The gap before this segment was returned.
+    has_begun: bool,
+}
+
+/// A folder with the segments of a journal.
+struct JournalFolder {
+    reader: JournalReader<Folder>,
+    kept: KeptStreams,
+}
+
+impl Journal {
+    /// Reads one segment.
+    pub(super) fn of_file(raw: Box<dyn Read>) -> Self {
+        let (scan, has_begun) = (Scan::default(), false);
+        Self::new(Segments::File(JournalFile {
+            raw,
+            scan,
+            has_begun,
+        }))
+    }
+
+    /// Opens a folder.
+    pub(super) fn of_folder(path: &Path) -> io::Result<Self> {
+        let mut reader = JournalReader::open(Folder::at(path))?;
+        let kept = reader.kept()?;
+        if kept.is_empty() && reader.damage().len() == 0 {
+            return Err(io::ErrorKind::IsADirectory.into());
+        }
+        Ok(Self::new(Segments::Folder(JournalFolder { reader, kept })))
+    }
+
+    fn new(segments: Segments) -> Self {
+        Self {
+            segments,
+            end: 0,
+            lifecycle: Vec::new(),
+            is_over: false,
+        }
+    }
+
+    /// Returns the next piece of the agent's output. Output that the agent wrote before its exit, but that
+    /// is missing at the end, is a gap.
+    pub(super) fn next(&mut self) -> io::Result<Option<Piece>> {
+        if self.is_over {
+            return Ok(None);
+        }
+        let mut piece = match &mut self.segments {
+            Segments::File(file) => file.next(&mut self.lifecycle)?,
+            Segments::Folder(folder) => folder.next(self.end)?,
+        };
+        if piece.is_none() {
+            self.is_over = true;
+            piece = self.missing_end()?;
+        }
+        match &piece {
+            Some(Piece::Bytes { offset, bytes }) => self.end = offset + bytes.len() as u64,
+            Some(Piece::Gap { to, .. }) => self.end = *to,
+            None => {}
+        }
+        Ok(piece)
+    }
+
+    /// Returns the gap between what was read and the end of the output, as the exit recorded it.
+    fn missing_end(&mut self) -> io::Result<Option<Piece>> {
+        if let Segments::Folder(folder) = &mut self.segments {
+            self.lifecycle = folder.read_lifecycle()?;
+        }
+        let ends = exit_ends(&self.lifecycle).unwrap_or_default();
+        let output = ends.get(&StreamId::STDOUT);
+        let output = output.or_else(|| ends.get(&StreamId::TTY));
+        let (from, to) = (self.end, output.copied().unwrap_or_default());
+        Ok((from < to).then_some(Piece::Gap { from, to }))
+    }
+
+    /// Returns what was read.
+    pub(super) fn summary(&mut self) -> io::Result<JournalSummary> {
+        let exit_ends = exit_ends(&self.lifecycle);
+        Ok(match &mut self.segments {
+            Segments::File(file) => JournalSummary {
+                started_ms: file.scan.header().map(|header| header.started_ms),
+                streams: file.scan.kept(),
+                damage: file.damage()?.into_iter().collect(),
+                exit_ends,
+            },
+            Segments::Folder(folder) => JournalSummary {
+                started_ms: folder.reader.started_ms(),
+                streams: folder.kept.clone(),
+                damage: folder.reader.damage().cloned().collect(),
+                exit_ends,
+            },
+        })
+    }
+}
+
+impl JournalFile {
+    /// Returns the next piece of the terminal or of standard output; a session has only one of them.
+    fn next(&mut self, lifecycle: &mut Vec<u8>) -> io::Result<Option<Piece>> {
+        loop {
+            if let Some(gap) = self.leading_gap() {
+                return Ok(Some(gap));
+            }
+            let Some(Record {
+                stream,
+                offset,
+                body,
+            }) = self.scan.next_record()
+            else {
+                if !self.read_more()? {
+                    return Ok(None);
+                }
+                continue;
+            };
+            match (stream, body) {
+                (StreamId::TTY | StreamId::STDOUT, Body::Bytes(bytes)) => {
+                    return Ok(Some(Piece::Bytes { offset, bytes }));
+                }
+                (StreamId::TTY | StreamId::STDOUT, Body::Gap { to, .. }) => {
+                    return Ok(Some(Piece::Gap { from: offset, to }));
+                }
+                (StreamId::LIFECYCLE, Body::Bytes(bytes)) => lifecycle.extend_from_slice(&bytes),
+                _ => {}
+            }
+        }
+    }
+
+    /// Reads more of the file, and returns whether there was more.
+    fn read_more(&mut self) -> io::Result<bool> {
+        // A version that cannot be read is an error.
+        self.scan.damage()?;
+        if self.scan.is_over() {
+            return Ok(false);
+        }
+        let mut chunk = vec![0; CHUNK];
+        let length = read(&mut *self.raw, &mut chunk)?;
+        self.scan.push(&chunk[..length]);
+        Ok(length > 0)
+    }
+
+    fn damage(&self) -> io::Result<Option<Damage>> {
+        let damage = |kind| Damage {
+            segment: 0,
+            offset: self.scan.valid_bytes(),
+            kind,
+        };
+        Ok(self.scan.damage()?.map(damage))
+    }
+
+    /// Returns the output before this segment as a gap, once, if it is not the first segment.
+    fn leading_gap(&mut self) -> Option<Piece> {
+        let header = self.scan.header().filter(|_| !self.has_begun)?;
+        let to = output_begin(header);
+        self.has_begun = true;
+        (to > 0).then_some(Piece::Gap { from: 0, to })
+    }
+}
+
+fn output_begin(header: &Header) -> u64 {
+    header
+        .begin(StreamId::TTY)
+        .max(header.begin(StreamId::STDOUT))
+}
+
+impl JournalFolder {
+    fn next(&mut self, offset: u64) -> io::Result<Option<Piece>> {
+        let has_stdout = self.kept.contains_key(&StreamId::STDOUT);
+        let output = if has_stdout {
+            StreamId::STDOUT
+        } else {
+            StreamId::TTY
+        };
+        self.reader.read(output, offset, CHUNK)
+    }
+
+    fn read_lifecycle(&mut self) -> io::Result<Vec<u8>> {
+        let (mut lines, mut offset) = (Vec::new(), 0);
+        while let Some(piece) = self.reader.read(StreamId::LIFECYCLE, offset, CHUNK)? {
+            match piece {
+                Piece::Bytes { offset: at, bytes } => {
+                    lines.extend_from_slice(&bytes);
+                    offset = at + bytes.len() as u64;
+                }
+                Piece::Gap { to, .. } => offset = to,
+            }
+        }
+        Ok(lines)
+    }
+}
+
+/// Returns the ends of the streams that the exit in a lifecycle stream has: `{"exit":{"ends":…}}` of a
+/// recorded dialogue, or `{"event":"exited","ends":…}` of a session at a runner.
+fn exit_ends(lifecycle: &[u8]) -> Option<BTreeMap<StreamId, u64>> {
+    let lines = lifecycle.rsplit(|byte| *byte == b'\n');
+    let mut lines = lines.filter_map(|line| serde_json::from_slice::<Value>(line).ok());
+    let exit = lines.find(|line| line["event"] == "exited" || line["exit"].is_object())?;
+    let ends = [&exit["ends"], &exit["exit"]["ends"]];
+    let ends = ends.into_iter().find_map(Value::as_object);
+    let end = |(id, end): (&String, &Value)| Some((StreamId(id.parse().ok()?), end.as_u64()?));
+    Some(ends.into_iter().flatten().filter_map(end).collect())
+}
+
+/// Reads from a stream; retries after a signal.
+pub(super) fn read(raw: &mut dyn Read, chunk: &mut [u8]) -> io::Result<usize> {
+    loop {
+        match raw.read(chunk) {
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            read => return read,
+        }
+    }
+}
