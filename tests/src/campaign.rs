@@ -297,11 +297,12 @@ pub static ALL: &[Campaign] = &[
         run: machine::shim_killed,
     },
     Campaign {
-        name: "journals",
-        what: "a damaged journal causes a panic, a wrong record, or too short a prefix",
-        test_count: 2_000,
+        name: "damaged-journal",
+        what: "a cut, flipped or zeroed byte of a journal is not reported, or causes a panic, a wrong \
+               record, or too short a prefix",
+        test_count: 1_000,
         stress_count: 10_000,
-        run: machine::journals,
+        run: machine::damaged_journal,
     },
     Campaign {
         name: "oom",
@@ -318,6 +319,14 @@ pub static ALL: &[Campaign] = &[
         test_count: 240,
         stress_count: 1_920,
         run: machine::disk,
+    },
+    Campaign {
+        name: "full-disk",
+        what: "a disk that is full at some byte of a journal affects a client, or the journal lacks the \
+               exit, or an end of output that is no gap",
+        test_count: 300,
+        stress_count: 9_000,
+        run: machine::full_disk,
     },
     Campaign {
         name: "stopped",

@@ -21,8 +21,8 @@ fn shim_killed() {
 }
 
 #[test]
-fn journals() {
-    survives("journals");
+fn damaged_journal() {
+    survives("damaged-journal");
 }
 
 #[test]
@@ -33,6 +33,11 @@ fn oom() {
 #[test]
 fn disk() {
     survives("disk");
+}
+
+#[test]
+fn full_disk() {
+    survives("full-disk");
 }
 
 #[test]

@@ -5,12 +5,13 @@
 //! which every position is distinguishable.
 
 mod clock;
+mod damaged_journal;
 mod descriptors;
 mod disk;
 mod faulty;
 mod frames;
+mod full_disk;
 mod host;
-mod journals;
 mod lateness;
 mod limited_group;
 mod many;
@@ -31,9 +32,10 @@ mod usage;
 use std::process::ExitCode;
 
 pub(super) use clock::run as clock;
+pub(super) use damaged_journal::run as damaged_journal;
 pub(super) use descriptors::run as descriptors;
 pub(super) use disk::run as disk;
-pub(super) use journals::run as journals;
+pub(super) use full_disk::run as full_disk;
 pub(super) use many::run as runner_sessions;
 pub(super) use oom::run as oom;
 pub(super) use outage::{run_killed as runner_killed, run_upgraded as upgrade};

@@ -89,7 +89,7 @@ fn limits() -> JournalLimits {
     }
 }
 
-fn configuration(session: SessionId) -> MachineConfiguration {
+pub(super) fn configuration(session: SessionId) -> MachineConfiguration {
     let stream = |id| StreamConfiguration {
         id,
         policy: OverflowPolicy::Block,

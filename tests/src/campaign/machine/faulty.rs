@@ -48,6 +48,9 @@ pub(super) struct Plan {
 struct State {
     calls: u64,
     plan: Option<Plan>,
+    /// Bytes that all segments may have, and those reserved for each.
+    capacity: Option<u64>,
+    reserved: BTreeMap<u32, u64>,
     /// When a call first failed.
     failed: Option<Instant>,
     /// Bytes of each segment: written, and durable.
@@ -81,6 +84,27 @@ impl Faulty {
             folder: Folder::make(path)?,
             state: Arc::new(Mutex::new(state)),
         })
+    }
+
+    /// Creates a disk with space for `capacity` bytes.
+    pub(super) fn with_capacity(path: &Path, capacity: u64) -> io::Result<Self> {
+        let disk = Self::new(path, None)?;
+        disk.state().capacity = Some(capacity);
+        Ok(disk)
+    }
+
+    /// Length that a segment may have.
+    fn space(&self, number: u32) -> u64 {
+        let state = self.state();
+        let size = |number: &u32| {
+            let length = state.lengths.get(number).map_or(0, |length| length.0);
+            let reserved = state.reserved.get(number).copied();
+            length.max(reserved.unwrap_or(0))
+        };
+        let others = state.lengths.keys().filter(|other| **other != number);
+        let others: u64 = others.map(size).sum();
+        let capacity = state.capacity.unwrap_or(u64::MAX);
+        capacity.saturating_sub(others)
     }
 
     /// When a call first failed.
@@ -166,8 +190,15 @@ impl Disk for Faulty {
             .iter()
             .flat_map(|slice| slice.iter().copied())
             .collect();
+        let length = self.state().lengths.get(&file.number).map_or(0, |it| it.0);
+        let space = self.space(file.number).saturating_sub(length);
+        let whole = match whole.get(..usize::try_from(space).unwrap_or(usize::MAX)) {
+            Some([]) if !whole.is_empty() => return Err(self.fail(Fault::Full)),
+            Some(fits) => fits,
+            None => &whole,
+        };
         let taken = match fault {
-            None | Some(Fault::Late) => &whole[..],
+            None | Some(Fault::Late) => whole,
             Some(Fault::Short) => whole.get(..whole.len() / 2).unwrap_or_default(),
             Some(_) => &[],
         };
@@ -182,6 +213,18 @@ impl Disk for Faulty {
             Some(Fault::Short) if !taken.is_empty() => Ok(taken.len()),
             Some(fault) => Err(self.fail(fault)),
         }
+    }
+
+    fn reserve(&self, file: &Segment, _from: u64, to: u64) -> io::Result<()> {
+        if to > self.space(file.number) {
+            return Err(self.fail(Fault::Full));
+        }
+        self.state().reserved.insert(file.number, to);
+        Ok(())
+    }
+
+    fn release(&self, file: &Segment, _length: u64) {
+        self.state().reserved.remove(&file.number);
     }
 
     fn read(&self, file: &Segment, position: u64, into: &mut [u8]) -> io::Result<usize> {

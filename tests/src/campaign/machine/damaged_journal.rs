@@ -1,9 +1,10 @@
-//! Journals that are truncated or have flipped bits at every byte.
+//! Journals that are truncated, or have flipped or zeroed bytes, at every byte.
 //!
 //! The expected result is known: the records of a segment up to the first damaged byte, and no
-//! more.
+//! more. No damage is silent: it is reported, or a gap, or the exit of the child is missing.
 
 use std::collections::BTreeMap;
+use std::io::ErrorKind;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::Path;
 use std::time::{Duration, Instant};
@@ -19,6 +20,9 @@ use crate::campaign::{Job, Random, Report};
 
 /// Number of damages to one journal before the next one is written.
 const HARMS: u64 = 500;
+
+/// Member of the exit that has the end of each stream.
+const ENDS: &str = "ends";
 
 const STREAMS: [StreamId; 3] = [StreamId::STDOUT, StreamId::STDERR, StreamId::INPUT];
 
@@ -61,7 +65,9 @@ pub(crate) fn run(job: &Job) -> Report {
             }));
         }
     }
-    report.note(format!("{bytes} bytes were read back, all of them right"));
+    report.note(format!(
+        "{bytes} bytes were read back, all of them right, and all damage was reported"
+    ));
     report
 }
 
@@ -89,6 +95,14 @@ fn write(seed: u64) -> Result<Written, String> {
         taken.map_err(|error| error.to_string())?;
         kept.extend(more);
     }
+    let ends: serde_json::Map<_, _> = streams
+        .iter()
+        .map(|(stream, bytes)| (stream.0.to_string(), bytes.len().into()))
+        .collect();
+    let exit = serde_json::json!({ "event": "exited", ENDS: ends }).to_string();
+    writer
+        .append(StreamId::LIFECYCLE, 0, exit.into(), now)
+        .map_err(|error| error.to_string())?;
     let segments = read_files(&folder.path().join("journal")).map_err(|error| error.to_string())?;
     Ok(Written { segments, streams })
 }
@@ -108,7 +122,7 @@ fn read_files(folder: &Path) -> std::io::Result<BTreeMap<u32, Vec<u8>>> {
     Ok(segments)
 }
 
-/// Damages one byte of one segment; returns how many bytes were read back.
+/// Damages one byte of one segment in every way; returns how many bytes were read back.
 fn one(written: &Written, number: u64, harm: u64) -> Result<u64, String> {
     let mut random = Random::new(harm);
     let all: u64 = written.segments.values().map(|it| it.len() as u64).sum();
@@ -123,16 +137,21 @@ fn one(written: &Written, number: u64, harm: u64) -> Result<u64, String> {
         at -= content.len() as u64;
     }
     let at = at as usize;
-    let harm = match random.below(5) {
-        0 | 1 => Harm::Cut,
-        2 => Harm::Blank(1 + random.below(64)),
-        _ => Harm::Flip(1 << random.below(8)),
-    };
     let original = &written.segments[&which];
-    let harmed = apply(original, at, harm);
-    let first = first_difference(original, &harmed);
-    check_segment(original, &harmed, first)?;
-    check_folder(written, which, &harmed)
+    let mut read = 0;
+    for harm in [
+        Harm::Cut,
+        Harm::Blank(1 + random.below(64)),
+        Harm::Flip(1 << random.below(8)),
+    ] {
+        let harmed = apply(original, at, harm);
+        let first = first_difference(original, &harmed);
+        let checked = check_segment(original, &harmed, first)
+            .and_then(|()| check_folder(written, which, &harmed, harmed != *original));
+        read +=
+            checked.map_err(|why| format!("{harm:?} of byte {at} of segment {which}: {why}"))?;
+    }
+    Ok(read)
 }
 
 fn apply(original: &[u8], at: usize, harm: Harm) -> Vec<u8> {
@@ -176,17 +195,26 @@ fn check_segment(original: &[u8], harmed: &[u8], first: usize) -> Result<(), Str
     Ok(())
 }
 
-/// Checks that everything that a reader returns was written, at that offset.
-fn check_folder(written: &Written, which: u32, harmed: &[u8]) -> Result<u64, String> {
+/// Checks that everything that a reader returns was written, at that offset, and that damage is
+/// reported.
+fn check_folder(
+    written: &Written,
+    which: u32,
+    harmed: &[u8],
+    is_harmed: bool,
+) -> Result<u64, String> {
     let folder = tempfile::tempdir().map_err(|error| error.to_string())?;
     for (segment, content) in &written.segments {
         let content = if *segment == which { harmed } else { content };
         let path = folder.path().join(format!("{segment:08}.bjl"));
         std::fs::write(path, content).map_err(|error| error.to_string())?;
     }
-    let reader = JournalReader::open(Folder::at(folder.path()));
-    let mut reader = reader.map_err(|error| error.to_string())?;
-    let mut read = 0;
+    let mut reader = match JournalReader::open(Folder::at(folder.path())) {
+        Err(error) if error.kind() == ErrorKind::Unsupported && is_harmed => return Ok(0),
+        opened => opened.map_err(|error| error.to_string())?,
+    };
+    let (mut read, mut is_reported) = (0, false);
+    let mut ends = BTreeMap::new();
     for (stream, right) in &written.streams {
         let mut at = 0;
         while let Some(piece) = reader
@@ -202,10 +230,32 @@ fn check_folder(written: &Written, which: u32, harmed: &[u8]) -> Result<u64, Str
                     at += bytes.len() as u64;
                     read += bytes.len() as u64;
                 }
-                Piece::Gap { from, to } if from == at && to > from => at = to,
+                Piece::Gap { from, to } if from == at && to > from => {
+                    is_reported = true;
+                    at = to;
+                }
                 gap => return Err(format!("stream {stream} at {at}: {gap:?}")),
             }
         }
+        ends.insert(*stream, at);
     }
-    Ok(read)
+    let exit = reader
+        .read(StreamId::LIFECYCLE, 0, 1 << 16)
+        .map_err(|error| error.to_string())?;
+    is_reported |= reader.damage().len() > 0 || !is_whole(exit, &ends);
+    match (is_harmed, is_reported) {
+        (true, false) => Err("not reported".to_owned()),
+        (false, true) => Err("reported without damage".to_owned()),
+        _ => Ok(read),
+    }
+}
+
+/// Whether the exit was read, and every stream up to the end that it records.
+fn is_whole(exit: Option<Piece>, ends: &BTreeMap<StreamId, u64>) -> bool {
+    let Some(Piece::Bytes { bytes, .. }) = exit else {
+        return false;
+    };
+    let exit: serde_json::Value = serde_json::from_slice(&bytes).unwrap_or_default();
+    ends.iter()
+        .all(|(stream, end)| exit[ENDS][stream.0.to_string()] == *end)
 }
