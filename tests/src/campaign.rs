@@ -9,6 +9,7 @@ mod fast_exits;
 mod fences;
 pub mod hidden;
 mod host_killed;
+mod hostile_runner;
 mod idle_sessions;
 mod machine;
 mod overlap;
@@ -176,6 +177,14 @@ pub static ALL: &[Campaign] = &[
         test_count: 500,
         stress_count: 10_000,
         run: simulation::run,
+    },
+    Campaign {
+        name: "hostile-runner",
+        what: "a runner that misbehaves makes a host panic, stay silent for 15 s, connect more than \
+               30 times a minute, or outstay its end",
+        test_count: 300,
+        stress_count: 100_000,
+        run: hostile_runner::run,
     },
     Campaign {
         name: "cuts",

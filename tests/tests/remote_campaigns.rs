@@ -11,6 +11,11 @@ fn cuts() {
 }
 
 #[test]
+fn hostile_runner() {
+    survives("hostile-runner");
+}
+
+#[test]
 fn frames() {
     survives("frames");
 }
