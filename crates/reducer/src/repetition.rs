@@ -86,6 +86,8 @@ pub(crate) struct Repetition {
     /// A line that was cut short, and lines that equal those before the first named one.
     unsure: Option<Unsure>,
     fragment: Option<Fragment>,
+    /// Whether only a line of one of the `lengths`, or an error, needs a closer look.
+    is_settled: bool,
     /// Offset at which a line was cut short last.
     cut_end: Option<u64>,
 }
@@ -94,13 +96,16 @@ impl Repetition {
     /// Returns what a line is. `next_entry` is the number that the next entry gets.
     #[inline]
     pub(crate) fn observe(&mut self, item: &Item<'_>, next_entry: usize) -> LineOrigin {
-        let is_settled = self.next.is_none() && self.first.len() == COMPARED_LINES;
-        let is_plain = item.event.is_ok() && !self.lengths.contains(&item.raw.len());
-        if is_settled && is_plain && self.unsure.is_none() {
+        let len = item.raw.len();
+        if self.is_settled && item.event.is_ok() && len != self.lengths[0] && len != self.lengths[1]
+        {
             self.known = item.at.end.wrapping_sub(self.start);
             return LineOrigin::New;
         }
-        self.observe_closely(item, next_entry)
+        let origin = self.observe_closely(item, next_entry);
+        self.is_settled =
+            self.next.is_none() && self.unsure.is_none() && self.first.len() == COMPARED_LINES;
+        origin
     }
 
     #[inline(never)]

@@ -116,7 +116,6 @@ impl Transcript {
     }
 
     /// Finds the draft of an event; opens one if its beginning was missed.
-    #[inline]
     fn draft_of(
         &mut self,
         thread: ThreadId,
@@ -124,7 +123,7 @@ impl Transcript {
         context: LineContext,
     ) -> Option<&mut Draft> {
         let known = self.drafts.get(&thread);
-        if !known.is_some_and(|draft| id.is_none_or(|id| id == *draft.id)) {
+        if !known.is_some_and(|draft| draft.is_of(id)) {
             let id = id?;
             if self.is_finished(thread, id) {
                 return None;
@@ -215,18 +214,26 @@ impl Transcript {
         delta: Delta<'_>,
         context: LineContext,
     ) {
-        let Some(draft) = self.draft_of(thread, id, context) else {
-            return;
+        let known = self.drafts.get(&thread).filter(|draft| draft.is_of(id));
+        let (entry, open) = match known {
+            Some(draft) => (draft.entry, draft.open),
+            None => match self.draft_of(thread, id, context) {
+                Some(draft) => (draft.entry, draft.open),
+                None => return,
+            },
         };
-        let (entry, open) = (draft.entry, draft.open);
         let known = open.filter(|open| self.blocks[open].index == index);
         let block = known.or_else(|| self.missed_block(thread, entry, index, delta));
         let Some(block) = block.filter(|id| self.blocks[id].stage != BlockStage::Final) else {
             return;
         };
-        match (delta, self.drafts.get_mut(&thread)) {
-            (Delta::Text(text) | Delta::Thinking(text), _) => self.grow(block, text),
-            (Delta::InputJson(piece), Some(draft)) => piece.decode_into(&mut draft.input),
+        match delta {
+            Delta::Text(text) | Delta::Thinking(text) => self.grow(block, text),
+            Delta::InputJson(piece) => {
+                if let Some(draft) = self.drafts.get_mut(&thread) {
+                    piece.decode_into(&mut draft.input);
+                }
+            }
             _ => {}
         }
     }

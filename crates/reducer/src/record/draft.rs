@@ -2,6 +2,8 @@
 
 use std::collections::BTreeMap;
 
+use bowline_jsonl::Str;
+
 use crate::record::id::{BlockId, EntryId};
 
 /// A message that streams. A thread has at most one.
@@ -19,6 +21,12 @@ pub(crate) struct Draft {
 }
 
 impl Draft {
+    /// Whether an event belongs to it; one that names no message does.
+    #[inline]
+    pub(crate) fn is_of(&self, id: Option<Str<'_>>) -> bool {
+        id.is_none_or(|id| id == *self.id)
+    }
+
     /// Makes a block the one that grows.
     pub(crate) fn grow(&mut self, block: BlockId) {
         self.open = Some(block);
