@@ -163,6 +163,14 @@ mod tests {
     }
 
     #[test]
+    fn whole_line_after_noise_and_a_cut_one_is_an_event() {
+        let cut = CUT.get(..30).unwrap();
+        let (events, errors) = lines(["Welcome ", cut, WHOLE, "\n"].concat().as_bytes());
+        let expected = [(1, WHOLE.as_bytes().to_vec())];
+        assert_eq!((events.as_slice(), errors), (&expected[..], 1));
+    }
+
+    #[test]
     fn object_that_is_no_event_is_no_line() {
         let (events, errors) = lines(b"{\"a\":{\"b\":1}\n");
         assert_eq!((events.len(), errors), (0, 1));

@@ -205,6 +205,10 @@ impl<'a> Lines<'a> {
             Err(nom::Err::Error(error)) if self.is_tail && error.at() == text.len() => {
                 Some(self.refuse(line, line.len(), ParseErrorKind::Truncated))
             }
+            Err(nom::Err::Error(error)) => {
+                let next = cut::next_line(line, start + error.at())?;
+                Some(self.cut_line(line, next, ParseErrorKind::NotAnObject))
+            }
             Err(_) => None,
         }
     }
