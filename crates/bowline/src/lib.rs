@@ -59,7 +59,7 @@
 //! | `examples/remote.rs` | `Remote`, `RemoteUrl`, `RemoteError`, `BadUrl`, [`AgentLocation`] |
 //! | `examples/hooks.rs` | `hooks` |
 //! | `examples/shell.rs` | `shell` |
-//! | [Configuration](#configuration) | [`Configuration`], [`AgentOptions`], [`Environment`], [`LoginShell`], [`LoginEnvironment`], [`WatchdogPolicy`], [`Containment`], [`ContainmentProbe`], [`probe`], [`run_guard`] |
+//! | [Configuration](#configuration) | [`Configuration`], [`AgentOptions`], [`Environment`], [`LoginShell`], [`LoginEnvironment`], [`WatchdogPolicy`], [`Containment`], [`ContainmentProbe`], [`probe`], [`default_guard`], [`run_guard`] |
 //! | [Questions](#questions) | [`Permissions`], [`PermissionKind`], [`Question`], [`QuestionOption`], [`RequestState`] |
 //! | [Interrupt and end](#interrupt-and-end) | [`EventLimits`], [`InterruptScope`], [`InterruptReport`], [`SessionEnd`], [`TerminationReport`], [`Exit`], [`ExitStatus`], [`Signal`], [`Snapshot`], [`Phase`] |
 //! | [Runners](#runners) | [`ConnectionState`], `CredentialsProvider`, `NoCredentials`, `NoToken`, `Token`, `TokenFile`, `Trust`, `Identity` |
@@ -94,7 +94,7 @@
 //!             agent.env.set("EDITOR", "true").remove("DISPLAY");
 //!             agent.guard = std::env::current_exe().ok();
 //!             agent.options = AgentOptions { fallback_models: vec!["haiku".to_owned()], ..AgentOptions::default() };
-//!             agent.watchdog = WatchdogPolicy { permission: None, ..WatchdogPolicy::default() };
+//!             agent.watchdog = WatchdogPolicy { permission_timeout: None, ..WatchdogPolicy::default() };
 //!         })
 //!         .start()
 //!         .await?;

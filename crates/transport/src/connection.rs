@@ -10,7 +10,7 @@ pub enum ConnectionState {
     Connected,
     /// The link is down, and reconnecting is in progress.
     Reconnecting {
-        /// Number of the attempt, from 1 for the first since the link was last up for 15 s.
+        /// Number of the attempt, from 1 for the first since the link was last up for 2 s.
         attempt: u32,
     },
     /// The link is up again; the streams continue where they stopped.

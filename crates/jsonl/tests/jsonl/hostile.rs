@@ -160,12 +160,17 @@ fn other_json_after_text_is_no_event() {
         "config: {\"type\":1}",
         "warn {\"type\":\"user\"} more",
         "warn {\"type\":\"user\",}",
-        "{x} {\"type\":\"user\"}",
         "\"content\":[{\"type\":\"text\",\"text\":\"x\"}]}",
     ] {
         let found = kinds(format!("{line}\n{GOOD}"));
         assert!(matches!(found[..], [Some(_), None]), "{line}: {found:?}");
     }
+}
+
+#[test]
+fn object_after_invalid_object_is_event() {
+    let found = kinds(format!("{{x}} {{\"type\":\"user\"}}\n{GOOD}"));
+    assert!(matches!(found[..], [Some(_), None, None]), "{found:?}");
 }
 
 #[test]

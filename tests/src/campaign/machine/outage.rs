@@ -17,6 +17,9 @@ const SESSIONS: u64 = 20;
 /// Pause between two blocks of a session, in milliseconds.
 const PAUSE_MS: u64 = 20;
 
+/// Time between outages: a link that is lost sooner is retried with a longer delay.
+const STABLE: Duration = Duration::from_secs(2);
+
 /// Longest reconnect time of a host after the runner is back (p99).
 const BACK: Duration = Duration::from_secs(1);
 
@@ -58,7 +61,7 @@ async fn campaign(job: &Job, outage: Outage, report: &mut Report) -> Result<(), 
     }
     let (mut back, mut down) = (Vec::new(), Vec::new());
     for number in 0..job.count {
-        sleep(Duration::from_micros(random.below(100_000))).await;
+        sleep(STABLE + Duration::from_micros(random.below(100_000))).await;
         let outcome = one(number, outage, &mut station, &mut hosts).await;
         report.one(outcome.map(|one| {
             back.extend(one.back);

@@ -18,9 +18,10 @@ const EXIT_ACK_TIMEOUT: Duration = Duration::from_secs(5);
 /// Attempts to acknowledge the exit. The session expires without it.
 const MAX_EXIT_ACKS: u32 = 3;
 
-/// How long a link must have been up before its loss is retried without delay again. A runner that accepts
-/// and drops every connection is retried as slowly as one that refuses them.
-const STABLE_AFTER: Duration = Duration::from_secs(15);
+/// How long a link must have been up before its loss is retried with the shortest delay again. A runner that
+/// drops every connection sooner is retried as slowly as one that refuses them; one that drops them later
+/// is tried less than 30 times a minute.
+const STABLE_AFTER: Duration = Duration::from_secs(2);
 
 #[derive(Debug)]
 pub(super) enum Link {
