@@ -292,7 +292,7 @@ fn missing_directory(system: &dyn PtySystem) -> String {
 fn kill(system: &dyn PtySystem) -> String {
     let (master, mut child) = start(
         system,
-        script("setsid sleep 1000 & echo $!; exec sleep 1000"),
+        script("setsid sh -c 'echo $$; exec sleep 1000' & exec sleep 1000"),
     );
     let mut reader = master.try_clone_reader().unwrap();
     let background: u32 = read_until(&mut *reader, "\n").trim().parse().unwrap();
