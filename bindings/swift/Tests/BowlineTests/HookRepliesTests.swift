@@ -97,10 +97,14 @@ private let invalid: [(String, HookReply)] = [
 
 final class HookRepliesTests: TimedTestCase {
     private func server(deadlineMs: UInt64) async throws -> HookServer {
+        // Some of the events need a helper. A default that refuses would not be accepted for all of them.
+        let kinds = Array(Set(cases.map(\.0)))
         let gate = HookGate(
-            kinds: Array(Set(cases.map(\.0))), deadlineMs: deadlineMs,
-            fallback: .halt(reason: "no answer"))
-        return try await engine().startHooks(configuration: HookConfiguration(gate: gate))
+            kinds: kinds, deadlineMs: deadlineMs,
+            fallback: .raw(json: #"{"systemMessage":"no answer"}"#))
+        let configuration = HookConfiguration(
+            kinds: kinds, helper: HookHelper(program: "/bin/true"), gate: gate)
+        return try await engine().startHooks(configuration: configuration)
     }
 
     /// Posts an event, answers its question and returns the answer that the agent receives.
@@ -132,7 +136,7 @@ final class HookRepliesTests: TimedTestCase {
                 let refusal = await errorKind { try server.answer(question: question, reply: reply) }
                 XCTAssertEqual(refusal, "Invalid", "\(reply)")
             }
-            XCTAssertEqual(response, #"{"continue":false,"stopReason":"no answer"}"#, "\(reply)")
+            XCTAssertEqual(response, #"{"systemMessage":"no answer"}"#, "\(reply)")
         }
         questions.stop()
         _ = try await server.stop()
