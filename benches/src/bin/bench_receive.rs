@@ -310,9 +310,13 @@ impl Arguments {
         };
         let written = idle.written as f64 / 1e3;
         Ok(vec![
-            row("memory of one, nothing said", "KB", idle.fresh as f64 / 1e3),
             row(
-                &format!("memory of one, {written:.0} KB said"),
+                "memory of one, without output",
+                "KB",
+                idle.fresh as f64 / 1e3,
+            ),
+            row(
+                &format!("memory of one, after {written:.0} KB"),
                 "KB",
                 idle.used as f64 / 1e3,
             ),

@@ -92,7 +92,7 @@ async fn run(wanted: Wanted) -> Result<(), String> {
         proxy.address(),
         wanted.seed
     ))?;
-    let mut told = 0;
+    let mut reported = 0;
     // Only a signal ends this.
     loop {
         tokio::time::sleep(wanted.cut_every.unwrap_or(Duration::from_millis(100))).await;
@@ -100,10 +100,10 @@ async fn run(wanted: Wanted) -> Result<(), String> {
             proxy.cut_all();
         }
         let met = proxy.met();
-        for one in met.iter().skip(told) {
+        for one in met.iter().skip(reported) {
             print(&one.to_string())?;
         }
-        told = met.len();
+        reported = met.len();
     }
 }
 

@@ -7,7 +7,7 @@ use crate::survives::survives;
 #[test]
 fn real_agent_survives_disturbances() {
     if Agent::for_test().is_some() {
-        let said = survives("real-agent");
-        assert!(!said.contains("skipped"), "{said}");
+        let printed = survives("real-agent");
+        assert!(!printed.contains("skipped"), "{printed}");
     }
 }

@@ -32,7 +32,7 @@ async fn transcript_is_same_over_cut_link() {
     };
     let scenarios: [fn() -> Scenario; 2] = [long, nested_agents];
     for scenario in scenarios {
-        let expected = told(&agent, scenario(), AgentLocation::Local, None).await;
+        let expected = transcript_of(&agent, scenario(), AgentLocation::Local, None).await;
         let folder = tempfile::tempdir().expect("a folder");
         let runner = runner(folder.path()).await;
         let socket = runner.socket().expect("it has one").to_owned();
@@ -44,8 +44,8 @@ async fn transcript_is_same_over_cut_link() {
         let mut remote = Remote::new(url.parse().expect("a URL"));
         remote.network = Arc::new(Impatient::new(Arc::new(SystemNetwork)));
         let place = AgentLocation::Runner(remote);
-        let heard = told(&agent, scenario(), place, Some(&proxy)).await;
-        same(&heard, &expected, "transcript");
+        let interrupted = transcript_of(&agent, scenario(), place, Some(&proxy)).await;
+        same(&interrupted, &expected, "transcript");
         let cuts = proxy.severed();
         assert!(cuts >= 3, "only {cuts} connections were cut");
         within("the runner's end", runner.stop()).await;
@@ -53,7 +53,7 @@ async fn transcript_is_same_over_cut_link() {
 }
 
 /// Normalized transcript of a scenario at the given place.
-async fn told(
+async fn transcript_of(
     agent: &Agent,
     scenario: Scenario,
     location: AgentLocation,
@@ -79,7 +79,7 @@ async fn told(
         }
     };
     let (transcript, _) = tokio::select! {
-        told = rig.one_turn() => told,
+        transcript_of = rig.one_turn() => transcript_of,
         () = cutting => unreachable!("the cuts have no end"),
     };
     normalized_agent(&transcript, &root)

@@ -26,8 +26,12 @@ async fn plain() {
         (&result["text"], &result["is_error"]),
         (&PLAIN_TEXT.into(), &false.into())
     );
-    let said = entries(&transcript, "user");
-    assert_eq!(said.len(), 1, "the echo is not a second prompt: {said:?}");
+    let prompts = entries(&transcript, "user");
+    assert_eq!(
+        prompts.len(),
+        1,
+        "the echo is not a second prompt: {prompts:?}"
+    );
     assert_eq!(transcript["status"]["phase"], "ended");
     // 1.0 does not name its version.
     if version > AgentVersion::OLDEST {
@@ -171,12 +175,12 @@ async fn three_queued_prompts() {
         |state: &ReceiptState| matches!(state, ReceiptState::Answered | ReceiptState::Merged);
     assert!(states.iter().all(done), "{states:?}");
     let (transcript, _) = rig.finish().await;
-    let said: Vec<_> = entries(&transcript, "user")
+    let prompts: Vec<_> = entries(&transcript, "user")
         .iter()
         .map(|entry| entry["text"].as_str().expect("text").to_owned())
         .collect();
     assert_eq!(
-        said,
+        prompts,
         ["first", "second", "third"],
         "each prompt once, in order"
     );

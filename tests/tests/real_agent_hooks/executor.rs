@@ -63,7 +63,7 @@ impl Stage {
 
 const PRINT: AgentMode = AgentMode::Print(PrintFormat::Text);
 
-async fn heard(news: &mut HookSubscription, kind: HookKind) {
+async fn received(news: &mut HookSubscription, kind: HookKind) {
     within("a hook", async {
         loop {
             match news.next().await {
@@ -142,7 +142,7 @@ async fn user_can_continue_in_terminal_and_exit() {
     };
     let mut news = stage.executor.subscribe().expect("a server");
     let running = stage.execute(stage.command("say something", AgentMode::Interactive));
-    heard(&mut news, HookKind::Stop).await;
+    received(&mut news, HookKind::Stop).await;
     let terminal = stage.terminal.running("session").expect("a terminal");
     let mut seen = terminal.reader_at(Stream::Output, terminal.end(Stream::Output));
     let mut running = running;

@@ -67,7 +67,7 @@ async fn tool_directory_and_settings_events_arrive() {
     };
     answered(&rig, &["go"]).await;
     // The agent reports a change once the file has been stable for a while.
-    let events = rig.heard(HookKind::ConfigChange).await;
+    let events = rig.received(HookKind::ConfigChange).await;
     let moved = payload(&events, "CwdChanged");
     let path = moved["new_cwd"].as_str().expect("a path");
     assert!(path.ends_with("/below"), "{moved}");
@@ -127,7 +127,7 @@ async fn pending_permission_is_notified() {
         return;
     };
     let mut receipt = rig.ask().await;
-    let events = rig.heard(HookKind::Notification).await;
+    let events = rig.received(HookKind::Notification).await;
     let asked = payload(&events, "PermissionRequest");
     assert_eq!(asked["tool_name"], "Write");
     let notified = payload(&events, "Notification");

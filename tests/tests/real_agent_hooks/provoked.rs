@@ -105,10 +105,10 @@ async fn added_directory_is_reported() {
     };
     let added = rig.session.request(request).await;
     added.expect("the agent adds it");
-    let events = rig.heard(HookKind::DirectoryAdded).await;
-    let told = payload(&events, &HookKind::DirectoryAdded);
-    assert_eq!(told["source"], "register_repo_root");
-    assert_eq!(told["directory"], json!(below));
+    let events = rig.received(HookKind::DirectoryAdded).await;
+    let reported = payload(&events, &HookKind::DirectoryAdded);
+    assert_eq!(reported["source"], "register_repo_root");
+    assert_eq!(reported["directory"], json!(below));
     rig.finish().await;
 }
 
@@ -130,9 +130,9 @@ async fn task_start_and_end_are_reported() {
     };
     let (_, events) = rig.one_turn().await;
     for kind in [HookKind::TaskCreated, HookKind::TaskCompleted] {
-        let told = payload(&events, &kind);
+        let reported = payload(&events, &kind);
         assert_eq!(
-            (&told["task_id"], &told["task_subject"]),
+            (&reported["task_id"], &reported["task_subject"]),
             (&json!("1"), &json!("Tidy up"))
         );
     }
@@ -156,8 +156,8 @@ async fn classifier_denial_is_reported_and_retried() {
         question.answer(HookReply::Retry).expect("in time");
     };
     let ((transcript, events), ()) = tokio::join!(rig.one_turn(), answer);
-    let told = payload(&events, &HookKind::PermissionDenied);
-    assert_eq!(told["tool_use_id"], "toolu_denied");
+    let reported = payload(&events, &HookKind::PermissionDenied);
+    assert_eq!(reported["tool_use_id"], "toolu_denied");
     assert_eq!(transcript["tool_calls"]["toolu_denied"]["state"], "failed");
 }
 
@@ -180,10 +180,10 @@ async fn watched_file_change_is_reported() {
     within("an answer", receipt.settled()).await;
     let file = answers.await.expect("it was asked");
     fs::write(&file, "new").expect("a file");
-    let events = rig.heard(HookKind::FileChanged).await;
-    let told = payload(&events, &HookKind::FileChanged);
+    let events = rig.received(HookKind::FileChanged).await;
+    let reported = payload(&events, &HookKind::FileChanged);
     assert_eq!(
-        (&told["file_path"], &told["event"]),
+        (&reported["file_path"], &reported["event"]),
         (&json!(file), &json!("add"))
     );
     rig.finish().await;
@@ -253,6 +253,6 @@ async fn idle_teammate_is_reported() {
         return;
     };
     let (_, events) = rig.one_turn().await;
-    let told = payload(&events, &HookKind::TeammateIdle);
-    assert_eq!(told["teammate_name"], "mate");
+    let reported = payload(&events, &HookKind::TeammateIdle);
+    assert_eq!(reported["teammate_name"], "mate");
 }

@@ -123,7 +123,7 @@ impl Rig {
     }
 
     /// Returns every event up to the first of this kind, which is the last of them.
-    pub(crate) async fn heard(&mut self, kind: HookKind) -> Vec<HookEvent> {
+    pub(crate) async fn received(&mut self, kind: HookKind) -> Vec<HookEvent> {
         let mut events = Vec::new();
         within("a hook", async {
             while events
@@ -158,12 +158,12 @@ impl Rig {
             "requests outside of the script: {unknown:?}"
         );
         let transcript = transcript(&self.session).await;
-        (transcript, told(&mut self.news).await)
+        (transcript, all_events(&mut self.news).await)
     }
 }
 
 /// Returns every event up to the end of the session, which a hook reports before the process exits.
-pub(crate) async fn told(news: &mut HookSubscription) -> Vec<HookEvent> {
+pub(crate) async fn all_events(news: &mut HookSubscription) -> Vec<HookEvent> {
     let mut events = Vec::new();
     while let Ok(Some(HookEventItem::Event(event))) =
         tokio::time::timeout(Duration::from_secs(5), news.next()).await

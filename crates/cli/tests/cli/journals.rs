@@ -114,9 +114,9 @@ fn damaged_journal_is_read_to_the_damage() {
         assert_eq!(counts["journal"]["broken"], "the last record is cut");
         assert!(counts["bytes"].as_u64() <= live["stats"]["bytes"].as_u64());
         let offset = counts["journal"]["damage"][0]["offset"].to_string();
-        let told = done.failed(0);
+        let stderr = done.failed(0);
         let expected = format!("segment 0 is cut at byte {offset}, ");
-        assert!(told.contains(&expected), "{told}");
+        assert!(stderr.contains(&expected), "{stderr}");
     }
     let mut damaged = journal.clone();
     // The last record is the exit, after all output.
@@ -182,10 +182,10 @@ fn output_that_ends_before_the_exit_is_a_gap() {
     let disk = Folder::make(&path).unwrap();
     let limits = JournalLimits::default();
     let mut writer = JournalWriter::create(disk, limits, Epoch(1), 0).unwrap();
-    let said = std::fs::read(fixture("plain.jsonl")).unwrap();
-    let (now, end) = (std::time::Instant::now(), said.len());
+    let recorded = std::fs::read(fixture("plain.jsonl")).unwrap();
+    let (now, end) = (std::time::Instant::now(), recorded.len());
     writer
-        .append(StreamId::STDOUT, 0, said.into(), now)
+        .append(StreamId::STDOUT, 0, recorded.into(), now)
         .unwrap();
     let exit = format!("{{\"event\":\"exited\",\"ends\":{{\"1\":{}}}}}\n", end + 50);
     let exit = exit.into();
@@ -194,9 +194,9 @@ fn output_that_ends_before_the_exit_is_a_gap() {
         let path = path.display().to_string();
         let done = bowline(&["replay", &path, "--output", "transcript"]);
         assert_eq!(json(&done.stdout)["stats"]["missing"], 50);
-        let told = done.failed(0);
+        let stderr = done.failed(0);
         let expected = format!("lacks bytes {end} to {} of stdout, its end\n", end + 50);
-        assert!(told.ends_with(&expected), "{told}");
+        assert!(stderr.ends_with(&expected), "{stderr}");
         let done = bowline(&["inspect", &path, "--json", "--strict"]);
         let missing = &json(&done.stdout)["missing"];
         assert_eq!(*missing, serde_json::json!([[end, end + 50]]));
@@ -210,9 +210,9 @@ fn newer_journal_is_refused_with_both_versions() {
     let (_, mut journal) = recorded(&scripted);
     journal[8] = 2;
     for command in ["replay", "inspect"] {
-        let told = bowline_reading(&[command, "-"], &journal).failed(1);
+        let stderr = bowline_reading(&[command, "-"], &journal).failed(1);
         assert_eq!(
-            told,
+            stderr,
             "bowline: cannot read -: the journal has format version 2, and only version 1 can be read; update bowline\n"
         );
     }
@@ -228,13 +228,13 @@ fn segment_folder_is_read_with_its_gaps() {
     };
     let disk = Folder::make(&path).unwrap();
     let mut writer = JournalWriter::create(disk, limits, Epoch(1), 0).unwrap();
-    let said = std::fs::read(fixture("plain.jsonl")).unwrap();
+    let recorded = std::fs::read(fixture("plain.jsonl")).unwrap();
     let now = std::time::Instant::now();
-    let exit = format!("{{\"exit\":{{\"ends\":{{\"1\":{}}}}}}}\n", said.len());
+    let exit = format!("{{\"exit\":{{\"ends\":{{\"1\":{}}}}}}}\n", recorded.len());
     writer
         .append(StreamId::LIFECYCLE, 0, exit.into(), now)
         .unwrap();
-    let lines: Vec<_> = said.split_inclusive(|byte| *byte == b'\n').collect();
+    let lines: Vec<_> = recorded.split_inclusive(|byte| *byte == b'\n').collect();
     let mut at = 0;
     for (number, line) in lines.iter().enumerate() {
         if number != 1 {
@@ -247,7 +247,10 @@ fn segment_folder_is_read_with_its_gaps() {
     let counts = json(&bowline(&["inspect", &path, "--json"]).ok());
     let missing = (lines[0].len(), lines[0].len() + lines[1].len());
     assert_eq!(counts["missing"], serde_json::json!([missing]));
-    assert_eq!(counts["journal"]["streams"]["stdout"]["end"], said.len());
+    assert_eq!(
+        counts["journal"]["streams"]["stdout"]["end"],
+        recorded.len()
+    );
     assert_eq!(counts["lines"], lines.len() - 1);
     let segments = std::fs::read_dir(&path)
         .unwrap()
@@ -278,14 +281,14 @@ fn full_disk_stops_recording_not_dialogue() {
     // The file size limit acts as a full disk.
     let limited = "ulimit -f 64; exec \"$BOWLINE\" \"$@\"";
     shell.args(["-c", limited, "sh"]).args(line);
-    let said = shell.env("BOWLINE", BOWLINE).output().unwrap();
-    let told = String::from_utf8(said.stderr).unwrap();
-    assert_eq!(said.status.code(), Some(1), "{told}");
+    let output = shell.env("BOWLINE", BOWLINE).output().unwrap();
+    let stderr = String::from_utf8(output.stderr).unwrap();
+    assert_eq!(output.status.code(), Some(1), "{stderr}");
     assert!(
-        told.starts_with("bowline: the recording is incomplete: File too large"),
-        "{told}"
+        stderr.starts_with("bowline: the recording is incomplete: File too large"),
+        "{stderr}"
     );
-    assert!(String::from_utf8(said.stdout).unwrap().contains("✓ done"));
+    assert!(String::from_utf8(output.stdout).unwrap().contains("✓ done"));
     let journal = std::fs::read(&record).unwrap();
     assert!(journal.len() <= 64 << 10);
     assert_eq!(recover(&journal.into()).stop, Stop::End);

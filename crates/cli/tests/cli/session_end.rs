@@ -216,9 +216,9 @@ fn resume_hint_is_a_shell_command() {
     let way = way.replacen("bowline", "\"$BOWLINE\"", 1);
     let mut shell = Command::new("sh");
     shell.args(["-c", &way]).env("BOWLINE", BOWLINE);
-    let said = shell.output().unwrap();
-    let said = String::from_utf8(said.stdout).unwrap();
-    assert!(said.contains("Welcome back."), "{way}: {said}");
+    let output = shell.output().unwrap();
+    let printed = String::from_utf8(output.stdout).unwrap();
+    assert!(printed.contains("Welcome back."), "{way}: {printed}");
 }
 
 /// The file size limit is one block.
@@ -232,9 +232,9 @@ fn incomplete_recording_is_reported_with_agent_failure() {
     let mut shell = Command::new("sh");
     let limited = "ulimit -f 1; exec \"$BOWLINE\" \"$@\"";
     shell.args(["-c", limited, "sh"]).args(line);
-    let said = shell.env("BOWLINE", BOWLINE).output().unwrap();
-    assert_eq!(said.status.code(), Some(1));
-    let stderr = String::from_utf8(said.stderr).unwrap();
+    let output = shell.env("BOWLINE", BOWLINE).output().unwrap();
+    assert_eq!(output.status.code(), Some(1));
+    let stderr = String::from_utf8(output.stderr).unwrap();
     let lines: Vec<_> = stderr.lines().collect();
     assert!(
         lines

@@ -200,7 +200,7 @@ steps = [
 
 #[tokio::test]
 async fn plan_is_approved_or_rejected() {
-    for (typed, said) in [
+    for (typed, expected) in [
         ("y\n", "I begin."),
         ("a\n", "I begin."),
         (
@@ -222,7 +222,7 @@ async fn plan_is_approved_or_rejected() {
         );
         command.type_keys(typed).await;
         let (seen, status) = command.finish().await;
-        assert!(seen.contains(said), "{typed:?}: {seen}");
+        assert!(seen.contains(expected), "{typed:?}: {seen}");
         assert_eq!(status, ExitStatus::Code(0));
     }
 }

@@ -369,21 +369,21 @@ const LEAST: u64 = 44 + 4_096;
 
 #[test]
 fn exit_and_gap_are_recorded_on_a_disk_that_is_full_at_any_byte() {
-    let (output, said, now) = (StreamId::STDOUT, 900, Instant::now());
+    let (output, written, now) = (StreamId::STDOUT, 900, Instant::now());
     for capacity in LEAST..LEAST + 2_000 {
         let disk = Memory::with_capacity(capacity);
         let mut writer = super::begin(disk.clone(), JournalLimits::one_segment());
-        for from in (0..said).step_by(90) {
+        for from in (0..written).step_by(90) {
             // What was refused before is offered again.
             let from = writer.end(output).min(from);
-            let bytes = bytes_of(output, from, (from + 90).min(said));
+            let bytes = bytes_of(output, from, (from + 90).min(written));
             let _ = writer.append(output, from, bytes, now);
         }
         let kept = writer.end(output);
-        assert_eq!(kept < said, writer.degraded().is_some(), "{capacity}");
+        assert_eq!(kept < written, writer.degraded().is_some(), "{capacity}");
         writer.use_reserve();
         writer
-            .append_gap(output, said, "the disk is full", now)
+            .append_gap(output, written, "the disk is full", now)
             .unwrap();
         let exit = Bytes::from(vec![b'x'; 300]);
         writer
@@ -398,7 +398,7 @@ fn exit_and_gap_are_recorded_on_a_disk_that_is_full_at_any_byte() {
             expected,
             "{capacity}"
         );
-        assert_eq!(reader.kept().unwrap()[&output].end, said);
+        assert_eq!(reader.kept().unwrap()[&output].end, written);
         let read = reader.read(StreamId::LIFECYCLE, 0, 1_000).unwrap();
         let offset = 0;
         let bytes = exit;

@@ -44,8 +44,8 @@ fn contradictions_of_conversations_are_refused() {
             "--no-session-persistence cannot be used with a conversation to resume",
         ),
     ];
-    for (said, wanted) in cases {
-        assert!(said.contains(wanted), "{said} lacks {wanted}");
+    for (message, wanted) in cases {
+        assert!(message.contains(wanted), "{message} lacks {wanted}");
     }
 }
 
@@ -99,8 +99,8 @@ fn contradictions_of_modes_are_refused() {
             "a prompt as an argument cannot be used with",
         ),
     ];
-    for (said, wanted) in cases {
-        assert!(said.contains(wanted), "{said} lacks {wanted}");
+    for (message, wanted) in cases {
+        assert!(message.contains(wanted), "{message} lacks {wanted}");
     }
 }
 
@@ -139,8 +139,8 @@ fn ambiguous_values_are_refused() {
         (refused(|it| it.json_schema = text("true")), "not an object"),
         (refused(|it| it.model = text("a\0b")), "NUL"),
     ];
-    for (said, wanted) in cases {
-        assert!(said.contains(wanted), "{said} lacks {wanted}");
+    for (message, wanted) in cases {
+        assert!(message.contains(wanted), "{message} lacks {wanted}");
     }
 }
 
@@ -175,8 +175,8 @@ fn missing_paths_are_named() {
             "--project-config-root",
         ),
     ];
-    for (said, wanted) in cases {
-        assert!(said.contains(wanted), "{said} lacks {wanted}");
+    for (message, wanted) in cases {
+        assert!(message.contains(wanted), "{message} lacks {wanted}");
     }
 }
 

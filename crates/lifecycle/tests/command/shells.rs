@@ -50,8 +50,8 @@ fn the_environment_carries_secrets_and_shows_none() {
 fn spoken(shell: &str, flag: &str, line: &str) -> Vec<u8> {
     let output = Command::new(shell).args([flag, line]).output();
     let output = output.expect("the shell runs");
-    let said = String::from_utf8_lossy(&output.stderr);
-    assert!(output.status.success(), "{shell}: {said}");
+    let stderr = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "{shell}: {stderr}");
     output.stdout
 }
 

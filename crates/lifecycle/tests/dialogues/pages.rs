@@ -26,13 +26,13 @@ const TURNS: usize = 30;
 
 /// What entries say by their numbers, but for what the host makes up by chance; and what each call
 /// gave. A call may be on another page than the message that made it.
-type Said = (BTreeMap<u32, Value>, BTreeMap<String, Value>);
+type Records = (BTreeMap<u32, Value>, BTreeMap<String, Value>);
 
 /// Adds what a part says; what was open when its neighbours went is in two parts, and alike.
 fn add<'a>(
     entries: impl Iterator<Item = Entry<'a>>,
     calls: impl Iterator<Item = ToolCall<'a>>,
-    (all, all_calls): &mut Said,
+    (all, all_calls): &mut Records,
 ) {
     for entry in entries {
         let mut value = serde_json::to_value(entry).expect("an entry is JSON");
@@ -49,14 +49,14 @@ fn add<'a>(
     }
 }
 
-fn kept(transcript: &Transcript) -> Said {
-    let mut said = Said::default();
+fn kept(transcript: &Transcript) -> Records {
+    let mut records = Records::default();
     add(
         transcript.entries(),
         transcript.main().tool_calls().iter(),
-        &mut said,
+        &mut records,
     );
-    said
+    records
 }
 
 async fn talked(window: Option<Window>, record: Option<std::path::PathBuf>) -> DialogueSession {

@@ -44,11 +44,11 @@ async fn permissions_of_all_sessions_are_listed_and_first_answer_wins() {
         matches!(&late, Err(DialogueError::TooLate { by: Some(by), .. }) if by == "phone"),
         "{late:?}"
     );
-    let said = until(&mut of_two, "the permission events", |kind| {
+    let events = until(&mut of_two, "the permission events", |kind| {
         matches!(kind, DialogueEventKind::Text { .. })
     });
     let wanted = DialogueEventKind::Text { text: "yes".into() };
-    assert_eq!(said.await.last().expect("a word").kind, wanted);
+    assert_eq!(events.await.last().expect("a word").kind, wanted);
     let all = registry.permissions();
     let of = |session| {
         all.iter()

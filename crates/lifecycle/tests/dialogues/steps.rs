@@ -29,12 +29,12 @@ async fn prompt_is_written_to_stdin() {
     let pid = session.pid().expect("a local agent");
     let prompt = Prompt::text("Implement feature X, canary");
     let mut receipt: Receipt = session.send(prompt).await.expect("it runs");
-    let told = until(&mut events, "the turn", |kind| {
+    let events_seen = until(&mut events, "the turn", |kind| {
         matches!(kind, DialogueEventKind::TurnEnd { .. })
     });
-    let told = told.await;
-    let DialogueEventKind::TurnEnd { text, .. } = &told.last().expect("an end").kind else {
-        panic!("{told:?}");
+    let events_seen = events_seen.await;
+    let DialogueEventKind::TurnEnd { text, .. } = &events_seen.last().expect("an end").kind else {
+        panic!("{events_seen:?}");
     };
     assert_eq!(text.as_deref(), Some("received"));
     assert_eq!(
@@ -90,10 +90,11 @@ async fn timeout_and_extra_arguments_are_configurable() {
     let mut counted = Vec::new();
     for (session, events) in [(&session, &mut events), (&plain, &mut of_plain)] {
         session.send(Prompt::text("go")).await.expect("it runs");
-        let told = until(events, "the count", |kind| {
+        let events_seen = until(events, "the count", |kind| {
             matches!(kind, DialogueEventKind::Text { .. })
         });
-        let DialogueEventKind::Text { text } = told.await.pop().expect("a count").kind else {
+        let DialogueEventKind::Text { text } = events_seen.await.pop().expect("a count").kind
+        else {
             panic!("another event");
         };
         counted.push(text.parse::<usize>().expect("a number"));

@@ -152,14 +152,14 @@ async fn ten_sessions_are_created_concurrently() {
     for creation in creations.collect::<Vec<_>>() {
         within(creation).await.unwrap().unwrap();
     }
-    let mut heard = BTreeSet::new();
-    while heard.len() < 10 {
+    let mut reported = BTreeSet::new();
+    while reported.len() < 10 {
         if let SessionEvent::Output { session, line, .. } = within(events.next()).await.unwrap() {
             assert_eq!(
                 line,
                 format!("session {}", manager.get(session).unwrap().label)
             );
-            heard.insert(session);
+            reported.insert(session);
         }
     }
     assert_eq!(manager.list().len(), 10);

@@ -106,7 +106,7 @@ impl StateTracker {
             self.mouse_mode(mode, on);
         }
         if PRIVATE.contains(&mode) {
-            self.private.retain(|(said, _)| *said != mode);
+            self.private.retain(|(requested, _)| *requested != mode);
             if on || NOT_RESET.contains(&mode) {
                 self.private.push((mode, on));
             }
@@ -116,8 +116,8 @@ impl StateTracker {
     /// Mouse modes replace each other in some terminals, and are independent in others; so they are
     /// replayed in their order, with their resets.
     fn mouse_mode(&mut self, mode: u16, on: bool) {
-        let outdated = |said: &(u16, bool)| said.0 == mode && (on || !said.1);
-        self.mouse.retain(|said| !outdated(said));
+        let outdated = |requested: &(u16, bool)| requested.0 == mode && (on || !requested.1);
+        self.mouse.retain(|requested| !outdated(requested));
         self.mouse.push((mode, on));
         let is_reset = |(mode, on): &(u16, bool)| !on || self.mouse.contains(&(*mode, false));
         if self.mouse.iter().all(is_reset) {

@@ -165,9 +165,9 @@ impl SessionSpec {
 
     /// Returns the bytes of each stream kept in memory.
     pub(crate) fn ring(&self) -> usize {
-        let said = std::env::var(RING_VARIABLE).ok();
-        let said = said.and_then(|text| text.parse().ok());
-        let bytes = self.ring_bytes.or(said).unwrap_or(DEFAULT_RING_BYTES);
+        let variable = std::env::var(RING_VARIABLE).ok();
+        let variable = variable.and_then(|text| text.parse().ok());
+        let bytes = self.ring_bytes.or(variable).unwrap_or(DEFAULT_RING_BYTES);
         usize::try_from(bytes).unwrap_or(usize::MAX).max(1)
     }
 

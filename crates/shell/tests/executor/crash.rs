@@ -32,12 +32,12 @@ async fn host_to_be_killed() {
     command
         .variables
         .insert("AGENT_FIFO".to_owned(), fifo.into());
-    let told = async {
+    let reporting = async {
         hanging(&mut news).await;
         println!("\nhost: the agent hangs");
         std::future::pending::<()>().await;
     };
-    let (result, ()) = tokio::join!(executor.execute(command), told);
+    let (result, ()) = tokio::join!(executor.execute(command), reporting);
     panic!("the agent ended: {result:?}");
 }
 
@@ -90,11 +90,11 @@ fn kill_a_host(folder: &Path, temporary: &Path, round: usize) {
 
 /// Tells when the agent has let go of its pipe, which it does with its end alone.
 fn end_of_agent(fifo: std::path::PathBuf) -> mpsc::Receiver<()> {
-    let (told, ended) = mpsc::channel();
+    let (reporting, ended) = mpsc::channel();
     std::thread::spawn(move || {
         let mut pipe = std::fs::File::open(fifo).expect("a pipe");
         let _ = pipe.read_to_end(&mut Vec::new());
-        let _ = told.send(());
+        let _ = reporting.send(());
     });
     ended
 }

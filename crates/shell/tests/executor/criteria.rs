@@ -367,7 +367,7 @@ async fn options_without_hooks_or_prompt_are_refused() {
     for (change, wanted) in changes {
         let mut command = ExecutorCommand::new("i1", "hello");
         change(&mut command);
-        let said = refused(&executor, command).await.to_string();
-        assert!(said.contains(wanted), "{said} lacks {wanted}");
+        let message = refused(&executor, command).await.to_string();
+        assert!(message.contains(wanted), "{message} lacks {wanted}");
     }
 }

@@ -65,14 +65,14 @@ async fn log_names_commands_without_secrets() {
         .expect("no panic")
         .expect_err("cleaned up");
     let text = std::fs::read_to_string(log.path()).expect("a log in UTF-8");
-    for told in [
+    for expected in [
         "starting the agent in a terminal",
         "session=\"s\"",
         "prompt_bytes=13",
         "resumed=\"none\"",
         "cleaned up",
     ] {
-        assert!(text.contains(told), "no {told}: {text}");
+        assert!(text.contains(expected), "no {expected}: {text}");
     }
     for secret in [token.as_str(), "canary"] {
         assert!(

@@ -24,12 +24,12 @@ async fn deliver(
         "prompt {number} of {} bytes",
         prompt.len()
     );
-    let said = line_that(events, |line| {
+    let received = line_that(events, |line| {
         line.starts_with("got") || line.starts_with("stray")
     })
     .await;
     let got = std::fs::read(folder.join(number.to_string())).unwrap();
-    assert_eq!(said, format!("got {number} {} apart", got.len()));
+    assert_eq!(received, format!("got {number} {} apart", got.len()));
     std::fs::remove_file(folder.join(number.to_string())).unwrap();
     assert_eq!(
         submission.typed,

@@ -39,14 +39,14 @@ async fn output_is_complete_and_ordered() {
                 soon("write", session.write(bytes.clone())).await.unwrap();
             }
         };
-        let (heard, ()) = tokio::join!(read(&mut output, length), writing);
+        let (received, ()) = tokio::join!(read(&mut output, length), writing);
         assert!(
-            heard == sent.concat(),
+            received == sent.concat(),
             "seed {seed}: the received bytes differ from the sent ones"
         );
         owner.with(|state| {
             assert!(
-                state.typed == heard,
+                state.typed == received,
                 "seed {seed}: input was not written once"
             )
         });
@@ -78,13 +78,13 @@ async fn slow_reader_blocks_without_loss() {
     let mut output = session.reader(Stream::Output);
     let all: Vec<u8> = (0..6 << 20_u32).map(|at| (at % 251) as u8).collect();
     owner.say(StreamId::STDOUT, &all);
-    let mut heard = Vec::new();
-    while heard.len() < all.len() {
+    let mut received = Vec::new();
+    while received.len() < all.len() {
         // Whatever is read, no more than a log and a window come.
         tokio::time::sleep(std::time::Duration::from_millis(50)).await;
-        let ahead = session.end(Stream::Output) as usize - heard.len();
+        let ahead = session.end(Stream::Output) as usize - received.len();
         assert!(ahead <= 1 << 20, "{ahead} bytes are ahead of the reader");
-        heard.extend(read(&mut output, 1).await);
+        received.extend(read(&mut output, 1).await);
     }
-    assert!(heard == all);
+    assert!(received == all);
 }

@@ -109,9 +109,9 @@ async fn session_works_over_bad_network() {
             soon("write", session.write(bytes.clone())).await.unwrap();
         }
     };
-    let (heard, ()) = tokio::join!(read(&mut output, length), writing);
-    assert!(heard == sent.concat());
-    rig.owner.with(|state| assert!(state.typed == heard));
+    let (requests, ()) = tokio::join!(read(&mut output, length), writing);
+    assert!(requests == sent.concat());
+    rig.owner.with(|state| assert!(state.typed == requests));
     assert!(
         rig.network.connections.load(Relaxed) > 10,
         "it was never cut"
@@ -134,8 +134,8 @@ async fn session_is_created_once_despite_lost_responses() {
     let session = soon("a session", making).await.unwrap();
     assert_eq!(session.id(), rig.owner.session);
     assert_eq!(rig.door.orders.lock().unwrap().len(), 1);
-    let heard = rig.door.heard.lock().unwrap().clone();
-    let posts = heard.iter().filter(|it| it.starts_with("POST"));
+    let requests = rig.door.requests.lock().unwrap().clone();
+    let posts = requests.iter().filter(|it| it.starts_with("POST"));
     assert_eq!(posts.count(), losses.len() + 1);
     session.write("here I am\n".into()).await.unwrap();
 }
@@ -163,9 +163,9 @@ async fn long_writes_use_bounded_messages() {
     let mut output = session.reader(Stream::Output);
     let long = Bytes::from(vec![b'l'; 5 << 20]);
     let write = session.write(long.clone());
-    let (heard, written) = tokio::join!(read(&mut output, long.len()), soon("write", write));
+    let (requests, written) = tokio::join!(read(&mut output, long.len()), soon("write", write));
     written.unwrap();
-    assert!(heard == long);
+    assert!(requests == long);
 }
 
 #[tokio::test(start_paused = true)]
@@ -178,9 +178,9 @@ async fn token_is_sent_only_in_authorization_header() {
     rig.remote = rig.remote.with_credentials(Token::new("hunter2"));
     let session = make(&rig).await.unwrap();
     let id = session.id();
-    let heard = rig.door.heard.lock().unwrap().clone();
+    let requests = rig.door.requests.lock().unwrap().clone();
     assert_eq!(
-        heard,
+        requests,
         [
             "POST /api/sessions Bearer hunter2".to_owned(),
             format!("GET /api/sessions/{id}/attach Bearer hunter2"),
@@ -414,7 +414,7 @@ async fn pinned_certificate_authenticates_runner() {
         assert!(detail.contains("certificate is not trusted"), "{detail}");
     }
     assert!(
-        rig.door.heard.lock().unwrap().is_empty(),
+        rig.door.requests.lock().unwrap().is_empty(),
         "no request is sent to an unknown server"
     );
     rig.remote.trust = Trust::Certificates(vec![[7; 32], pin]);

@@ -33,7 +33,7 @@ pub(crate) struct HttpServer {
     /// How many requests for a session are disconnected, before or after it is created.
     pub(crate) losses: Mutex<VecDeque<Loss>>,
     /// The received requests, including tokens.
-    pub(crate) heard: Mutex<Vec<String>>,
+    pub(crate) requests: Mutex<Vec<String>>,
     /// The requests that created sessions.
     pub(crate) orders: Mutex<Vec<serde_json::Value>>,
     pub(crate) tls: Option<Tls>,
@@ -115,7 +115,7 @@ impl HttpServer {
         };
         let shown = header("authorization").unwrap_or_default();
         let line = format!("{} {} {shown}", request.method(), request.uri().path());
-        self.heard.lock().expect("alone").push(line);
+        self.requests.lock().expect("alone").push(line);
         if let Some(status) = *self.answer.lock().expect("alone") {
             let body = r#"{"code":"NO","detail":"no","next":"go"}"#;
             return Ok(reply(status, body.into()));

@@ -45,8 +45,8 @@ fn interrupt_while_streaming_matches_recording() {
         .find(|event| event["aborted"] == true)
         .unwrap();
     let id = aborted["message"]["id"].as_str().unwrap();
-    let said = aborted["message"]["content"][0]["text"].as_str().unwrap();
-    assert_eq!(crate::process::streamed(&events, id), said);
+    let text = aborted["message"]["content"][0]["text"].as_str().unwrap();
+    assert_eq!(crate::process::streamed(&events, id), text);
     let result = find(&events, "result/error_during_execution");
     assert_eq!(result["terminal_reason"], "aborted_streaming");
     assert_eq!(result["is_error"], true);

@@ -109,12 +109,12 @@ async fn say(peer: &mut ChildPeer, seed: u64) -> Result<(), String> {
 
 /// Reads all output and the exit, which a full disk must not affect.
 async fn listen(client: &mut Frames<DuplexStream>, seed: u64) -> Result<(), String> {
-    let mut heard = OutputSequence::new(seed);
+    let mut received = OutputSequence::new(seed);
     let mut at = 0;
     loop {
         match within("a message", client.next()).await?? {
             Message::Data { stream, bytes, .. } if stream == OUT => {
-                at = heard.check_bytes(&bytes)?
+                at = received.check_bytes(&bytes)?
             }
             Message::Gap { from, to, .. } => return Err(format!("{from}..{to} is lost")),
             Message::Exit(exit) if exit.ends.get(&OUT) == Some(&at) => return Ok(()),

@@ -18,15 +18,15 @@ fn line_replaces_its_draft() {
 
 #[test]
 fn line_wins_over_a_different_draft() {
-    for said in ["Ahoy there", "Ah", "Other", ""] {
+    for content in ["Ahoy there", "Ah", "Other", ""] {
         let mut session = TestSession::new();
         session.message_start("m1").text_block("m1", 0, "Ahoy");
         session.json();
         session
-            .assistant_block("m1", &text(said))
+            .assistant_block("m1", &text(content))
             .block_stop("m1", 0)
             .stream_event("m1", STOP);
-        assert_eq!(session.entry_lines(), [format!("m1 complete: {said}")]);
+        assert_eq!(session.entry_lines(), [format!("m1 complete: {content}")]);
     }
 }
 

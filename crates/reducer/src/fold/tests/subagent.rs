@@ -159,7 +159,7 @@ fn deep(kind: &str, depth: usize) -> String {
 }
 
 /// Eight agents, and what the innermost says.
-fn eight(session: &mut TestSession, is_reversed: bool, said: &str) {
+fn eight(session: &mut TestSession, is_reversed: bool, content: &str) {
     let mut levels: Vec<u32> = (0..9).collect();
     if is_reversed {
         levels.reverse();
@@ -170,7 +170,7 @@ fn eight(session: &mut TestSession, is_reversed: bool, said: &str) {
             _ => format!("\"a{}\"", level - 1),
         };
         match level {
-            8 => session.assistant_block_in(&parent, "m-deep", said),
+            8 => session.assistant_block_in(&parent, "m-deep", content),
             _ => session.tool_use(&parent, &format!("a{level}"), "Agent"),
         };
         session.json();
@@ -183,9 +183,9 @@ fn json_depth_is_bounded() {
     for (kind, room) in [("tool_use", 93), ("other", 90)] {
         for (depth, is_text) in [(room, false), (room + 1, true), (110, true)] {
             for is_reversed in [false, true] {
-                let said = deep(kind, depth);
+                let content = deep(kind, depth);
                 let mut session = TestSession::new();
-                eight(&mut session, is_reversed, &said);
+                eight(&mut session, is_reversed, &content);
                 let json: Value = serde_json::from_str(&session.transcript.to_json()).unwrap();
                 assert_eq!(json, session.json());
                 let mut thread = &json;
@@ -201,7 +201,8 @@ fn json_depth_is_bounded() {
                     .map_or_else(|| value.to_string(), str::to_owned);
                 assert_eq!(value.is_string(), is_text, "{kind} {depth}");
                 assert!(
-                    said.contains(&text) || serde_json::from_str::<Value>(&said).unwrap() == *value
+                    content.contains(&text)
+                        || serde_json::from_str::<Value>(&content).unwrap() == *value
                 );
             }
         }

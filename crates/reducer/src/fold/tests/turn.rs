@@ -280,9 +280,9 @@ fn every_end_closes_what_came_since() {
         session.end();
         assert_eq!(session.call_json("t3")["state"], "lost");
         assert_eq!(session.transcript.status().reason, "signal 9");
-        let said = session.entry_lines();
+        let lines = session.entry_lines();
         let last = "error unexpected_exit: the process ended unexpectedly: signal 9";
-        assert_eq!((said.len(), &*said[4]), (5, last));
+        assert_eq!((lines.len(), &*lines[4]), (5, last));
     }
     let revision = session.transcript.revision();
     end(&mut session, false);

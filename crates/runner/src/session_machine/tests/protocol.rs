@@ -490,7 +490,7 @@ fn client_that_pings_is_not_pinged() {
         machine.on_frame(client, Frame::new(1, ping), now);
         let pings = all(&mut machine, client)
             .into_iter()
-            .filter(|said| matches!(said, Message::Ping { .. }));
+            .filter(|message| matches!(message, Message::Ping { .. }));
         assert_eq!(pings.count(), 0);
         assert_eq!(machine.deadline(), Some(now + Duration::from_secs(14)));
     }

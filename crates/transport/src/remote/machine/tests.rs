@@ -174,7 +174,7 @@ fn attach_has_cursors_and_generation() {
     let state = ConnectionState::Reconnected { from: 3, gap: 0 };
     assert!(outputs.contains(&Output::State(state)), "{outputs:?}");
     let sent = host.sent();
-    let attach = sent.iter().find_map(|said| match said {
+    let attach = sent.iter().find_map(|message| match message {
         Message::Attach(attach) => Some(attach),
         _ => None,
     });
@@ -221,7 +221,7 @@ fn window_shrinks_on_breaks_and_grows() {
         host.pass();
         host.open();
         let sent = host.sent();
-        asked.extend(sent.iter().find_map(|said| match said {
+        asked.extend(sent.iter().find_map(|message| match message {
             Message::Attach(attach) => Some(attach.credit >> 10),
             _ => None,
         }));
@@ -238,10 +238,13 @@ fn window_shrinks_on_breaks_and_grows() {
         offset += 2 << 10;
         host.give(Input::Room(OUT, 1 << 20));
     }
-    let granted = host.sent().iter().fold(4 << 10, |sum, said| match said {
-        Message::Credit { stream: OUT, n } => sum + n,
-        _ => sum,
-    });
+    let granted = host
+        .sent()
+        .iter()
+        .fold(4 << 10, |sum, message| match message {
+            Message::Credit { stream: OUT, n } => sum + n,
+            _ => sum,
+        });
     let under_way = (granted - offset) >> 10;
     assert!((96..=128).contains(&under_way), "{under_way} KiB");
 }
@@ -417,7 +420,7 @@ fn exit_follows_output_and_is_acknowledged_on_detach() {
     };
     assert_eq!(host.hear(Message::Exit(exit.clone())), []);
     let outputs = host.hear(data(0, "last"));
-    let told = [
+    let gap = [
         Output::Deliver {
             stream: OUT,
             bytes: "last".into(),
@@ -427,7 +430,7 @@ fn exit_follows_output_and_is_acknowledged_on_detach() {
         Output::End(ERR),
         Output::Exited(Some(exit)),
     ];
-    assert_eq!(outputs, told);
+    assert_eq!(outputs, gap);
     assert_eq!(host.sent(), []);
     host.give(Input::Detach);
     let sent = host.sent();
@@ -669,18 +672,18 @@ fn gap_is_reported_after_its_screen() {
     assert_eq!(host.hear(gap(70, 90)), []);
     let second = screen(90, b"second");
     assert_eq!(host.hear(head(&second)), []);
-    let told = |from, to| Output::Gap {
+    let reported = |from, to| Output::Gap {
         stream: StreamId::TTY,
         from,
         to,
     };
     let outputs = host.hear(chunk(0, second.bytes.clone()));
-    assert_eq!(outputs, [Output::Screen(second), told(70, 90)]);
+    assert_eq!(outputs, [Output::Screen(second), reported(70, 90)]);
     // An owner without a screen sends other output instead.
     assert_eq!(host.hear(gap(90, 95)), []);
-    assert_eq!(host.hear(Message::Pong { nonce: 0 }), [told(90, 95)]);
+    assert_eq!(host.hear(Message::Pong { nonce: 0 }), [reported(90, 95)]);
     // After a cut in between, it is sent on reconnect.
     host.hear(gap(95, 99));
     let outputs = host.break_off(ReconnectFailure::Lost);
-    assert!(!outputs.contains(&told(95, 99)), "{outputs:?}");
+    assert!(!outputs.contains(&reported(95, 99)), "{outputs:?}");
 }

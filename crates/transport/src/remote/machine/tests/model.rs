@@ -40,7 +40,7 @@ pub(super) struct Model {
     to_host: VecDeque<(Connection, Frame)>,
     /// Frames of old connections, which may arrive late.
     stale: Vec<(Connection, Frame)>,
-    pub(super) heard: Vec<u8>,
+    pub(super) received: Vec<u8>,
     /// End of the received output, including gaps.
     pub(super) at: u64,
     pub(super) lost: u64,
@@ -77,7 +77,7 @@ impl Model {
             to_owner: VecDeque::new(),
             to_host: VecDeque::new(),
             stale: Vec::new(),
-            heard: Vec::new(),
+            received: Vec::new(),
             at: 0,
             lost: 0,
             written: Vec::new(),
@@ -127,7 +127,7 @@ impl Model {
                 );
                 self.at += bytes.len() as u64;
                 self.room -= bytes.len() as u64;
-                self.heard.extend(&bytes);
+                self.received.extend(&bytes);
             }
             Output::Gap { from, to, .. } => {
                 assert_eq!(from, self.at);

@@ -100,7 +100,7 @@ proptest! {
         let mut model = Model::new(seed);
         let writes = run(&mut model, steps);
         model.settle(false);
-        prop_assert_eq!(model.heard.len() as u64 + model.lost, model.at);
+        prop_assert_eq!(model.received.len() as u64 + model.lost, model.at);
         prop_assert_eq!(&model.owner.typed, &writes.concat());
         let answered: Vec<_> = (0..writes.len() as u64).map(|it| (it, Ok(()))).collect();
         prop_assert_eq!(&model.written, &answered);
