@@ -24,8 +24,8 @@ const VERSION_PAUSE: Duration = Duration::from_millis(1);
 ///
 /// This is the program that the variable `BOWLINE_GUARD` names; otherwise a `bowline` of the same version
 /// beside the host's executable or in `PATH`. The result is determined once per process, for at most two
-/// seconds per program. If there is none, a warning is logged once, or written to standard error if the process has no log: without a guard, agents keep running
-/// when the host is killed. An empty `BOWLINE_GUARD` disables both the search and the warning.
+/// seconds per program. Without a guard, agents keep running when the host is killed; a warning about that is
+/// logged once, or written to standard error if the process has no log. An empty `BOWLINE_GUARD` disables both the search and the warning.
 pub fn default_guard() -> Option<&'static Path> {
     static FOUND: OnceLock<Option<PathBuf>> = OnceLock::new();
     // Guards run on Linux only.

@@ -1,6 +1,6 @@
 //! The user who listens at an address of this machine.
 //!
-//! A Unix socket, and a loopback port without TLS, authenticate nobody by themselves: any user can listen
+//! A Unix socket or a loopback port without TLS does not authenticate the listener: any user can listen
 //! there while the runner does not. Before anything is sent, the listener is checked to belong to this
 //! user or to root.
 
@@ -187,7 +187,7 @@ mod tests {
 
     use super::*;
 
-    /// The user nobody of most systems; any id but this user's and root's.
+    /// An unprivileged user id, which is neither this user's nor root's.
     const OTHER_USER: u32 = 65_534;
 
     #[test]
