@@ -303,9 +303,16 @@ fn npm_error(package: &str, output: &Output) -> InstallError {
     }
 }
 
+/// Returns what the agent prints as its version.
+///
+/// Its home is an empty folder: 1.0.128 writes the state of the user's installation before its
+/// version, and would create that state if there is none.
 fn version_of(executable: &Path) -> io::Result<String> {
+    let home = tempfile::tempdir()?;
     let output = Command::new(executable)
         .arg("--version")
+        .env("HOME", home.path())
+        .env("CLAUDE_CONFIG_DIR", home.path())
         .stdin(Stdio::null())
         .output()?;
     Ok(String::from_utf8_lossy(&output.stdout).trim().to_owned())

@@ -91,7 +91,7 @@ impl InstalledAgent {
             return Ok(Self { path, ..known });
         }
         let session = TerminalEngine.make_session(configuration)?;
-        let printed = timeout(TIMEOUT, first_line(&session)).await;
+        let printed = timeout(TIMEOUT, printed_version(&session)).await;
         let version_line = match printed {
             Ok(Ok(line)) => line,
             Ok(Err(Failed::TooLong)) => {
@@ -132,8 +132,8 @@ enum Failed {
     NoVersion(ExitStatus),
 }
 
-/// Returns the first line that the program prints before it exits successfully.
-async fn first_line(session: &TerminalSession) -> Result<String, Failed> {
+/// Returns the line with the version that the program prints before it exits successfully.
+async fn printed_version(session: &TerminalSession) -> Result<String, Failed> {
     let mut output = session.reader(Stream::Output);
     // Fails only if the program has exited.
     let _ = session.close_input().await;
@@ -148,12 +148,18 @@ async fn first_line(session: &TerminalSession) -> Result<String, Failed> {
     }
     let status = session.exited().await.status;
     let text = String::from_utf8_lossy(&printed);
-    let line = text.lines().next().unwrap_or_default().trim();
-    if status == ExitStatus::Code(0) && !line.is_empty() {
-        Ok(line.to_owned())
-    } else {
-        Err(Failed::NoVersion(status))
+    match version_line(&text) {
+        Some(line) if status == ExitStatus::Code(0) => Ok(line.to_owned()),
+        _ => Err(Failed::NoVersion(status)),
     }
+}
+
+/// Returns the last line that begins with a version, else the first line with text. Claude Code 1.0.128
+/// prints hints about a missing configuration file before its version.
+fn version_line(text: &str) -> Option<&str> {
+    let lines = || text.lines().map(str::trim).filter(|line| !line.is_empty());
+    let has_version = |line: &&str| AgentVersion::parse(line).is_some();
+    lines().rfind(has_version).or_else(|| lines().next())
 }
 
 /// What changes when a program is replaced by another version.
@@ -235,6 +241,15 @@ mod tests {
         write_script(&program, &script("2.1.330"));
         assert_eq!(line_of(&program).await, "2.1.330 (Claude Code)");
         assert_eq!(calls(), 2);
+    }
+
+    #[test]
+    fn version_may_follow_hints() {
+        let hints = "Claude configuration file not found at: /home/user/.claude.json\n\n";
+        let printed = format!("{hints}{hints}1.0.128 (Claude Code)\n");
+        assert_eq!(version_line(&printed), Some("1.0.128 (Claude Code)"));
+        assert_eq!(version_line("\nan agent\nof ours\n"), Some("an agent"));
+        assert_eq!(version_line("\n \n"), None);
     }
 
     #[tokio::test]
