@@ -120,13 +120,8 @@ fn read_stream(bytes: &[u8]) -> Threads {
         .iter()
         .filter(|line| line["type"] == "assistant")
         .collect();
-    let is_called = |id: &Value, lines: &[Value]| {
-        let content = lines.iter().map(|line| &line["message"]["content"]);
-        let mut blocks = content.filter_map(Value::as_array).flatten();
-        blocks.any(|block| block["id"] == *id)
-    };
     let is_finished = |id: &Value| finished.iter().any(|line| line["message"]["id"] == *id);
-    for (at, line) in lines.iter().enumerate() {
+    for line in &lines {
         let parent = line["parent_tool_use_id"].as_str().unwrap_or_default();
         match line["type"].as_str().unwrap_or_default() {
             "assistant" => assistant(threads.entry(parent.to_owned()).or_default(), line),
@@ -147,13 +142,8 @@ fn read_stream(bytes: &[u8]) -> Threads {
                 let thread = threads.entry(parent.to_owned()).or_default();
                 draft(thread, line, id, is_finished(id));
             }
-            // A sub-agent without messages still counts, if its call was printed before: 2.1.197 prints
-            // the call of a nested one after the start of its task.
-            "system"
-                if line["subtype"] == "task_started"
-                    && line["task_type"] == "local_agent"
-                    && is_called(&line["tool_use_id"], &lines[..at]) =>
-            {
+            // A sub-agent without messages still counts.
+            "system" if line["subtype"] == "task_started" && line["task_type"] == "local_agent" => {
                 threads.entry(string(&line["tool_use_id"])).or_default();
             }
             "result" => {

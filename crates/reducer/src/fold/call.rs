@@ -211,8 +211,9 @@ impl Transcript {
         }
     }
 
-    /// Returns the thread of the sub-agent of the call with this id.
-    fn thread_in(&mut self, parent: Str<'_>) -> ThreadId {
+    /// Returns the thread of the sub-agent of the call with this id. A call that has not come yet is
+    /// represented by a placeholder.
+    pub(crate) fn thread_in(&mut self, parent: Str<'_>) -> ThreadId {
         let id = parent.decode();
         let call = self.call(ThreadId::MAIN, &id, CallPresence::Placeholder);
         self.depend_on_call(call);

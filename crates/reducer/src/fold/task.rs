@@ -21,12 +21,10 @@ impl Transcript {
         if line.is_backgrounded == Some(true) {
             self.set_backgrounded(id, true);
         }
-        let Some(tool_use_id) = line.tool_use_id.filter(|_| is_agent(line)) else {
-            return;
-        };
-        if let Some(call) = self.find_call(&tool_use_id.decode()) {
-            self.depend_on_call(call);
-            let thread = self.subagent(call);
+        let call = line.tool_use_id.filter(|id| !id.is_empty());
+        if let Some(call) = call.filter(|_| is_agent(line)) {
+            // Older agents print the call of a nested agent after the start of its task.
+            let thread = self.thread_in(call);
             self.note_agent(thread, line.task_id, line.subagent_type);
         }
     }

@@ -48,6 +48,67 @@ fn early_child_is_adopted() {
     assert_eq!(entry_lines(&inner["subagent"]), ["m9 complete: deep"]);
 }
 
+/// Older agents print the start of a nested agent's task before its call.
+#[test]
+fn agent_is_same_in_any_order_of_call_task_and_lines() {
+    let steps: [fn(&mut TestSession); 4] = [
+        |session| {
+            session.tool_use("\"a1\"", "a2", "Agent");
+        },
+        |session| {
+            session.line(r#""type":"system","subtype":"task_started","task_id":"x2","tool_use_id":"a2","task_type":"local_agent","subagent_type":"general","description":"dig""#);
+        },
+        |session| {
+            session.line(r#""type":"system","subtype":"task_progress","task_id":"x2","tool_use_id":"a2","description":"digging""#);
+        },
+        |session| {
+            session.assistant_block_in("\"a2\"", "m9", &text("deep"));
+        },
+    ];
+    let fold = |order: &[usize], is_closed: bool| {
+        let mut session = TestSession::new();
+        session.tool_use("null", "a1", "Agent");
+        order.iter().for_each(|&at| steps[at](&mut session));
+        if is_closed {
+            session.tool_result("a2", "dug", false, r#","parent_tool_use_id":"a1""#);
+        }
+        session.end().json()
+    };
+    let orders = |length: usize| {
+        let numbers = (0..length.pow(length as u32)).map(move |number| {
+            let digit = |place| number / length.pow(place) % length;
+            (0..length as u32).map(digit).collect::<Vec<_>>()
+        });
+        numbers.filter(move |order| (0..length).all(|at| order.contains(&at)))
+    };
+    for length in [2, 3, 4] {
+        for is_closed in [false, true] {
+            let wanted = fold(&(0..length).collect::<Vec<_>>(), is_closed);
+            let agent = &wanted["tool_calls"]["a1"]["subagent"]["tool_calls"]["a2"]["subagent"];
+            assert_eq!(
+                (&agent["agent_id"], &agent["type"]),
+                (&json!("x2"), &json!("general"))
+            );
+            for order in orders(length) {
+                assert_eq!(fold(&order, is_closed), wanted, "{order:?}");
+            }
+        }
+    }
+}
+
+/// A sub-agent without lines, whose call was never printed.
+#[test]
+fn task_without_call_is_visible() {
+    let mut session = TestSession::new();
+    session.line(r#""type":"system","subtype":"task_started","task_id":"x1","tool_use_id":"gone","task_type":"local_agent","description":"dig""#);
+    let call = session.end().call_json("gone");
+    assert_eq!(
+        (&call["name"], &call["state"]),
+        (&json!(""), &json!("lost"))
+    );
+    assert_eq!(call["subagent"]["agent_id"], "x1");
+}
+
 #[test]
 fn child_without_parent_is_visible() {
     let mut session = TestSession::new();
