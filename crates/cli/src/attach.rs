@@ -23,7 +23,7 @@ pub(crate) async fn attach(options: args::Attach) -> Result<ExitCode, Failure> {
     let id = session.id;
     let is_running = session.state == SessionSummaryState::Running;
     match session.kind {
-        SessionKind::Dialogue => dialogue::show(&client, runner, id, is_running).await,
+        SessionKind::Dialogue => dialogue::show(&client, runner, &session).await,
         SessionKind::Terminal if is_running => terminal::attach(&client, runner, id).await,
         SessionKind::Terminal => Err(Failure::failed(format!(
             "session {id} has ended; list the sessions with `bowline ps{}`",

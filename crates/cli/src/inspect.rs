@@ -26,7 +26,8 @@ pub(crate) fn inspect(options: &args::Inspect) -> Result<ExitCode, Failure> {
     } else {
         report.text()
     })?;
-    Ok(report_losses(&options.file, &losses, options.strict))
+    let source = options.file.display().to_string();
+    Ok(report_losses(&source, &losses, options.strict))
 }
 
 /// Counts of one recording.

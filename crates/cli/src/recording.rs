@@ -13,7 +13,7 @@ use bowline_lifecycle::Piece;
 use crate::failure::Failure;
 use crate::stdio::eprint;
 
-pub(crate) use journal::JournalSummary;
+pub(crate) use journal::{JournalSummary, damage_message};
 use source::RecordingSource;
 
 /// A recording that is open for reading.
@@ -94,6 +94,11 @@ impl Recording {
                 break;
             }
         }
+        if is_empty && matches!(self.source, RecordingSource::Lines(_)) {
+            let path = self.path.display();
+            let line = Failure::failed(format!("{path}: the recording is empty")).line();
+            eprint(&format!("bowline: {line}\n"));
+        }
         let journal = self.source.journal();
         let journal = journal.map_err(|error| cannot_read(&self.path, &error))?;
         let losses = journal.as_ref().map(JournalSummary::losses);
@@ -111,11 +116,11 @@ impl Recording {
     }
 }
 
-/// Prints what is lost of a recording to standard error, and returns the exit code: a failure only if
-/// `is_strict`.
-pub(crate) fn report_losses(path: &Path, losses: &[String], is_strict: bool) -> ExitCode {
+/// Prints what is lost of a recording or a session to standard error, and returns the exit code: a
+/// failure only if `is_strict`.
+pub(crate) fn report_losses(source: &str, losses: &[String], is_strict: bool) -> ExitCode {
     for loss in losses {
-        let line = Failure::failed(format!("{}: {loss}", path.display())).line();
+        let line = Failure::failed(format!("{source}: {loss}")).line();
         eprint(&format!("bowline: {line}\n"));
     }
     if is_strict && !losses.is_empty() {

@@ -23,7 +23,8 @@ pub(crate) fn replay(options: &args::Replay) -> Result<ExitCode, Failure> {
     };
     let losses = Recording::open(&options.file)?.read_into(&mut replay)?;
     replay.finish()?;
-    Ok(report_losses(&options.file, &losses, options.strict))
+    let source = options.file.display().to_string();
+    Ok(report_losses(&source, &losses, options.strict))
 }
 
 struct Replay {

@@ -78,13 +78,10 @@ impl<D: Disk> JournalReader<D> {
         let Some(last) = self.segments.last().map(|last| last.segment) else {
             return Ok(KeptStreams::new());
         };
-        let mut cursor = SegmentCursor::open(&self.disk, last, 0)?;
-        while cursor.next_record(&self.disk)?.is_some() {}
-        self.note_damage(&cursor)?;
+        let ends = self.scan(last)?;
         let (Some(first), Some(last)) = (self.segments.first(), self.segments.last()) else {
             return Ok(KeptStreams::new());
         };
-        let ends = cursor.kept().into_iter();
         let kept = |(stream, Kept { end, .. })| {
             let (start, durable) = (first.begin(stream), last.begin(stream));
             (
@@ -96,7 +93,33 @@ impl<D: Disk> JournalReader<D> {
                 },
             )
         };
-        Ok(ends.map(kept).collect())
+        Ok(ends.into_iter().map(kept).collect())
+    }
+
+    /// Reads the whole journal, so that [`damage`](Self::damage) is complete.
+    ///
+    /// # Errors
+    ///
+    /// Errors of the disk.
+    pub fn verify(&mut self) -> io::Result<()> {
+        self.refresh()?;
+        let segments: Vec<_> = self.segments.iter().map(|it| it.segment).collect();
+        for segment in segments {
+            match self.scan(segment) {
+                // Removed in the meantime to stay within the size limit.
+                Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+                scanned => drop(scanned?),
+            }
+        }
+        Ok(())
+    }
+
+    /// Reads a segment to its end, and returns what it holds.
+    fn scan(&mut self, segment: u32) -> io::Result<KeptStreams> {
+        let mut cursor = SegmentCursor::open(&self.disk, segment, 0)?;
+        while cursor.next_record(&self.disk)?.is_some() {}
+        self.note_damage(&cursor)?;
+        Ok(cursor.kept())
     }
 
     /// Returns the next piece of a stream at an offset: at most `max` bytes, or the gap to the next

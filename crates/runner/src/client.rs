@@ -2,6 +2,7 @@
 
 use std::path::PathBuf;
 
+use axum::http::Response;
 use bowline_transport::{
     Attachment, BadUrl, Identity, Remote, RemoteError, RemoteUrl, SessionId, StartPosition,
     TerminalEngine, TerminalSession, TokenFile, Trust, WindowSize,
@@ -21,6 +22,22 @@ const SOCKET: &str = "runner.sock";
 #[derive(Clone, Debug)]
 pub struct RunnerClient {
     remote: Remote,
+}
+
+/// A range of a session's log.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct LogRange {
+    /// Offsets of the bytes before this range that are not available, if any.
+    pub gap: Option<(u64, u64)>,
+    /// Offset of the first byte of `bytes`.
+    pub from: u64,
+    /// The bytes, at most 1 MiB.
+    pub bytes: Bytes,
+    /// Offset of the next range; that of the request at the end of the log.
+    pub next: u64,
+    /// Why a part of the log cannot be read, if the read found one.
+    pub damage: Option<String>,
 }
 
 /// Why the daemon refused a request.
@@ -128,14 +145,29 @@ impl RunnerClient {
         self.request("DELETE", &path).await
     }
 
-    /// Reads a session's log from an offset. Returns at most 1 MiB, and nothing at the end.
+    /// Reads a session's log from an offset.
     ///
     /// # Errors
     ///
-    /// As [`end`](Self::end).
-    pub async fn log(&self, id: SessionId, from: u64) -> Result<Bytes, RunnerError> {
-        self.request_bytes("GET", &format!("/api/sessions/{id}/log?from={from}"))
-            .await
+    /// As [`end`](Self::end), or if the log was written in another version of its format.
+    pub async fn log(&self, id: SessionId, from: u64) -> Result<LogRange, RunnerError> {
+        let path = format!("/api/sessions/{id}/log?from={from}");
+        let response = self.response("GET", &path).await?;
+        let header = |name| response.headers().get(name)?.to_str().ok();
+        let offset = |name| header(name)?.parse::<u64>().ok();
+        let start = offset("bowline-from").unwrap_or(from);
+        let end = start + response.body().len() as u64;
+        let gap = header("bowline-gap").and_then(|gap| {
+            let (from, to) = gap.split_once('-')?;
+            Some((from.parse().ok()?, to.parse().ok()?))
+        });
+        Ok(LogRange {
+            gap,
+            from: start,
+            next: offset("bowline-next").unwrap_or(end),
+            damage: header("bowline-damage").map(str::to_owned),
+            bytes: response.into_body(),
+        })
     }
 
     /// Attaches to a terminal session with the write lease, starting with its current screen.
@@ -184,17 +216,18 @@ impl RunnerClient {
         method: &str,
         path: &str,
     ) -> Result<T, RunnerError> {
-        let body = self.request_bytes(method, path).await?;
-        serde_json::from_slice(&body)
+        let response = self.response(method, path).await?;
+        serde_json::from_slice(response.body())
             .map_err(|error| RunnerError::InvalidResponse(error.to_string()))
     }
 
-    async fn request_bytes(&self, method: &str, path: &str) -> Result<Bytes, RunnerError> {
-        let (status, body) = self.remote.ask(method, path, Bytes::new()).await?;
-        if (200..300).contains(&status) {
-            return Ok(body);
+    async fn response(&self, method: &str, path: &str) -> Result<Response<Bytes>, RunnerError> {
+        let response = self.remote.request(method, path, Bytes::new()).await?;
+        let status = response.status();
+        if status.is_success() {
+            return Ok(response);
         }
-        match serde_json::from_slice(&body) {
+        match serde_json::from_slice(response.body()) {
             Ok(problem) => Err(RunnerError::Refused(problem)),
             Err(_) => Err(RunnerError::InvalidResponse(format!("status {status}"))),
         }

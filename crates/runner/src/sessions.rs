@@ -1,5 +1,6 @@
 //! The sessions of a state folder: create, find, list and terminate.
 
+mod damage;
 mod record;
 mod shim_link;
 mod slots;
@@ -7,6 +8,7 @@ mod store;
 mod summary;
 mod termination;
 
+pub use damage::SessionDamage;
 pub use record::SessionSummaryState;
 pub(crate) use record::{SessionRecord, ShimStatus, has_no_listener};
 pub(crate) use shim_link::{ShimLink, ShimLinkError};

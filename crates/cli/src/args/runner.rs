@@ -125,7 +125,10 @@ pub(crate) struct Ps {
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Attach to the session's terminal; press ^] to detach. A dialogue is shown as it grows; press ^C to \
-detach. The session keeps running.")]
+detach. The session keeps running.
+
+Exits with 1 and a message on standard error if output of a dialogue is missing: a gap, damage of its log, \
+or a session whose process was killed.")]
 pub(crate) struct Attach {
     #[command(flatten)]
     pub(crate) runner: RunnerArgs,

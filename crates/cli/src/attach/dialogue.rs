@@ -5,11 +5,14 @@ use std::process::ExitCode;
 use bowline_jsonl::Framer;
 use bowline_lifecycle::reducer::{HostEvent, Meta, Transcript};
 use bowline_lifecycle::{ReconnectFailed, SessionId};
-use bowline_runner::{Piece, RunnerClient, Stream, TerminalSession};
+use bowline_runner::{
+    Piece, RunnerClient, SessionSummary, SessionSummaryState, Stream, TerminalSession,
+};
 
 use crate::args::{Output, RunnerArgs};
 use crate::failure::Failure;
 use crate::printer::Printer;
+use crate::recording::{damage_message, report_losses};
 use crate::runner::{
     ConnectionNotices, announced, connection_failure, request_failed, unreachable_session,
     until_connection_failed,
@@ -19,32 +22,40 @@ use crate::stdio::{eprint, print};
 /// The log carries no arrival times.
 const NO_TIME: Meta = Meta { at_ms: 0 };
 
-/// Shows a dialogue from its start until it ends or the connection fails for good.
+/// Shows a dialogue from its start until it ends or the connection fails for good. Reports what of its
+/// output is missing, which is a failure.
 pub(super) async fn show(
     client: &RunnerClient,
     runner: &RunnerArgs,
-    id: SessionId,
-    is_running: bool,
+    session: &SessionSummary,
 ) -> Result<ExitCode, Failure> {
+    let id = session.id;
     let mut view = DialogueView {
         framer: Framer::default(),
         transcript: Transcript::new(),
         printer: Printer::live(Output::Text),
+        losses: Vec::new(),
     };
     let mut failure = None;
-    if is_running {
+    if session.state == SessionSummaryState::Running {
         let session = announced(client.attach_reader(id)).await;
         let session = session.map_err(|error| request_failed(runner, error))?;
         failure = view.follow(&session).await?;
     } else {
-        view.read_log(client, runner, id).await?;
+        let end = view.read_log(client, runner, id).await?;
+        if session.state == SessionSummaryState::Lost {
+            view.losses.push(format!(
+                "its process was killed; output after byte {end} may be missing"
+            ));
+        }
     }
     view.framer.finish();
     view.print_lines()?;
     print(&view.printer.finish(&view.transcript))?;
+    let reported = report_losses(&format!("session {id}"), &view.losses, true);
     match failure {
         Some(reason) => Err(unreachable_session(&runner.options(), id, &reason)),
-        None => Ok(ExitCode::SUCCESS),
+        None => Ok(reported),
     }
 }
 
@@ -53,6 +64,8 @@ struct DialogueView {
     framer: Framer,
     transcript: Transcript,
     printer: Printer,
+    /// What of the output is missing, one message each.
+    losses: Vec<String>,
 }
 
 impl DialogueView {
@@ -78,24 +91,44 @@ impl DialogueView {
         }
     }
 
-    /// Shows the log of a session that has ended.
+    /// Shows the log of a session that has ended. Returns the offset of its end.
     async fn read_log(
         &mut self,
         client: &RunnerClient,
         runner: &RunnerArgs,
         id: SessionId,
-    ) -> Result<(), Failure> {
+    ) -> Result<u64, Failure> {
         let mut offset = 0;
         loop {
-            let bytes = announced(client.log(id, offset)).await;
-            let bytes = bytes.map_err(|error| request_failed(runner, error))?;
-            if bytes.is_empty() {
-                return Ok(());
+            let range = announced(client.log(id, offset)).await;
+            let range = range.map_err(|error| request_failed(runner, error))?;
+            if let Some(damage) = &range.damage {
+                self.damaged(damage)?;
             }
-            let length = bytes.len() as u64;
-            self.push(Piece::Bytes { offset, bytes })?;
-            offset += length;
+            if range.next <= offset {
+                return Ok(offset);
+            }
+            if let Some((from, to)) = range.gap {
+                self.push(Piece::Gap { from, to })?;
+            }
+            self.push(Piece::Bytes {
+                offset: range.from,
+                bytes: range.bytes,
+            })?;
+            offset = range.next;
         }
+    }
+
+    /// Records damage of the log, once.
+    fn damaged(&mut self, damage: &str) -> Result<(), Failure> {
+        let reason = damage_message("log", damage);
+        if self.losses.contains(&reason) {
+            return Ok(());
+        }
+        let event = HostEvent::Damaged { reason: &reason };
+        self.transcript.apply_host(event, NO_TIME);
+        self.losses.push(reason);
+        self.print_changes()
     }
 
     fn push(&mut self, piece: Piece) -> Result<(), Failure> {
@@ -106,6 +139,9 @@ impl DialogueView {
                 self.print_lines()?;
                 self.transcript
                     .apply_host(HostEvent::Gap { from, to }, NO_TIME);
+                let loss = format!("bytes {from} to {to} of the output are missing");
+                self.losses.push(loss);
+                self.print_changes()?;
             }
         }
         self.print_lines()
@@ -121,10 +157,16 @@ impl DialogueView {
                 text.push_str(&self.printer.changes(&changes));
             }
         }
-        if text.is_empty() {
-            Ok(())
-        } else {
-            print(&text)
-        }
+        print_text(&text)
     }
+
+    /// Prints what has changed in the transcript.
+    fn print_changes(&mut self) -> Result<(), Failure> {
+        let changes = self.transcript.changes_since(self.printer.cursor());
+        print_text(&self.printer.changes(&changes))
+    }
+}
+
+fn print_text(text: &str) -> Result<(), Failure> {
+    if text.is_empty() { Ok(()) } else { print(text) }
 }

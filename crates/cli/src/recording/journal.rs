@@ -41,7 +41,8 @@ impl JournalSummary {
 
     /// Returns the losses of unknown length.
     pub(crate) fn unreadable(&self) -> Vec<String> {
-        let mut losses: Vec<_> = self.damage.iter().map(damage_message).collect();
+        let message = |damage: &Damage| damage_message("journal", &damage.to_string());
+        let mut losses: Vec<_> = self.damage.iter().map(message).collect();
         if losses.is_empty() && self.exit_ends.is_none() {
             let output = [StreamId::STDOUT, StreamId::TTY];
             let kept = output.iter().find_map(|id| self.streams.get(id));
@@ -54,8 +55,9 @@ impl JournalSummary {
     }
 }
 
-fn damage_message(damage: &Damage) -> String {
-    format!("the journal is damaged: {damage}, and the rest of that segment was not read")
+/// Describes damage of a journal or of the log that is made from it.
+pub(crate) fn damage_message(what: &str, damage: &str) -> String {
+    format!("the {what} is damaged: {damage}, and the rest of that segment was not read")
 }
 
 /// A journal that is read from its start to its end.
@@ -65,6 +67,8 @@ pub(super) struct Journal {
     end: u64,
     /// The lines of the lifecycle stream.
     lifecycle: Vec<u8>,
+    /// The ends of the output streams by the session's metadata, for a journal that lacks its exit.
+    recorded_ends: Option<BTreeMap<StreamId, u64>>,
     is_over: bool,
 }
 
@@ -91,28 +95,32 @@ impl Journal {
     /// Reads one segment.
     pub(super) fn of_file(raw: Box<dyn Read>) -> Self {
         let (scan, has_begun) = (Scan::default(), false);
-        Self::new(Segments::File(JournalFile {
+        let file = JournalFile {
             raw,
             scan,
             has_begun,
-        }))
+        };
+        Self::new(Segments::File(file), None)
     }
 
     /// Opens a folder.
     pub(super) fn of_folder(path: &Path) -> io::Result<Self> {
         let mut reader = JournalReader::open(Folder::at(path))?;
         let kept = reader.kept()?;
-        if kept.is_empty() && reader.damage().len() == 0 {
+        let recorded_ends = recorded_ends(path);
+        if kept.is_empty() && reader.damage().len() == 0 && recorded_ends.is_none() {
             return Err(io::ErrorKind::IsADirectory.into());
         }
-        Ok(Self::new(Segments::Folder(JournalFolder { reader, kept })))
+        let folder = JournalFolder { reader, kept };
+        Ok(Self::new(Segments::Folder(folder), recorded_ends))
     }
 
-    fn new(segments: Segments) -> Self {
+    fn new(segments: Segments, recorded_ends: Option<BTreeMap<StreamId, u64>>) -> Self {
         Self {
             segments,
             end: 0,
             lifecycle: Vec::new(),
+            recorded_ends,
             is_over: false,
         }
     }
@@ -144,16 +152,20 @@ impl Journal {
         if let Segments::Folder(folder) = &mut self.segments {
             self.lifecycle = folder.read_lifecycle()?;
         }
-        let ends = exit_ends(&self.lifecycle).unwrap_or_default();
+        let ends = self.exit_ends().unwrap_or_default();
         let output = ends.get(&StreamId::STDOUT);
         let output = output.or_else(|| ends.get(&StreamId::TTY));
         let (from, to) = (self.end, output.copied().unwrap_or_default());
         Ok((from < to).then_some(Piece::Gap { from, to }))
     }
 
+    fn exit_ends(&self) -> Option<BTreeMap<StreamId, u64>> {
+        exit_ends(&self.lifecycle).or_else(|| self.recorded_ends.clone())
+    }
+
     /// Returns what was read.
     pub(super) fn summary(&mut self) -> io::Result<JournalSummary> {
-        let exit_ends = exit_ends(&self.lifecycle);
+        let exit_ends = self.exit_ends();
         Ok(match &mut self.segments {
             Segments::File(file) => JournalSummary {
                 started_ms: file.scan.header().map(|header| header.started_ms),
@@ -271,10 +283,26 @@ fn exit_ends(lifecycle: &[u8]) -> Option<BTreeMap<StreamId, u64>> {
     let lines = lifecycle.rsplit(|byte| *byte == b'\n');
     let mut lines = lines.filter_map(|line| serde_json::from_slice::<Value>(line).ok());
     let exit = lines.find(|line| line["event"] == "exited" || line["exit"].is_object())?;
-    let ends = [&exit["ends"], &exit["exit"]["ends"]];
-    let ends = ends.into_iter().find_map(Value::as_object);
+    let exit = if exit["exit"].is_object() {
+        &exit["exit"]
+    } else {
+        &exit
+    };
+    Some(stream_ends(exit))
+}
+
+/// Returns the ends of the streams by the exit in the metadata of a session at a runner, which lies
+/// beside the folder of its journal. A full disk may have kept the exit out of the journal.
+fn recorded_ends(journal: &Path) -> Option<BTreeMap<StreamId, u64>> {
+    let info = std::fs::read(journal.join("../info.json")).ok()?;
+    let info: Value = serde_json::from_slice(&info).ok()?;
+    info["exit"].is_object().then(|| stream_ends(&info["exit"]))
+}
+
+fn stream_ends(exit: &Value) -> BTreeMap<StreamId, u64> {
+    let ends = exit["ends"].as_object().into_iter().flatten();
     let end = |(id, end): (&String, &Value)| Some((StreamId(id.parse().ok()?), end.as_u64()?));
-    Some(ends.into_iter().flatten().filter_map(end).collect())
+    ends.filter_map(end).collect()
 }
 
 /// Reads from a stream; retries after a signal.

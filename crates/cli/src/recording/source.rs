@@ -38,17 +38,22 @@ impl RecordingSource {
         } else {
             Box::new(File::open(path)?)
         };
-        let (is_gzip, raw) = starts_with(raw, &GZIP_MAGIC, 0)?;
-        if is_gzip {
-            Self::uncompressed(Box::new(MultiGzDecoder::new(raw))).map(Some)
+        let (head, raw) = peek(raw, GZIP_MAGIC.len(), |head| GZIP_MAGIC.starts_with(head))?;
+        if head == GZIP_MAGIC {
+            Self::uncompressed(Box::new(MultiGzDecoder::new(raw)), path).map(Some)
         } else {
-            Self::uncompressed(raw).map(Some)
+            Self::uncompressed(raw, path).map(Some)
         }
     }
 
-    fn uncompressed(raw: Box<dyn Read>) -> io::Result<Self> {
-        // A journal with one wrong byte in its signature is a damaged one, not text.
-        let (is_journal, raw) = starts_with(raw, &SIGNATURE, 1)?;
+    fn uncompressed(raw: Box<dyn Read>, path: &Path) -> io::Result<Self> {
+        let (head, raw) = peek(raw, SIGNATURE.len(), may_be_signature)?;
+        let is_journal = if head.is_empty() {
+            // A segment that a crash has left empty.
+            path.extension().is_some_and(|it| it == "bjl")
+        } else {
+            head.len() > 1 && may_be_signature(&head)
+        };
         Ok(if is_journal {
             Self::Journal(Box::new(Journal::of_file(raw)))
         } else {
@@ -73,25 +78,31 @@ impl RecordingSource {
     }
 }
 
-/// Returns whether a stream starts with `prefix`, of which `tolerated` bytes may differ, and the stream
-/// from its start. Reads no further than that is decided, so that a slow pipe is not waited for.
-fn starts_with(
+/// Returns whether bytes begin a journal. One with a wrong byte in its signature is damaged, and so is
+/// one whose first bytes never reached the disk and are read as zeros, which text does not contain.
+fn may_be_signature(head: &[u8]) -> bool {
+    let wrong = |(byte, expected): &(&u8, &u8)| byte != expected && **byte != 0;
+    head.iter().zip(&SIGNATURE).filter(wrong).count() <= 1
+}
+
+/// Returns at most `max` bytes of a stream, and the stream from its start. Reads on only while more bytes
+/// are `wanted`, so that a slow pipe is not waited for.
+fn peek(
     mut raw: Box<dyn Read>,
-    prefix: &[u8],
-    tolerated: usize,
-) -> io::Result<(bool, Box<dyn Read>)> {
-    let mut head = vec![0; prefix.len()];
+    max: usize,
+    wanted: impl Fn(&[u8]) -> bool,
+) -> io::Result<(Vec<u8>, Box<dyn Read>)> {
+    let mut head = vec![0; max];
     let mut length = 0;
-    let differing = |head: &[u8]| head.iter().zip(prefix).filter(|(a, b)| a != b).count();
-    while length < prefix.len() && differing(&head[..length]) <= tolerated {
+    while length < max && wanted(&head[..length]) {
         match read(&mut *raw, &mut head[length..])? {
             0 => break,
             more => length += more,
         }
     }
     head.truncate(length);
-    let matches = length > tolerated && differing(&head) <= tolerated;
-    Ok((matches, Box::new(io::Cursor::new(head).chain(raw))))
+    let whole = io::Cursor::new(head.clone()).chain(raw);
+    Ok((head, Box::new(whole)))
 }
 
 impl Lines {

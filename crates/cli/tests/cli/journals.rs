@@ -303,3 +303,71 @@ fn full_disk_stops_recording_not_dialogue() {
     );
     assert_eq!(counts["journal"]["exit"], true);
 }
+
+#[test]
+fn zeroed_signature_is_damage() {
+    let scripted = ScriptedAgent::new(TOOL);
+    let (_, mut journal) = recorded(&scripted);
+    for zeros in [3, 8, 64] {
+        journal[..zeros].fill(0);
+        for command in ["replay", "inspect"] {
+            let stderr = bowline_reading(&[command, "-"], &journal).failed(0);
+            assert!(
+                stderr.contains("segment 0 is corrupt at byte 0, "),
+                "{stderr}"
+            );
+        }
+        assert_reported(&journal, "zeros");
+    }
+}
+
+#[test]
+fn empty_segment_is_damage_and_empty_recording_is_mentioned() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = |name: &str| folder.path().join(name).display().to_string();
+    for name in ["00000000.bjl", "lines.jsonl"] {
+        std::fs::write(path(name), "").unwrap();
+    }
+    for journal in [path("00000000.bjl"), path("")] {
+        for command in ["replay", "inspect"] {
+            let done = bowline(&[command, &journal, "--strict"]);
+            assert_eq!(done.code, Some(1), "{command} {journal}: {done:?}");
+            let line = "segment 0 is cut at byte 0, ";
+            assert!(done.stderr.contains(line), "{done:?}");
+        }
+    }
+    for command in ["replay", "inspect"] {
+        let lines = path("lines.jsonl");
+        let stderr = bowline(&[command, &lines, "--strict"]).failed(0);
+        assert_eq!(
+            stderr,
+            format!("bowline: {lines}: the recording is empty\n")
+        );
+    }
+}
+
+/// A full disk can prevent the segment that would have recorded the exit.
+#[test]
+fn exit_outside_the_journal_makes_its_end_a_gap() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("journal");
+    let disk = Folder::make(&path).unwrap();
+    let limits = JournalLimits::default();
+    let mut writer = JournalWriter::create(disk, limits, Epoch(1), 0).unwrap();
+    let recorded = std::fs::read(fixture("plain.jsonl")).unwrap();
+    let (now, end) = (std::time::Instant::now(), recorded.len());
+    writer
+        .append(StreamId::STDOUT, 0, recorded.into(), now)
+        .unwrap();
+    let info = format!(
+        r#"{{"exit":{{"status":{{"code":0}},"drained":"all","ends":{{"1":{}}}}}}}"#,
+        end + 50
+    );
+    std::fs::write(folder.path().join("info.json"), info).unwrap();
+    let path = path.display().to_string();
+    let done = bowline(&["replay", &path, "--output", "transcript"]);
+    assert_eq!(json(&done.stdout)["stats"]["missing"], 50);
+    let stderr = done.failed(0);
+    let expected = format!("lacks bytes {end} to {} of stdout, its end\n", end + 50);
+    assert!(stderr.ends_with(&expected), "{stderr}");
+}

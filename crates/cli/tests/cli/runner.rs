@@ -320,6 +320,61 @@ fn sessions_are_listed_attached_and_killed() {
     assert_eq!(served.bowline(&["ps"]).ok(), "no sessions\n");
 }
 
+/// Damages the log of a session that has ended: its output, but not the exit.
+#[test]
+fn attach_reports_what_is_missing() {
+    let served = TestRunner::start();
+    let id = served.dialogue("[[turn]]\nsteps = [ { text = \"Hello there.\" } ]\n");
+    let prompt = json!({"text": "hello"});
+    served.json("POST", &format!("/api/sessions/{id}/prompt"), Some(&prompt));
+    let path = format!("/api/sessions/{id}/transcript");
+    served.until(&path, |it| it["status"]["phase"] == "idle");
+    served.bowline(&["kill", &id]).ok();
+    assert!(
+        served
+            .bowline(&["attach", &id])
+            .ok()
+            .contains("Hello there.")
+    );
+    let folder = PathBuf::from(served.state()).join("sessions").join(&id);
+    let segment = folder.join("journal/00000000.bjl");
+    let whole = std::fs::read(&segment).unwrap();
+    let at = whole
+        .windows(11)
+        .position(|it| it == b"Hello there")
+        .unwrap();
+
+    let mut flipped = whole.clone();
+    flipped[at] ^= 1;
+    std::fs::write(&segment, &flipped).unwrap();
+    let attach = || {
+        let done = served.bowline(&["attach", &id]);
+        assert_eq!(done.code, Some(1), "{done:?}");
+        done.stderr
+    };
+    let stderr = attach();
+    let offset = stderr.split("segment 0 is corrupt at byte ").nth(1);
+    let offset: usize = offset.unwrap().split(',').next().unwrap().parse().unwrap();
+    assert!(offset <= at, "{stderr}");
+    let missing = stderr
+        .lines()
+        .find(|it| it.contains(" of the output are missing"));
+    assert!(missing.is_some(), "{stderr}");
+
+    std::fs::write(&segment, &whole[..at]).unwrap();
+    let stderr = attach();
+    assert!(stderr.contains("segment 0 is cut at byte "), "{stderr}");
+
+    let mut newer = whole.clone();
+    newer[8] = 2;
+    std::fs::write(&segment, &newer).unwrap();
+    let stderr = attach();
+    assert!(stderr.contains("format version 2"), "{stderr}");
+
+    std::fs::write(&segment, &whole).unwrap();
+    served.bowline(&["attach", &id]).ok();
+}
+
 #[test]
 fn network_listener_needs_token_and_tls() {
     let served = TestRunner::start();

@@ -8,6 +8,7 @@ use std::thread::available_parallelism;
 use bowline_jsonl::Framer;
 use bowline_reducer::Transcript;
 use bowline_transport::SessionId;
+use bowline_transport::journal::Damage;
 use bowline_transport::wire::Epoch;
 use parking_lot::Mutex;
 use tokio::sync::{Mutex as AsyncMutex, Semaphore, SemaphorePermit};
@@ -32,6 +33,8 @@ pub(crate) struct SessionFold {
     pub(crate) next: u64,
     /// Whether the end of the child was folded.
     pub(crate) has_ended: bool,
+    /// The damage of the journal that was folded.
+    pub(crate) damage: Vec<Damage>,
 }
 
 impl SessionFold {
@@ -43,6 +46,7 @@ impl SessionFold {
             transcript: Transcript::new(),
             next: 0,
             has_ended: false,
+            damage: Vec::new(),
         }
     }
 }

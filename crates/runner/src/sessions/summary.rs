@@ -7,6 +7,7 @@ use bowline_transport::{ExitStatus, SessionId};
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
+use super::damage::SessionDamage;
 use super::record::{SessionRecord, SessionSummaryState};
 use super::termination::Termination;
 
@@ -45,10 +46,10 @@ pub struct SessionSummary {
     pub ended_ms: Option<u64>,
     /// How the session ended.
     pub exit: Option<SessionExit>,
-    /// Why the session's metadata is unreadable, if it is. The other fields are defaults then, except
-    /// `id` and `state`.
+    /// What of the session cannot be read, if anything. If that is its metadata, the other fields are
+    /// defaults, except `id` and `state`. Only a request for one session reads its log.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub damage: Option<String>,
+    pub damage: Option<SessionDamage>,
 }
 
 /// The exit status of a session's child. Both `code` and `signal` are absent if it is unknown.
@@ -82,7 +83,7 @@ impl SessionSummary {
             started_ms: info.started_ms,
             ended_ms: info.ended_ms,
             exit: info.exit.as_ref().map(SessionExit::from),
-            damage: record.damage.clone(),
+            damage: record.damage.clone().map(SessionDamage::elsewhere),
         }
     }
 }

@@ -74,7 +74,7 @@ async fn damaged_record_affects_only_its_session() {
         assert_eq!(find(&intact)["damage"], Value::Null);
         let one = find(&damaged);
         assert_eq!(one["state"], "running", "its shim listens");
-        assert!(one["damage"].is_string(), "{one}");
+        assert!(one["damage"]["reason"].is_string(), "{one}");
         let path = format!("/api/sessions/{damaged}");
         let ended = runner.request("DELETE", &path, None).await;
         assert_eq!(ended.status, 200, "{}", ended.text());

@@ -41,6 +41,21 @@ impl Remote {
         path: &str,
         body: Bytes,
     ) -> Result<(u16, Bytes), RemoteError> {
+        let answer = self.request(method, path, body).await?;
+        Ok((answer.status().as_u16(), answer.into_body()))
+    }
+
+    /// Sends a request as [`ask`](Self::ask) does, and returns the response with its headers.
+    ///
+    /// # Errors
+    ///
+    /// As [`ask`](Self::ask).
+    pub async fn request(
+        &self,
+        method: &str,
+        path: &str,
+        body: Bytes,
+    ) -> Result<Response<Bytes>, RemoteError> {
         let method = Method::from_bytes(method.as_bytes())
             .map_err(|error| LinkError::lost(error.to_string()))?;
         let answer = ask(self, method, path, body).await;
@@ -52,7 +67,7 @@ impl Remote {
                 return Err(refused(&self.url, &answer).into());
             }
         }
-        Ok((answer.status().as_u16(), answer.into_body()))
+        Ok(answer)
     }
 }
 

@@ -48,7 +48,8 @@ pub(super) struct LogQuery {
 ///
 /// The response ends before the first gap. Its headers describe it: `Bowline-From` is the offset of
 /// its first byte, `Bowline-Next` that of the next request, `Bowline-End` the end of the stream, and
-/// `Bowline-Gap` is `FROM-TO` if bytes before the first one were lost.
+/// `Bowline-Gap` is `FROM-TO` if bytes before the first one were lost. `Bowline-Damage` names the first
+/// damage of the session's journal that was found.
 #[utoipa::path(get, path = "/api/sessions/{id}/log", operation_id = "log",
     params(("id" = String, Path, description = "Id of the session"), LogQuery),
     responses(
@@ -57,7 +58,8 @@ pub(super) struct LogQuery {
                 ("Bowline-From" = u64, description = "Offset of the first byte"),
                 ("Bowline-Next" = u64, description = "Offset for the next request"),
                 ("Bowline-End" = u64, description = "End offset of the stream"),
-                ("Bowline-Gap" = String, description = "Lost range before the first byte"))),
+                ("Bowline-Gap" = String, description = "Lost range before the first byte"),
+                ("Bowline-Damage" = String, description = "Why a part of the log cannot be read"))),
         (status = "default", description = "Error", body = Problem)))]
 pub(super) async fn log(
     State(app): State<Arc<AppState>>,
@@ -75,7 +77,12 @@ pub(super) async fn log(
     };
     let max = query.max.unwrap_or(DEFAULT_BYTES).min(MAX_BYTES);
     let slice = StreamSlice::read(&app, &record, stream, query.from, max).await?;
-    Ok(LogResponse::new(&slice, query.from, max).into_response(slice.end))
+    let mut response = LogResponse::new(&slice, query.from, max).into_response(slice.end);
+    let damage = slice.damage.first().map(ToString::to_string);
+    if let Some(damage) = damage.and_then(|text| HeaderValue::try_from(text).ok()) {
+        response.headers_mut().insert("bowline-damage", damage);
+    }
+    Ok(response)
 }
 
 /// The bytes of a slice up to its first gap, after an initial one.
@@ -126,6 +133,9 @@ impl LogResponse {
 }
 
 /// Read the transcript of a dialogue (schema 1), folded from its whole output.
+///
+/// `stats.missing` counts the bytes of output that are not available, and `stats.damaged` is set if a
+/// part of the log cannot be read; `entries` has the reasons.
 #[utoipa::path(get, path = "/api/sessions/{id}/transcript", operation_id = "transcript",
     params(("id" = String, Path, description = "Id of the session")),
     responses((status = 200, description = "Success", content_type = "application/json", body = Object),
@@ -158,6 +168,8 @@ mod tests {
             ],
             end: 20,
             exit: None,
+            is_lost: false,
+            damage: Vec::new(),
         };
         let response = LogResponse::new(&slice, 0, 100);
         assert_eq!((response.gap, response.from), (Some((0, 9)), 9));

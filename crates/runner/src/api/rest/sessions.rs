@@ -9,6 +9,7 @@ use axum::http::StatusCode;
 use bowline_transport::wire::Lease;
 use bowline_transport::{SessionId, TerminationPolicy};
 use serde::Deserialize;
+use tokio::task::spawn_blocking;
 use utoipa::ToSchema;
 
 use super::dto::{CreatedSession, NewSession, SessionDetails, StreamRange};
@@ -17,8 +18,8 @@ use crate::api::extract::{JsonBody, QueryParams, SessionPath};
 use crate::api::problem::Problem;
 use crate::app_state::AppState;
 use crate::sessions::{
-    CreateError, EndedSession, RestartError, SessionList, SessionSummary, ShimStatus,
-    TerminateError,
+    CreateError, EndedSession, RestartError, SessionDamage, SessionList, SessionSummary,
+    ShimStatus, TerminateError,
 };
 use crate::shim::{SessionSpec, ShimStarted, SpawnFault};
 
@@ -121,8 +122,15 @@ pub(super) async fn get(
     SessionPath(id): SessionPath,
 ) -> Result<Json<SessionDetails>, Problem> {
     let record = read_record(&app, id).await?;
+    let read = spawn_blocking(move || {
+        let damage = SessionDamage::in_log_of(&record);
+        (record, damage)
+    });
+    let (record, damage) = read.await.map_err(Problem::internal)?;
+    let mut session = SessionSummary::of(&record);
+    session.damage = session.damage.or(damage);
     let mut details = SessionDetails {
-        session: SessionSummary::of(&record),
+        session,
         streams: BTreeMap::new(),
         input_next: None,
         size: None,

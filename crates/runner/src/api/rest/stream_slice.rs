@@ -1,10 +1,11 @@
 //! Reads a session's output: from its shim while that runs, else from its journal.
 
 use std::collections::BTreeMap;
+use std::io;
 use std::time::Duration;
 
 use axum::http::StatusCode;
-use bowline_transport::journal::{Folder, JournalReader};
+use bowline_transport::journal::{Damage, Folder, JournalReader, UnsupportedVersion};
 use bowline_transport::wire::{DEFAULT_CREDIT, ExitNotice, Lease, Message, StdioKind, StreamId};
 use bowline_transport::{Piece, SessionId};
 use tokio::task::spawn_blocking;
@@ -30,6 +31,10 @@ pub(super) struct StreamSlice {
     pub(super) end: u64,
     /// The child's exit status, if it has exited.
     pub(super) exit: Option<ExitNotice>,
+    /// Whether the session's process was killed, so that the exit status is unknown.
+    pub(super) is_lost: bool,
+    /// What of the journal cannot be read, as far as the read has reached it.
+    pub(super) damage: Vec<Damage>,
 }
 
 impl StreamSlice {
@@ -73,6 +78,8 @@ impl StreamSlice {
             pieces: Vec::new(),
             end: extent.end,
             exit: client.attached.exit.clone(),
+            is_lost: false,
+            damage: Vec::new(),
         };
         let until = extent.end.min(from.saturating_add(max));
         let reading = slice.read_pieces(&mut client, stream, from, until);
@@ -136,7 +143,11 @@ impl StreamSlice {
         let folder = Folder::at(record.session.journal());
         let read = spawn_blocking(move || read_journal(folder, stream, from, max)).await;
         let read = read.map_err(Problem::internal)?;
-        let (mut pieces, kept) = read.map_err(Problem::internal)?;
+        let JournalSlice {
+            mut pieces,
+            end: kept,
+            damage,
+        } = read.map_err(|error| unreadable_journal(&error))?;
         let exit = record.info.exit.clone();
         let ends = exit.as_ref().map(|exit| &exit.ends);
         let end = ends.and_then(|ends| ends.get(&stream)).copied();
@@ -149,16 +160,25 @@ impl StreamSlice {
             let from = from.max(kept);
             pieces.push(Piece::Gap { from, to: end });
         }
-        Ok(Self { pieces, end, exit })
+        Ok(Self {
+            pieces,
+            end,
+            is_lost: exit.is_none(),
+            exit,
+            damage,
+        })
     }
 }
 
-fn read_journal(
-    folder: Folder,
-    stream: StreamId,
-    from: u64,
-    max: u64,
-) -> std::io::Result<(Vec<Piece>, u64)> {
+/// A range of a stream in a journal.
+struct JournalSlice {
+    pieces: Vec<Piece>,
+    /// End of the stream in the journal.
+    end: u64,
+    damage: Vec<Damage>,
+}
+
+fn read_journal(folder: Folder, stream: StreamId, from: u64, max: u64) -> io::Result<JournalSlice> {
     let mut journal = JournalReader::open(folder)?;
     let end = journal.kept()?.get(&stream).map_or(0, |kept| kept.end);
     let until = end.min(from.saturating_add(max));
@@ -175,7 +195,12 @@ fn read_journal(
         };
         pieces.push(piece);
     }
-    Ok((pieces, end))
+    let damage = journal.damage().cloned().collect();
+    Ok(JournalSlice {
+        pieces,
+        end,
+        damage,
+    })
 }
 
 /// The stream of a session's output.
@@ -190,6 +215,15 @@ fn no_log() -> Problem {
     let detail = "the session has no log";
     let next = "create sessions with `journal.on` to read their log after they have ended";
     Problem::new(StatusCode::GONE, "NO_LOG", detail, next)
+}
+
+fn unreadable_journal(error: &io::Error) -> Problem {
+    let inner = error.get_ref();
+    if !inner.is_some_and(|it| it.is::<UnsupportedVersion>()) {
+        return Problem::internal(error);
+    }
+    let next = "read the log with the version of Bowline that wrote it";
+    Problem::new(StatusCode::CONFLICT, "JOURNAL_VERSION", error, next)
 }
 
 fn stream_not_found() -> Problem {

@@ -4,6 +4,7 @@
 use std::sync::Arc;
 
 use bowline_reducer::{End, HostEvent, Meta, Transcript};
+use bowline_transport::journal::Damage;
 use bowline_transport::wire::ExitNotice;
 use bowline_transport::{ExitStatus, Piece};
 use tokio::task::spawn_blocking;
@@ -19,6 +20,9 @@ const SLICE_BYTES: u64 = 8 << 20;
 
 /// A log does not record when its lines arrived.
 const NO_TIME: Meta = Meta { at_ms: 0 };
+
+/// Stands for the exit status of a child whose shim was killed.
+const SHIM_KILLED: &str = "session process killed, exit status unknown";
 
 /// Folds a session's output up to its present end, and returns what `read` makes of the transcript.
 /// The fold and `read` run on threads for blocking work, a few at a time.
@@ -103,10 +107,20 @@ fn add(fold: &mut SessionFold, slice: &StreamSlice) {
         }
         apply_lines(fold);
     }
-    if let Some(exit) = slice.exit.as_ref().filter(|_| fold.next >= slice.end) {
+    for damage in &slice.damage {
+        if !fold.damage.contains(damage) {
+            let reason = damage_message(damage);
+            let reason = reason.as_str();
+            fold.transcript
+                .apply_host(HostEvent::Damaged { reason }, NO_TIME);
+            fold.damage.push(damage.clone());
+        }
+    }
+    if fold.next >= slice.end && (slice.exit.is_some() || slice.is_lost) {
         fold.framer.finish();
         apply_lines(fold);
-        let (exit, expected) = describe_exit(exit);
+        let exit = slice.exit.as_ref().map(describe_exit);
+        let (exit, expected) = exit.unwrap_or_else(|| (SHIM_KILLED.to_owned(), false));
         let exit = exit.as_str();
         fold.transcript
             .end(End::Process { exit, expected }, NO_TIME);
@@ -120,6 +134,10 @@ fn apply_lines(fold: &mut SessionFold) {
             fold.transcript.apply(&item, NO_TIME);
         }
     }
+}
+
+fn damage_message(damage: &Damage) -> String {
+    format!("the log is damaged: {damage}, and the rest of that segment was not read")
 }
 
 /// Describes an exit, and returns whether an agent is expected to exit like that.
