@@ -306,7 +306,7 @@ impl<'a> Changes<'a> {
 
     fn block(&self, id: BlockId) -> Change<'a> {
         let record = &self.transcript.blocks[id];
-        if record.is_removed {
+        if record.is_removed() {
             return Change::BlockRemoved { block: id };
         }
         Change::Block {
@@ -319,7 +319,7 @@ impl<'a> Changes<'a> {
     fn text(&self, id: BlockId, from: u32) -> Change<'a> {
         let block = Block::new(self.transcript, id);
         match block.text() {
-            Some(text) if !self.transcript.blocks[id].is_removed => Change::Append {
+            Some(text) if !self.transcript.blocks[id].is_removed() => Change::Append {
                 block: id,
                 from,
                 text: text.starting_at(from),

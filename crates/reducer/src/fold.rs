@@ -1,19 +1,9 @@
-//! The effect of each kind of line on the transcript.
+//! The effect of each line on the transcript.
 
-mod assistant;
-mod call;
-mod content;
-mod control;
-mod draft;
+mod claude;
 mod end;
 mod host;
 mod line;
-mod notice;
-mod result;
-mod session;
-mod system;
-mod task;
+pub(crate) mod primitives;
 #[cfg(test)]
 mod tests;
-mod turn;
-mod user;

@@ -36,6 +36,10 @@ pub(crate) enum LoggedHostEvent {
         from: u64,
         to: u64,
     },
+    /// A line that the host wrote.
+    Input {
+        line: Box<str>,
+    },
     Error {
         kind: ErrorKind,
         reason: Box<str>,

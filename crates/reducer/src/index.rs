@@ -18,6 +18,8 @@ pub(crate) enum IndexKind {
     TaskOfCall,
     /// `request_id` of a permission request.
     Permission,
+    /// The id of a sub-agent's thread.
+    Thread,
 }
 
 /// A hashed id. The index stores no ids: the record that an entry points to knows its own.
@@ -53,7 +55,7 @@ type IndexEntry = (u32, u32);
 /// Record numbers by id.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Index {
-    tables: [HashTable<IndexEntry>; 5],
+    tables: [HashTable<IndexEntry>; 6],
     is_absent: bool,
 }
 

@@ -85,6 +85,10 @@
 //! `session_state_changed`, `session_title_changed`, `transcript_mirror`). A `user` line without a
 //! session is the host's own input, echoed by a terminal, and is ignored.
 //!
+//! # Dialects
+//!
+//! The stream is Claude Code's unless [`Transcript::with_dialect`] says otherwise; see [`dialect`].
+//!
 //! # Changes as JSON
 //!
 //! Each [`Change`] is one object with its kind under `change`: `reset`, `session`, `status`,
@@ -101,6 +105,7 @@
 
 mod arena;
 mod change;
+pub mod dialect;
 mod fold;
 mod host;
 mod host_log;
@@ -109,6 +114,7 @@ mod json;
 mod list;
 mod log;
 mod mirror;
+pub mod model;
 mod names;
 pub mod owned;
 mod page;

@@ -334,6 +334,7 @@ impl Transcript {
             LoggedHostEvent::Retracted { entries } => {
                 return entries.iter().for_each(|&id| self.remove_entry(id));
             }
+            LoggedHostEvent::Input { line } => return self.apply_input(line, entry.at),
             LoggedHostEvent::RecordingEnded => return self.end(End::Recording, entry.at),
             &LoggedHostEvent::ProcessEnded { ref exit, expected } => {
                 return self.end(End::Process { exit, expected }, entry.at);

@@ -1,43 +1,32 @@
 //! The records of a transcript. They hold ids and spans; their text is in the arena.
 
+mod call;
 mod draft;
 mod evidence;
 mod id;
+mod request;
 mod session;
+mod thread;
+mod time;
 mod turn;
 mod usage;
 
+pub(crate) use call::{CallDetail, CallPresence, CallRecord, ToolResultRecord};
 pub(crate) use draft::Draft;
 pub(crate) use evidence::{Ended, Evidence};
 pub(crate) use id::ResultId;
 pub use id::{BlockId, CallId, EntryId, PermissionId, TaskId, ThreadId};
-pub(crate) use session::{Counters, SessionRecord};
+pub(crate) use request::{PermissionRecord, RequestDetail};
+pub(crate) use session::{Counters, NeutralRecord, SessionRecord};
+pub(crate) use thread::{ThreadDetail, ThreadRecord};
+pub(crate) use time::{LineEnd, Millis};
 pub(crate) use turn::TurnOwner;
 pub(crate) use usage::{Tokens, UsageRecord};
-
-use std::collections::BTreeSet;
 
 use crate::arena::{ShortText, Text};
 use crate::log::LogStamp;
 use crate::names::Name;
-use crate::state::{CallState, ErrorKind, MessageState, Outcome, PermissionState, TaskState};
-
-/// A sequence of entries: the main thread, or that of a sub-agent.
-#[derive(Clone, Debug, Default)]
-pub(crate) struct ThreadRecord {
-    /// The call that started the sub-agent; `None` for the main thread.
-    pub(crate) call: Option<CallId>,
-    pub(crate) agent_id: ShortText,
-    pub(crate) agent_type: Name,
-    pub(crate) entries: ListEnds<EntryId>,
-    pub(crate) calls: ListEnds<CallId>,
-    /// Calls without a result.
-    pub(crate) open: BTreeSet<CallId>,
-    /// Deepest nesting of sub-agents below this thread.
-    pub(crate) height: u32,
-    /// Rejected calls; a following interrupt marker turns them into interrupted ones.
-    pub(crate) rejected: Vec<CallId>,
-}
+use crate::state::{ErrorKind, MessageState, Outcome, TaskState};
 
 /// First and last element of a linked list.
 #[derive(Clone, Copy, Debug)]
@@ -76,7 +65,11 @@ pub(crate) struct EntryRecord {
     pub(crate) thread: ThreadId,
     pub(crate) links: ListLinks<EntryId>,
     pub(crate) is_removed: bool,
-    pub(crate) at_ms: u64,
+    /// Whether it was told again from the agent's own history.
+    pub(crate) is_history: bool,
+    pub(crate) at: Millis,
+    /// The turn that it is part of; empty between turns.
+    pub(crate) turn: Name,
     pub(crate) offset: u64,
     pub(crate) stamp: LogStamp,
     pub(crate) body: EntryBody,
@@ -87,8 +80,8 @@ pub(crate) enum EntryBody {
     User(UserRecord),
     Assistant(MessageRecord),
     Result(Box<ResultRecord>),
-    Notice { notice: Name, text: Text },
-    Error { error: ErrorKind, text: Text },
+    Notice(NoticeRecord),
+    Error(ErrorRecord),
 }
 
 #[derive(Clone, Copy, Debug, Default)]
@@ -101,6 +94,21 @@ pub(crate) struct UserRecord {
     pub(crate) is_sent: bool,
     /// Written by the host and not yet echoed by the agent.
     pub(crate) is_unconfirmed: bool,
+    pub(crate) line_end: LineEnd,
+}
+
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct NoticeRecord {
+    pub(crate) notice: Name,
+    pub(crate) text: Text,
+    pub(crate) line_end: LineEnd,
+}
+
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct ErrorRecord {
+    pub(crate) error: ErrorKind,
+    pub(crate) text: Text,
+    pub(crate) line_end: LineEnd,
 }
 
 #[derive(Clone, Copy, Debug, Default)]
@@ -131,6 +139,7 @@ pub(crate) struct ResultRecord {
     pub(crate) terminal_reason: Option<Name>,
     pub(crate) num_turns: u64,
     pub(crate) duration_ms: u64,
+    pub(crate) line_end: LineEnd,
 }
 
 #[derive(Clone, Debug)]
@@ -143,7 +152,9 @@ pub(crate) struct BlockRecord {
     pub(crate) next_of_line: Option<BlockId>,
     pub(crate) body: BlockBody,
     pub(crate) stage: BlockStage,
-    pub(crate) is_removed: bool,
+    /// Bytes of its lines in the stream.
+    pub(crate) line_start: LineEnd,
+    pub(crate) line_end: LineEnd,
     /// Pending first half of a surrogate pair at the end of the text, or 0.
     pub(crate) high_surrogate: u16,
     /// When the block or its text was last logged.
@@ -155,7 +166,11 @@ pub(crate) struct BlockRecord {
 impl BlockRecord {
     /// Whether it is not removed and its line has not come.
     pub(crate) fn is_drafted(&self) -> bool {
-        !self.is_removed && self.stage != BlockStage::Final
+        matches!(self.stage, BlockStage::Open | BlockStage::Stopped)
+    }
+
+    pub(crate) fn is_removed(&self) -> bool {
+        self.stage == BlockStage::Removed
     }
 }
 
@@ -168,6 +183,8 @@ pub(crate) enum BlockStage {
     Stopped,
     /// Complete: its line has come.
     Final,
+    /// It was retracted.
+    Removed,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -198,49 +215,6 @@ impl BlockBody {
     }
 }
 
-/// How a call came into the transcript.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum CallPresence {
-    /// A message contains it.
-    Announced,
-    /// Only its sub-agent or its result was seen.
-    Placeholder,
-    /// It was retracted.
-    Removed,
-}
-
-#[derive(Clone, Debug)]
-pub(crate) struct CallRecord {
-    pub(crate) id: ShortText,
-    pub(crate) name: Name,
-    pub(crate) thread: ThreadId,
-    pub(crate) links: ListLinks<CallId>,
-    /// The newest message that contains it.
-    pub(crate) entry: Option<EntryId>,
-    /// Raw JSON; empty while it streams.
-    pub(crate) input: Text,
-    /// Raw JSON of the input that the host substituted.
-    pub(crate) updated_input: Option<Box<Text>>,
-    pub(crate) state: CallState,
-    pub(crate) presence: CallPresence,
-    pub(crate) result: Option<ResultId>,
-    pub(crate) subagent: Option<ThreadId>,
-    pub(crate) stamp: LogStamp,
-}
-
-#[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct ToolResultRecord {
-    pub(crate) is_error: bool,
-    /// Whether the call ended while its work continues as a task.
-    pub(crate) is_async: bool,
-    pub(crate) text: Text,
-    /// Raw JSON of the content if it holds more than text; otherwise empty.
-    pub(crate) raw: Text,
-    /// Byte range of its line in the stream, which also holds the tool's structured output.
-    pub(crate) offset: u64,
-    pub(crate) end: u64,
-}
-
 #[derive(Clone, Debug, Default)]
 pub(crate) struct TaskRecord {
     pub(crate) id: ShortText,
@@ -257,19 +231,6 @@ pub(crate) struct TaskRecord {
     pub(crate) stamp: LogStamp,
 }
 
-#[derive(Clone, Debug, Default)]
-pub(crate) struct PermissionRecord {
-    pub(crate) request_id: ShortText,
-    pub(crate) tool_use_id: Option<ShortText>,
-    pub(crate) tool_name: Name,
-    pub(crate) agent_id: Option<ShortText>,
-    pub(crate) state: PermissionState,
-    /// Raw JSON of the whole request.
-    pub(crate) request: Text,
-    pub(crate) at_ms: u64,
-    pub(crate) stamp: LogStamp,
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -283,6 +244,6 @@ mod tests {
             size_of::<CallRecord>(),
             size_of::<ToolResultRecord>(),
         ];
-        assert_eq!(sizes, [80, 56, 80, 56]);
+        assert_eq!(sizes, [80, 56, 88, 56]);
     }
 }

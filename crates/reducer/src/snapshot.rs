@@ -55,6 +55,7 @@ impl Transcript {
             counters: self.counters.clone(),
             evidence: self.evidence.clone(),
             applied: self.applied,
+            dialect_name: self.dialect_name,
             ..Self::bare()
         }
     }

@@ -7,15 +7,16 @@ use std::collections::{BTreeMap, VecDeque};
 use std::fmt;
 
 use crate::arena::{Arena, Text};
+use crate::dialect::{Dialect, DialectName};
 use crate::index::{Index, IndexKey, IndexKind};
 use crate::list::ListIter;
 use crate::log::{ChangeLog, Revision};
 use crate::names::NameTable;
 use crate::position::{LogPosition, NextIds};
 use crate::record::{
-    BlockRecord, CallId, CallRecord, Counters, Draft, EntryBody, EntryId, EntryRecord, Evidence,
-    PermissionId, PermissionRecord, SessionRecord, TaskRecord, ThreadId, ThreadRecord,
-    ToolResultRecord, UsageRecord,
+    BlockRecord, CallId, CallRecord, Counters, Draft, EntryBody, EntryId, EntryRecord, ErrorRecord,
+    Evidence, LineEnd, Millis, PermissionId, PermissionRecord, SessionRecord, TaskRecord, ThreadId,
+    ThreadRecord, ToolResultRecord, UsageRecord,
 };
 use crate::repetition::Repetition;
 use crate::segment::WindowState;
@@ -62,6 +63,13 @@ pub struct Transcript {
     pub(crate) segment_start: NextIds,
     /// The incomplete line at the end of the input, until it arrives complete.
     pub(crate) partial_line: Option<PartialLine>,
+    /// The line that is being applied.
+    pub(crate) line: LineContext,
+    /// The dialect of the stream; `None` for Claude Code's.
+    pub(crate) dialect: Option<Box<dyn Dialect>>,
+    pub(crate) dialect_name: DialectName,
+    /// Whether the agent tells its own history again.
+    pub(crate) is_history: bool,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -73,11 +81,33 @@ pub(crate) struct PartialLine {
 }
 
 /// Position and arrival time of a line.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct LineContext {
     pub(crate) offset: u64,
     pub(crate) end: u64,
+    /// Offset after its JSON, which does not depend on whether its LF has come.
+    pub(crate) json_end: u64,
     pub(crate) at_ms: u64,
+}
+
+impl LineContext {
+    /// A host event between two lines.
+    pub(crate) const fn between(offset: u64, at_ms: u64) -> Self {
+        Self {
+            offset,
+            end: offset,
+            json_end: offset,
+            at_ms,
+        }
+    }
+
+    pub(crate) const fn line_end(self) -> LineEnd {
+        LineEnd::new(self.json_end)
+    }
+
+    pub(crate) const fn at(self) -> Millis {
+        Millis::new(self.at_ms)
+    }
 }
 
 impl Default for Transcript {
@@ -124,6 +154,10 @@ impl Transcript {
             window: None,
             segment_start: NextIds::default(),
             partial_line: None,
+            line: LineContext::default(),
+            dialect: None,
+            dialect_name: DialectName::Claude,
+            is_history: false,
         }
     }
 
@@ -178,7 +212,12 @@ impl Transcript {
 
     pub(crate) fn error(&mut self, error: ErrorKind, text: &str, context: LineContext) -> EntryId {
         let text = self.arena.store(text);
-        self.entry(ThreadId::MAIN, EntryBody::Error { error, text }, context)
+        let body = EntryBody::Error(ErrorRecord {
+            error,
+            text,
+            line_end: context.line_end(),
+        });
+        self.entry(ThreadId::MAIN, body, context)
     }
 
     pub(crate) fn find_message(

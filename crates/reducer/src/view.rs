@@ -30,6 +30,14 @@ impl Transcript {
         Thread::new(self, ThreadId::MAIN)
     }
 
+    /// Returns the threads of sub-agents, in the order in which they came.
+    pub fn threads(&self) -> impl DoubleEndedIterator<Item = Thread<'_>> {
+        let threads = self.threads.numbers();
+        let ids = threads.map(|at| ThreadId::new(at as u32));
+        ids.filter(|&id| id != ThreadId::MAIN)
+            .map(|id| Thread::new(self, id))
+    }
+
     /// Returns the entries of the main thread in order.
     pub fn entries(&self) -> impl DoubleEndedIterator<Item = Entry<'_>> {
         self.main().entries()

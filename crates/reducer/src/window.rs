@@ -20,11 +20,15 @@ impl Transcript {
     /// Returns an empty transcript that keeps no more than `window` of a conversation.
     #[must_use]
     pub fn with_window(window: Window) -> Self {
-        let mut transcript = Self::new();
+        Self::new().windowed(window)
+    }
+
+    /// Gives an empty transcript a window.
+    pub(crate) fn windowed(mut self, window: Window) -> Self {
         let mut state = WindowState::new(window);
-        transcript.begin_segment(&mut state);
-        transcript.window = Some(Box::new(state));
-        transcript
+        self.begin_segment(&mut state);
+        self.window = Some(Box::new(state));
+        self
     }
 
     fn since(&self, segment: &Segment<Self>) -> ContentSize {

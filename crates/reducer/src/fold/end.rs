@@ -15,6 +15,8 @@ impl Transcript {
     /// first was [`End::Recording`] and this is [`End::Process`].
     pub fn end(&mut self, end: End<'_>, at: Meta) {
         self.log_host_event(|| LoggedHostEvent::of_end(end), at);
+        self.line = LineContext::between(self.applied, at.at_ms);
+        self.end_dialect();
         self.close_all();
         let was_process = matches!(end, End::Process { .. });
         let known = self.evidence.ended;
@@ -30,11 +32,7 @@ impl Transcript {
             expected: false,
         } = end
         {
-            let context = LineContext {
-                offset: self.applied,
-                end: self.applied,
-                at_ms: at.at_ms,
-            };
+            let context = self.line;
             let text = format!("the process ended unexpectedly: {exit}");
             self.error(ErrorKind::UnexpectedExit, &text, context);
         }

@@ -12,11 +12,8 @@ use crate::uuids::{LineEffect, Uuid};
 impl Transcript {
     /// Applies an event that the stream does not contain.
     pub fn apply_host(&mut self, event: HostEvent<'_>, at: Meta) {
-        let context = LineContext {
-            offset: self.applied,
-            end: self.applied,
-            at_ms: at.at_ms,
-        };
+        let context = LineContext::between(self.applied, at.at_ms);
+        self.line = context;
         if self.is_repeated_prompt(&event) {
             return;
         }
@@ -30,7 +27,7 @@ impl Transcript {
             HostEvent::PermissionAnswered {
                 request_id,
                 decision,
-            } => self.permission_answered(request_id, decision),
+            } => self.permission_answered(request_id, decision, at),
             HostEvent::InterruptRequested => {
                 if self.evidence.turn.is_open {
                     self.evidence.is_interrupting = true;
@@ -80,6 +77,7 @@ impl Transcript {
         let body = EntryBody::User(UserRecord {
             uuid: self.arena.store_short(uuid),
             text: self.keep(text),
+            line_end: context.line_end(),
             is_sent: true,
             is_unconfirmed: true,
             ..UserRecord::default()
@@ -92,22 +90,29 @@ impl Transcript {
                 .record(Uuid::new(uuid), LineEffect::Entry(entry.number()));
         }
         self.await_turn(uuid);
+        self.entries[entry].turn = self.turn_of(ThreadId::MAIN);
     }
 
-    fn permission_answered(&mut self, request_id: &str, decision: HostDecision<'_>) {
+    fn permission_answered(&mut self, request_id: &str, decision: HostDecision<'_>, at: Meta) {
         let Some(id) = self.find_permission(request_id) else {
             return;
         };
         if self.permissions[id].state != PermissionState::Open {
             return;
         }
+        let how = match decision {
+            HostDecision::Allow { .. } => "allow",
+            HostDecision::Deny => "deny",
+        };
+        self.note_answer(id, None, how, at.at_ms);
         let call = self.call_of(id);
         match decision {
             HostDecision::Deny => self.close_permission(id, PermissionState::Denied),
             HostDecision::Allow { updated_input } => {
                 self.close_permission(id, PermissionState::Allowed);
                 if let (Some(call), Some(input)) = (call, updated_input.and_then(RawJson::parse)) {
-                    self.calls[call].updated_input = Some(Box::new(self.arena.store_raw(input)));
+                    let input = self.arena.store_raw(input);
+                    self.detail(call).updated_input = input;
                     self.touch_call(call);
                 }
             }

@@ -1,18 +1,19 @@
 //! How a line enters the transcript.
 
-use bowline_jsonl::{Body, Event, Item, ParseError, ParseErrorKind, Position, Str};
+use bowline_jsonl::{Event, Item, ParseError, ParseErrorKind, Position};
 
-use crate::fold::content;
 use crate::host::Meta;
 use crate::host_log::LoggedHostEvent;
 use crate::record::{EntryBody, EntryId};
 use crate::repetition::LineOrigin;
 use crate::state::ErrorKind;
 use crate::transcript::{LineContext, PartialLine, Transcript};
-use crate::uuids::Uuid;
 
 /// Longest excerpt of a bad line in an error entry, in bytes of the line.
 const MAX_EXCERPT: usize = 80;
+
+/// Length of a CR and an LF.
+const MAX_LINE_END: u64 = 2;
 
 impl Transcript {
     /// Applies the next line of the stream, whether it is an event or not.
@@ -30,8 +31,10 @@ impl Transcript {
         let context = LineContext {
             offset: item.at.offset,
             end: item.at.end,
+            json_end: json_end(item),
             at_ms: at.at_ms,
         };
+        self.line = context;
         let is_repeated = self.is_repeated(item, at);
         self.applied = context.end;
         self.count(item.at);
@@ -70,10 +73,7 @@ impl Transcript {
     fn retract_lines_since(&mut self, first: usize, at: Meta) {
         let is_of_line = |id: &EntryId| {
             let body = self.entries.get(id).map(|entry| &entry.body);
-            matches!(
-                body,
-                Some(EntryBody::Error { .. } | EntryBody::Notice { .. })
-            )
+            matches!(body, Some(EntryBody::Error(_) | EntryBody::Notice(_)))
         };
         let numbers = (first..self.entries.len()).map(|at| EntryId::new(at as u32));
         let entries: Box<[_]> = numbers.filter(is_of_line).collect();
@@ -108,7 +108,10 @@ impl Transcript {
     fn event(&mut self, event: &Event<'_>, context: LineContext) {
         self.counters.events += 1;
         self.note_output();
-        self.dispatch(event, context);
+        match self.dialect.take() {
+            None => self.dispatch(event, context),
+            Some(dialect) => self.dialect_line(dialect, event.raw),
+        }
     }
 
     fn bad_line(&mut self, error: &ParseError, item: &Item<'_>, context: LineContext) {
@@ -195,10 +198,11 @@ impl Transcript {
         at: Meta,
     ) {
         let context = LineContext {
-            offset: self.applied,
             end: self.applied + bytes,
-            at_ms: at.at_ms,
+            json_end: self.applied + bytes,
+            ..LineContext::between(self.applied, at.at_ms)
         };
+        self.line = context;
         self.counters.bytes += bytes;
         self.counters.lines += 1;
         match kind {
@@ -213,61 +217,15 @@ impl Transcript {
             bytes,
         });
     }
-
-    pub(crate) fn dispatch(&mut self, event: &Event<'_>, context: LineContext) {
-        if is_terminal_echo(event) {
-            return;
-        }
-        if self.is_duplicate(event) {
-            self.note_duplicate(context);
-            self.counters.duplicates += 1;
-            return;
-        }
-        self.note_session(event);
-        match &event.body {
-            Body::Stream(stream) => self.stream(event, stream, context),
-            Body::Assistant(assistant) => self.assistant(event, assistant, context),
-            Body::User(user) => self.user(event, user, context),
-            Body::System(system) => self.system(event, system, context),
-            Body::Result(result) => self.result(event, result, context),
-            Body::ControlRequest(request) => self.control_request(request, context),
-            Body::ControlResponse(response) => self.control_response(response),
-            Body::ControlCancelRequest { request_id } => self.control_cancel(*request_id),
-            Body::ConversationReset(reset) => self.conversation_reset(reset, context),
-            Body::CommandLifecycle(command) => self.command(command),
-            Body::ToolUseSummary(summary) => {
-                self.notice_of("tool_use_summary", summary.summary, context)
-            }
-            Body::RateLimit { info } => self.rate_limit(*info, context),
-            Body::AuthStatus(status) => self.notice_of("auth_status", status.error, context),
-            Body::Unknown { kind } => self.unknown_line(event, *kind, context),
-            _ => {}
-        }
-    }
-
-    /// Whether a line with this uuid came before, at another offset.
-    fn is_duplicate(&mut self, event: &Event<'_>) -> bool {
-        let Some(uuid) = Uuid::of(event.uuid) else {
-            return false;
-        };
-        match &event.body {
-            // An echo is compared with the prompt that it repeats.
-            Body::User(user) if user.is_replay => false,
-            Body::Assistant(_) => self.uuids.effect(uuid).is_some() && !self.is_page,
-            Body::User(_) | Body::Result(_) => self.uuids.check_and_record(uuid) && !self.is_page,
-            _ => self.uuids.check_recent(uuid) && !self.is_page,
-        }
-    }
 }
 
-/// Whether the line is the host's own input, echoed by a terminal.
-///
-/// The agent's lines always have a session, and only the agent sends tool results.
-fn is_terminal_echo(event: &Event<'_>) -> bool {
-    let Body::User(user) = &event.body else {
-        return false;
-    };
-    event.session_id.is_none_or(Str::is_empty) && !content::has_results(user)
+/// Offset after the JSON of a line. The line end is not part of it: a reader may deliver the line
+/// before its LF has come.
+fn json_end(item: &Item<'_>) -> u64 {
+    let end = item.at.offset + item.raw.len() as u64;
+    let is_line_end = item.at.end - end.min(item.at.end) <= MAX_LINE_END;
+    let lf = u64::from(!item.at.is_tail);
+    if is_line_end { end } else { item.at.end - lf }
 }
 
 /// An escaped excerpt of a bad line.

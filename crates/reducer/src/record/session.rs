@@ -1,8 +1,10 @@
 //! Session identity, and statistics of the stream.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 
 use crate::log::LogStamp;
+use crate::model::{Command, Limit, PlanItem, QueuedPrompt, SessionOption};
 use crate::names::Name;
 
 /// A session may span several of the agent's conversations, whose ids change.
@@ -20,6 +22,21 @@ pub(crate) struct SessionRecord {
     pub(crate) cwd: Option<Name>,
     pub(crate) cli_version: Option<Name>,
     pub(crate) permission_mode: Option<Name>,
+    pub(crate) neutral: Arc<NeutralRecord>,
+}
+
+/// What a dialect says of the session. Each value is replaced as a whole; copies share all of them.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct NeutralRecord {
+    pub(crate) agent_name: Option<String>,
+    pub(crate) title: Option<String>,
+    pub(crate) plan: Vec<PlanItem>,
+    pub(crate) queue: Vec<QueuedPrompt>,
+    pub(crate) context_used: Option<u64>,
+    pub(crate) context_size: Option<u64>,
+    pub(crate) limits: Vec<Limit>,
+    pub(crate) options: Vec<SessionOption>,
+    pub(crate) commands: Vec<Command>,
 }
 
 /// Statistics of the stream.

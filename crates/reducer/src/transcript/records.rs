@@ -3,8 +3,8 @@
 use crate::list;
 use crate::log::LogStamp;
 use crate::record::{
-    BlockBody, BlockId, BlockRecord, BlockStage, EntryBody, EntryId, EntryRecord, ListLinks,
-    MessageRecord, ThreadId,
+    BlockBody, BlockId, BlockRecord, BlockStage, EntryBody, EntryId, EntryRecord, LineEnd,
+    ListLinks, MessageRecord, ThreadId,
 };
 use crate::transcript::{LineContext, Transcript};
 
@@ -20,8 +20,10 @@ impl Transcript {
             thread,
             links: ListLinks::default(),
             is_removed: false,
-            at_ms: (context.at_ms),
-            offset: (context.offset),
+            is_history: self.is_history,
+            at: context.at(),
+            turn: self.turn_of(thread),
+            offset: context.offset,
             stamp: LogStamp::default(),
             body,
         });
@@ -68,7 +70,8 @@ impl Transcript {
             next_of_line: None,
             body,
             stage,
-            is_removed: false,
+            line_start: LineEnd::new(self.line.offset),
+            line_end: self.line.line_end(),
             high_surrogate: 0,
             stamp: LogStamp::default(),
             was_text: false,
@@ -98,7 +101,7 @@ impl Transcript {
     /// The blocks of a message that are not removed.
     pub(crate) fn live_blocks(&self, entry: EntryId) -> impl Iterator<Item = BlockId> {
         self.all_blocks(entry)
-            .filter(|id| !self.blocks[id].is_removed)
+            .filter(|id| !self.blocks[id].is_removed())
     }
 
     /// Number of blocks of a message that are not removed.
@@ -119,8 +122,10 @@ impl Transcript {
     /// Marks a block as complete: its line has come.
     pub(crate) fn finalize(&mut self, id: BlockId) {
         let was_drafted = self.blocks[id].is_drafted();
+        let line_end = self.line.line_end();
         let block = &mut self.blocks[id];
         block.stage = BlockStage::Final;
+        block.line_end = line_end;
         let entry = block.entry;
         if was_drafted {
             self.note_draft_block_gone(entry);
@@ -131,7 +136,7 @@ impl Transcript {
     pub(crate) fn remove_block(&mut self, id: BlockId) {
         let was_drafted = self.blocks[id].is_drafted();
         let block = &mut self.blocks[id];
-        if std::mem::replace(&mut block.is_removed, true) {
+        if std::mem::replace(&mut block.stage, BlockStage::Removed) == BlockStage::Removed {
             return;
         }
         let entry = block.entry;

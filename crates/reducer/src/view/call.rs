@@ -1,14 +1,21 @@
 //! Tool calls, their results and sub-agents.
 
+use std::borrow::Cow;
+use std::ops::Range;
+
 use serde::ser::{SerializeMap as _, SerializeStruct as _};
 use serde::{Serialize, Serializer};
 
 use crate::arena::{Text, TextRef};
-use crate::record::{CallId, CallRecord, ThreadId, ToolResultRecord};
+use crate::model::{Content, Location, ToolKind};
+use crate::record::{
+    BlockBody, BlockId, CallDetail, CallId, CallRecord, ThreadId, ToolResultRecord,
+};
 use crate::state::CallState;
 use crate::transcript::Transcript;
-use crate::view::handle::{Entry, Thread, ToolCall};
+use crate::view::handle::{Block, Entry, Thread, ToolCall};
 use crate::view::raw::Raw;
+use crate::view::session::ModelUsage;
 
 /// Levels of JSON around the input of a call on the main thread: transcript, calls, call.
 const LEVELS: usize = 3;
@@ -46,10 +53,8 @@ impl<'a> ToolCall<'a> {
     /// Returns the arguments that the host substituted.
     #[must_use]
     pub fn updated_input(self) -> Option<Raw<'a>> {
-        self.record()
-            .updated_input
-            .as_deref()
-            .map(|raw| self.raw(*raw))
+        let input = self.record().detail.as_deref()?.updated_input;
+        (!input.is_empty()).then(|| self.raw(input))
     }
 
     fn raw(self, text: Text) -> Raw<'a> {
@@ -84,6 +89,91 @@ impl<'a> ToolCall<'a> {
     #[must_use]
     pub fn thread(self) -> Thread<'a> {
         Thread::new(self.transcript, self.record().thread)
+    }
+
+    /// Returns a line that says what it does.
+    #[must_use]
+    pub fn title(self) -> Option<Cow<'a, str>> {
+        let title = self.detail()?.title;
+        (!title.is_empty()).then(|| self.transcript.arena.text(title).to_cow())
+    }
+
+    /// Returns what the tool does; `None` if it is not known.
+    #[must_use]
+    pub fn kind(self) -> Option<ToolKind> {
+        self.detail()?.kind
+    }
+
+    /// Returns the files that it works on.
+    #[must_use]
+    pub fn locations(self) -> Cow<'a, [Location]> {
+        Cow::Borrowed(self.detail().map(|it| &*it.locations).unwrap_or_default())
+    }
+
+    /// Returns what it shows: texts, changes of files, commands.
+    #[must_use]
+    pub fn content(self) -> Cow<'a, [Content]> {
+        Cow::Borrowed(self.detail().map(|it| &*it.content).unwrap_or_default())
+    }
+
+    /// Returns what its command has printed so far; `None` if the agent does not tell it.
+    #[must_use]
+    pub fn output(self) -> Option<TextRef<'a>> {
+        let output = self.detail()?.output?;
+        Some(self.transcript.arena.text(output))
+    }
+
+    /// Returns the exit code of its command.
+    #[must_use]
+    pub fn exit_code(self) -> Option<i64> {
+        self.detail()?.exit_code
+    }
+
+    /// Returns when it was first seen, in milliseconds by the host's clock; `None` if unknown.
+    #[must_use]
+    pub fn started_ms(self) -> Option<u64> {
+        self.record().at.known()
+    }
+
+    /// Returns when it ended, in milliseconds by the host's clock; `None` if it is open, or unknown.
+    #[must_use]
+    pub fn ended_ms(self) -> Option<u64> {
+        match self.result() {
+            Some(result) => result.record.at.known(),
+            None => self.detail()?.ended.known(),
+        }
+    }
+
+    /// Returns the byte range of its lines in the stream: from its first line to that of its result,
+    /// without the last line end.
+    #[must_use]
+    pub fn bytes(self) -> Range<u64> {
+        let from = self.record().offset;
+        let block = self.block().map(|block| block.bytes().end);
+        let result = self.result().map(|result| result.record.end);
+        let detail = self.detail().map(|detail| detail.end);
+        let ends = [block, result, detail];
+        from..ends.into_iter().flatten().max().unwrap_or(from).max(from)
+    }
+
+    /// Returns what it has used, with its sub-agent; `None` if the agent does not tell it.
+    #[must_use]
+    pub fn usage(self) -> Option<ModelUsage> {
+        self.detail()?.usage.map(ModelUsage::of)
+    }
+
+    fn detail(self) -> Option<&'a CallDetail> {
+        self.record().detail.as_deref()
+    }
+
+    /// The block that contains it.
+    fn block(self) -> Option<Block<'a>> {
+        let entry = self.entry()?;
+        let id = self.id;
+        let blocks = self.transcript.live_blocks(entry.id());
+        let is_its = |block: &BlockId| self.transcript.blocks[block].body == BlockBody::Call(id);
+        let found = blocks.into_iter().find(is_its)?;
+        Some(Block::new(self.transcript, found))
     }
 
     /// Returns the message that contains it; `None` if it was never announced, or was evicted.
@@ -227,10 +317,10 @@ impl<'a> ToolResult<'a> {
         self.record.is_async
     }
 
-    /// Returns the byte range of its line in the stream. The line also holds the tool's structured
-    /// output, which a transcript does not keep.
+    /// Returns the byte range of its line in the stream, without its line end. The line also holds
+    /// the tool's structured output, which a transcript does not keep.
     #[must_use]
-    pub const fn line(self) -> std::ops::Range<u64> {
+    pub const fn line(self) -> Range<u64> {
         self.record.offset..self.record.end
     }
 }

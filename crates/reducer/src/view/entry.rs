@@ -1,5 +1,7 @@
 //! Entries and their blocks.
 
+use std::ops::Range;
+
 use serde::ser::SerializeSeq as _;
 use serde::{Serialize, Serializer};
 
@@ -90,13 +92,49 @@ impl<'a> Entry<'a> {
     /// Returns when its first line arrived, in milliseconds by the host's clock.
     #[must_use]
     pub fn at_ms(self) -> u64 {
-        self.transcript.entries[self.id].at_ms
+        self.transcript.entries[self.id].at.get()
     }
 
     /// Returns the offset of its first line in the stream, in bytes.
     #[must_use]
     pub fn offset(self) -> u64 {
         self.transcript.entries[self.id].offset
+    }
+
+    /// Returns the byte range of its lines in the stream, from the first to the last that added to
+    /// it, without the last line end.
+    #[must_use]
+    pub fn bytes(self) -> Range<u64> {
+        let record = &self.transcript.entries[self.id];
+        let from = record.offset;
+        let to = match &record.body {
+            EntryBody::User(it) => it.line_end.after(from),
+            EntryBody::Result(it) => it.line_end.after(from),
+            EntryBody::Notice(it) => it.line_end.after(from),
+            EntryBody::Error(it) => it.line_end.after(from),
+            EntryBody::Assistant(message) => {
+                let blocks = Blocks {
+                    transcript: self.transcript,
+                    first: message.first,
+                };
+                let ends = blocks.iter().map(|block| block.bytes().end);
+                ends.max().unwrap_or(from)
+            }
+        };
+        from..to
+    }
+
+    /// Returns the turn that it is part of: the agent's id of it, else its number in the session,
+    /// from 1; `None` between turns.
+    #[must_use]
+    pub fn turn(self) -> Option<&'a str> {
+        self.transcript.name(self.transcript.entries[self.id].turn)
+    }
+
+    /// Returns whether it was told again from the agent's own history.
+    #[must_use]
+    pub fn is_history(self) -> bool {
+        self.transcript.entries[self.id].is_history
     }
 
     /// Returns why the agent ended the turn, for a result: `completed`, `aborted_tools`,
@@ -145,19 +183,13 @@ impl<'a> Entry<'a> {
                 num_turns: result.num_turns,
                 duration_ms: result.duration_ms,
             },
-            EntryBody::Notice {
-                notice,
-                text: content,
-            } => EntryKind::Notice {
-                notice: self.str(*notice),
-                text: text(*content),
+            EntryBody::Notice(it) => EntryKind::Notice {
+                notice: self.str(it.notice),
+                text: text(it.text),
             },
-            EntryBody::Error {
-                error,
-                text: content,
-            } => EntryKind::Error {
-                error: *error,
-                text: text(*content),
+            EntryBody::Error(it) => EntryKind::Error {
+                error: it.error,
+                text: text(it.text),
             },
         }
     }
@@ -195,7 +227,7 @@ impl<'a> Blocks<'a> {
         let transcript = self.transcript;
         let next = move |id: &BlockId| transcript.blocks[id].next;
         std::iter::successors(self.first, next)
-            .filter(move |id| !transcript.blocks[id].is_removed)
+            .filter(move |id| !transcript.blocks[id].is_removed())
             .map(move |id| Block::new(transcript, id))
     }
 }
@@ -250,6 +282,15 @@ impl<'a> Block<'a> {
     #[must_use]
     pub fn entry(self) -> Entry<'a> {
         Entry::new(self.transcript, self.transcript.blocks[self.id].entry)
+    }
+
+    /// Returns the byte range of its lines in the stream, from the first to the last that added to
+    /// it, without the last line end.
+    #[must_use]
+    pub fn bytes(self) -> Range<u64> {
+        let record = &self.transcript.blocks[self.id];
+        let entry = self.transcript.entries[record.entry].offset;
+        record.line_start.after(entry)..record.line_end.after(entry)
     }
 
     /// Returns whether it still grows.

@@ -3,6 +3,8 @@
 use serde::ser::{SerializeMap as _, SerializeStruct as _};
 use serde::{Serialize, Serializer};
 
+use crate::model::{Command, Limit, PlanItem, QueuedPrompt, SessionOption};
+use crate::record::Tokens;
 use crate::transcript::Transcript;
 
 /// The session's conversation, model and mode. See [`Transcript::session`].
@@ -53,6 +55,61 @@ impl<'a> Session<'a> {
             .map(|it| self.0.names.str(it))
     }
 
+    /// Returns the name of the agent's program, such as `claude` or `codex`.
+    #[must_use]
+    pub fn agent_name(self) -> Option<&'a str> {
+        let name = self.0.session.neutral.agent_name.as_deref();
+        name.or_else(|| self.0.dialect_name.agent())
+    }
+
+    /// Returns the title of the conversation.
+    #[must_use]
+    pub fn title(self) -> Option<&'a str> {
+        self.0.session.neutral.title.as_deref()
+    }
+
+    /// Returns the steps of the agent's plan.
+    #[must_use]
+    pub fn plan(self) -> &'a [PlanItem] {
+        &self.0.session.neutral.plan
+    }
+
+    /// Returns the prompts that wait for their turn.
+    #[must_use]
+    pub fn queue(self) -> &'a [QueuedPrompt] {
+        &self.0.session.neutral.queue
+    }
+
+    /// Returns the used part of the context window, in tokens.
+    #[must_use]
+    pub fn context_used(self) -> Option<u64> {
+        self.0.session.neutral.context_used
+    }
+
+    /// Returns the size of the context window, in tokens.
+    #[must_use]
+    pub fn context_size(self) -> Option<u64> {
+        self.0.session.neutral.context_size
+    }
+
+    /// Returns the usage limits of the account.
+    #[must_use]
+    pub fn limits(self) -> &'a [Limit] {
+        &self.0.session.neutral.limits
+    }
+
+    /// Returns the settings of the session.
+    #[must_use]
+    pub fn options(self) -> &'a [SessionOption] {
+        &self.0.session.neutral.options
+    }
+
+    /// Returns the commands that the agent offers.
+    #[must_use]
+    pub fn commands(self) -> &'a [Command] {
+        &self.0.session.neutral.commands
+    }
+
     pub(crate) fn serialize_fields<S: Serializer>(
         self,
         out: &mut S::SerializeStruct,
@@ -80,7 +137,7 @@ impl Serialize for Session<'_> {
 pub struct Usage<'a>(&'a Transcript);
 
 /// Tokens of one model. See [`Usage::models`].
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct ModelUsage {
     /// Input tokens.
     pub input_tokens: u64,
@@ -90,6 +147,32 @@ pub struct ModelUsage {
     pub cache_read_tokens: u64,
     /// Tokens written to the cache.
     pub cache_creation_tokens: u64,
+}
+
+impl ModelUsage {
+    pub(crate) const fn of(tokens: Tokens) -> Self {
+        let [
+            input_tokens,
+            output_tokens,
+            cache_read_tokens,
+            cache_creation_tokens,
+        ] = tokens;
+        Self {
+            input_tokens,
+            output_tokens,
+            cache_read_tokens,
+            cache_creation_tokens,
+        }
+    }
+
+    pub(crate) const fn tokens(self) -> Tokens {
+        [
+            self.input_tokens,
+            self.output_tokens,
+            self.cache_read_tokens,
+            self.cache_creation_tokens,
+        ]
+    }
 }
 
 impl<'a> Usage<'a> {
@@ -105,21 +188,10 @@ impl<'a> Usage<'a> {
 
     /// Returns the tokens by model.
     pub fn models(self) -> impl ExactSizeIterator<Item = (&'a str, ModelUsage)> + use<'a> {
-        self.0.usage.models().map(move |(name, tokens)| {
-            let [
-                input_tokens,
-                output_tokens,
-                cache_read_tokens,
-                cache_creation_tokens,
-            ] = tokens;
-            let usage = ModelUsage {
-                input_tokens,
-                output_tokens,
-                cache_read_tokens,
-                cache_creation_tokens,
-            };
-            (self.0.names.str(name), usage)
-        })
+        self.0
+            .usage
+            .models()
+            .map(move |(name, tokens)| (self.0.names.str(name), ModelUsage::of(tokens)))
     }
 }
 

@@ -1,12 +1,17 @@
 //! Tasks and permission requests.
 
+use std::borrow::Cow;
+use std::ops::Range;
+
 use serde::ser::SerializeStruct as _;
 use serde::{Serialize, Serializer};
 
 use crate::arena::TextRef;
-use crate::record::{PermissionId, PermissionRecord, TaskId, TaskRecord};
+use crate::model::{AnsweredBy, Question, RequestKind, RequestOption};
+use crate::record::{PermissionId, PermissionRecord, RequestDetail, TaskId, TaskRecord, ThreadId};
 use crate::state::{PermissionState, TaskState};
 use crate::transcript::Transcript;
+use crate::view::handle::Thread;
 use crate::view::raw::Raw;
 
 /// Background work that the agent announced. See [`Transcript::tasks`].
@@ -155,6 +160,61 @@ impl<'a> Permission<'a> {
     #[must_use]
     pub const fn at_ms(self) -> u64 {
         self.record.at_ms
+    }
+
+    /// Returns the byte range of its line in the stream, without its line end.
+    #[must_use]
+    pub const fn bytes(self) -> Range<u64> {
+        self.record.offset..self.record.end
+    }
+
+    /// Returns what it asks for.
+    #[must_use]
+    pub fn kind(self) -> RequestKind {
+        self.detail().map_or(RequestKind::Permission, |it| it.kind)
+    }
+
+    /// Returns the answers to choose from.
+    #[must_use]
+    pub fn options(self) -> Cow<'a, [RequestOption]> {
+        Cow::Borrowed(self.detail().map(|it| &*it.options).unwrap_or_default())
+    }
+
+    /// Returns the questions to answer.
+    #[must_use]
+    pub fn questions(self) -> Cow<'a, [Question]> {
+        Cow::Borrowed(self.detail().map(|it| &*it.questions).unwrap_or_default())
+    }
+
+    /// Returns the URL to open.
+    #[must_use]
+    pub fn url(self) -> Option<&'a str> {
+        self.detail()?.url.as_deref()
+    }
+
+    /// Returns the rule that a lasting answer would add, as the agent writes it.
+    #[must_use]
+    pub fn rule(self) -> Option<Cow<'a, str>> {
+        self.detail()?.rule.as_deref().map(Cow::Borrowed)
+    }
+
+    /// Returns the thread that asks.
+    #[must_use]
+    pub fn thread(self) -> Thread<'a> {
+        let asked = self.detail().map(|it| it.thread);
+        let call = self.transcript.call_of(self.id);
+        let thread = asked.or_else(|| call.map(|call| self.transcript.calls[call].thread));
+        Thread::new(self.transcript, thread.unwrap_or(ThreadId::MAIN))
+    }
+
+    /// Returns who answered it, how and when; `None` if it is open, or that is unknown.
+    #[must_use]
+    pub fn answered(self) -> Option<&'a AnsweredBy> {
+        self.record.answered.as_deref()
+    }
+
+    fn detail(self) -> Option<&'a RequestDetail> {
+        self.record.detail.as_deref()
     }
 
     /// Returns the whole request, a JSON object with `input`, `permission_suggestions`,

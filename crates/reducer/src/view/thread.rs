@@ -1,8 +1,12 @@
 //! Threads.
 
-use crate::record::ThreadId;
+use std::borrow::Cow;
+
+use crate::model::ThreadState;
+use crate::record::{ThreadDetail, ThreadId};
 use crate::view::call::ToolCalls;
 use crate::view::handle::{Entry, Thread, ToolCall};
+use crate::view::session::ModelUsage;
 
 impl<'a> Thread<'a> {
     /// Returns its id.
@@ -30,6 +34,39 @@ impl<'a> Thread<'a> {
     pub fn agent_type(self) -> Option<&'a str> {
         self.transcript
             .name(self.transcript.threads[self.id].agent_type)
+    }
+
+    /// Returns its id: that of the sub-agent, else of the call that started it; `None` for the main
+    /// thread.
+    #[must_use]
+    pub fn name(self) -> Option<&'a str> {
+        if self.id == ThreadId::MAIN {
+            return None;
+        }
+        self.agent_id().or_else(|| self.call().map(ToolCall::id))
+    }
+
+    /// Returns what it works on.
+    #[must_use]
+    pub fn title(self) -> Option<Cow<'a, str>> {
+        let title = self.detail()?.title;
+        (!title.is_empty()).then(|| self.transcript.arena.text(title).to_cow())
+    }
+
+    /// Returns its progress; `None` if the agent does not tell it.
+    #[must_use]
+    pub fn state(self) -> Option<ThreadState> {
+        self.detail()?.state
+    }
+
+    /// Returns what its agent has used; `None` if the agent does not tell it.
+    #[must_use]
+    pub fn usage(self) -> Option<ModelUsage> {
+        self.detail()?.usage.map(ModelUsage::of)
+    }
+
+    fn detail(self) -> Option<&'a ThreadDetail> {
+        self.transcript.threads[self.id].detail.as_deref()
     }
 
     /// Returns its entries in order.

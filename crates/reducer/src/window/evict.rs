@@ -6,7 +6,7 @@ use crate::list;
 use crate::position::NextIds;
 use crate::record::{
     BlockBody, BlockRecord, CallId, CallRecord, EntryBody, EntryId, EntryRecord, ListEnds,
-    PermissionRecord, TaskId, TaskRecord, ToolResultRecord,
+    PermissionRecord, TaskId, TaskRecord, ThreadId, ThreadRecord, ToolResultRecord,
 };
 use crate::transcript::Transcript;
 use crate::window::pins::PinnedRecords;
@@ -20,6 +20,8 @@ impl Transcript {
         checkpoint.drafts = self.drafts.clone();
         checkpoint.partial_line = self.partial_line;
         checkpoint.run = self.run;
+        checkpoint.dialect.clone_from(&self.dialect);
+        checkpoint.is_history = self.is_history;
         checkpoint.arena.begin_chunk();
         let mark = checkpoint.arena.mark();
         checkpoint.drop_records(&to, &pins);
@@ -51,6 +53,9 @@ impl Transcript {
             applied: self.applied,
             partial_line: self.partial_line,
             run: self.run,
+            dialect: self.dialect.clone(),
+            dialect_name: self.dialect_name,
+            is_history: self.is_history,
             is_page: true,
             ..Self::bare()
         }
@@ -82,6 +87,12 @@ impl Transcript {
         }
         for at in self.permissions.numbers() {
             self.index.insert(self.permission_key(at), at as u32);
+        }
+        for at in self.threads.numbers() {
+            if self.is_named_thread(at) {
+                let key = self.thread_key(ThreadId::new(at as u32));
+                self.index.insert(key, at as u32);
+            }
         }
         for at in self.tasks.numbers() {
             self.index.insert(self.task_key(at), at as u32);
@@ -180,6 +191,14 @@ impl Transcript {
         for at in permissions.collect::<Vec<_>>() {
             self.index.remove(self.permission_key(at), at as u32);
         }
+        let is_given_up = |at: &usize| !pins.threads.contains(at);
+        let threads = self.threads.numbers_before(to.thread).filter(is_given_up);
+        for at in threads.collect::<Vec<_>>() {
+            if self.is_named_thread(at) {
+                let key = self.thread_key(ThreadId::new(at as u32));
+                self.index.remove(key, at as u32);
+            }
+        }
         let is_given_up = |at: &usize| !pins.tasks.contains(at);
         let tasks = self.tasks.numbers_before(to.task).filter(is_given_up);
         for at in tasks.collect::<Vec<_>>() {
@@ -195,9 +214,7 @@ impl Transcript {
             mark,
         };
         for &at in pins.threads.range(..to.thread) {
-            relocator
-                .arena
-                .relocate_short(&mut self.threads[at].agent_id, mark);
+            relocator.thread(&mut self.threads[at]);
         }
         for &at in pins.entries.range(..to.entry) {
             relocator.entry(&mut self.entries[at]);
@@ -229,6 +246,13 @@ struct Relocator<'a> {
 }
 
 impl Relocator<'_> {
+    fn thread(&mut self, thread: &mut ThreadRecord) {
+        self.arena.relocate_short(&mut thread.agent_id, self.mark);
+        if let Some(detail) = &mut thread.detail {
+            self.arena.relocate(&mut detail.title, self.mark);
+        }
+    }
+
     fn entry(&mut self, entry: &mut EntryRecord) {
         match &mut entry.body {
             EntryBody::User(user) => {
@@ -244,9 +268,8 @@ impl Relocator<'_> {
                     self.arena.relocate(text, self.mark);
                 }
             }
-            EntryBody::Notice { text, .. } | EntryBody::Error { text, .. } => {
-                self.arena.relocate(text, self.mark);
-            }
+            EntryBody::Notice(it) => self.arena.relocate(&mut it.text, self.mark),
+            EntryBody::Error(it) => self.arena.relocate(&mut it.text, self.mark),
         }
     }
 
@@ -261,8 +284,11 @@ impl Relocator<'_> {
     fn call(&mut self, call: &mut CallRecord) {
         self.arena.relocate_short(&mut call.id, self.mark);
         self.arena.relocate(&mut call.input, self.mark);
-        if let Some(input) = &mut call.updated_input {
-            self.arena.relocate(input, self.mark);
+        if let Some(detail) = &mut call.detail {
+            let texts = [&mut detail.updated_input, &mut detail.title];
+            for text in texts.into_iter().chain(&mut detail.output) {
+                self.arena.relocate(text, self.mark);
+            }
         }
     }
 

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use crate::position::NextIds;
-use crate::record::{BlockBody, CallId, EntryId, ThreadId};
+use crate::record::{BlockBody, CallId, EntryId};
 use crate::transcript::Transcript;
 
 /// Numbers of the pinned records, by kind.
@@ -27,7 +27,7 @@ impl Transcript {
     /// Collects the records before `to` that are open, or that contain something that is kept.
     pub(crate) fn pins(&self, to: &NextIds) -> PinnedRecords {
         let mut pins = PinnedRecords {
-            threads: BTreeSet::from([ThreadId::MAIN.index()]),
+            threads: self.unheld_threads(to),
             tasks: self.evidence.tasks.iter().map(|id| id.index()).collect(),
             permissions: self
                 .evidence
@@ -46,6 +46,14 @@ impl Transcript {
             }
         }
         pins
+    }
+
+    /// The main thread, and those that no call holds.
+    fn unheld_threads(&self, to: &NextIds) -> BTreeSet<usize> {
+        let threads = self.threads.numbers_before(to.thread);
+        threads
+            .filter(|&at| self.threads[at].call.is_none())
+            .collect()
     }
 
     fn open_things(&self) -> Vec<Pin> {

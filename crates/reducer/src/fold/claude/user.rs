@@ -4,7 +4,7 @@ use std::borrow::Cow;
 
 use bowline_jsonl::{Event, Str, User};
 
-use crate::fold::content::{self, INTERRUPT};
+use crate::fold::claude::content::{self, INTERRUPT};
 use crate::record::{EntryBody, EntryId, ThreadId, UserRecord};
 use crate::transcript::{LineContext, Transcript};
 use crate::uuids::{LineEffect, Uuid};
@@ -52,6 +52,7 @@ impl Transcript {
             text: self.arena.store(prompt),
             is_replay: user.is_replay,
             is_synthetic: user.is_synthetic,
+            line_end: context.line_end(),
             ..UserRecord::default()
         });
         let entry = self.entry(thread, body, context);

@@ -13,27 +13,6 @@ use crate::transcript::Transcript;
 use crate::uuids::Uuid;
 
 impl Transcript {
-    /// Records that the agent works on a turn.
-    pub(crate) fn open_turn(&mut self) {
-        self.evidence.turn.has_begun = true;
-        self.expect_turn();
-    }
-
-    fn expect_turn(&mut self) {
-        if !self.evidence.turn.is_open {
-            self.evidence.turn.is_open = true;
-            self.touch_status();
-        }
-    }
-
-    /// Records a prompt of the host, for which a turn will follow.
-    pub(crate) fn await_turn(&mut self, uuid: &str) {
-        if !uuid.is_empty() {
-            self.evidence.turn.waits(Uuid::new(uuid));
-        }
-        self.expect_turn();
-    }
-
     pub(crate) fn begin_turn(&mut self, init: &Init<'_>, is_replaced: bool) {
         let about = named(None, init.user_message_uuids);
         self.evidence.turn.begin(about, is_replaced);
@@ -43,20 +22,6 @@ impl Transcript {
     pub(crate) fn result_owner(&mut self, result: &TurnResult<'_>) -> TurnOwner {
         let named = named(result.user_message_uuid, result.user_message_uuids);
         self.evidence.turn.result(&named, result.origin.is_some())
-    }
-
-    /// Closes the turn unless prompts are pending.
-    pub(crate) fn end_turn(&mut self, queued: u64) {
-        let turn = &mut self.evidence.turn;
-        turn.is_open = queued > 0 || !turn.waiting.is_empty();
-    }
-
-    /// Drops a prompt that gets no result.
-    pub(crate) fn drop_prompt(&mut self, uuid: &str) {
-        if self.evidence.turn.drops(Uuid::new(uuid)) {
-            self.evidence.turn.is_open = false;
-            self.touch_status();
-        }
     }
 
     pub(crate) fn command(&mut self, command: &CommandLifecycle<'_>) {

@@ -3,9 +3,8 @@
 use bowline_jsonl::{Event, ModelUsage, RawJson, Str, TurnResult};
 
 use crate::arena::Text;
-use crate::names::Name;
 use crate::record::{EntryBody, ResultRecord, ThreadId, Tokens, TurnOwner};
-use crate::state::{CallState, Outcome};
+use crate::state::Outcome;
 use crate::transcript::{LineContext, Transcript};
 use crate::uuids::{LineEffect, Uuid};
 
@@ -26,6 +25,7 @@ impl Transcript {
             terminal_reason: result.terminal_reason.map(|it| self.name_of(it)),
             num_turns: result.num_turns.unwrap_or_default(),
             duration_ms: result.duration_ms.unwrap_or_default(),
+            line_end: context.line_end(),
         };
         let body = EntryBody::Result(Box::new(record));
         let entry = self.entry(ThreadId::MAIN, body, context);
@@ -51,26 +51,6 @@ impl Transcript {
         (!errors.is_empty()).then(|| self.arena.store(&errors.join("\n")))
     }
 
-    fn close_turn(&mut self, outcome: Outcome, queued: u64) {
-        self.close_drafts(|thread| thread == ThreadId::MAIN);
-        match outcome {
-            Outcome::Cancelled => {
-                self.interrupt_rejected(ThreadId::MAIN);
-                self.close_thread(ThreadId::MAIN, CallState::Interrupted);
-                self.expire_permissions();
-            }
-            Outcome::Completed | Outcome::Failed => {
-                self.close_thread(ThreadId::MAIN, CallState::Lost);
-            }
-            Outcome::Suspended => {}
-        }
-        self.threads[0].rejected.clear();
-        self.end_turn(queued);
-        self.evidence.is_interrupting = false;
-        self.evidence.last_outcome = Some(outcome);
-        self.touch_status();
-    }
-
     /// Updates the counters of the conversation.
     fn add_usage(&mut self, event: &Event<'_>, result: &TurnResult<'_>) {
         let conversation = event.session_id.map(|id| self.name_of(id));
@@ -81,11 +61,6 @@ impl Transcript {
             self.usage.add_tokens(conversation, model, tokens(&usage));
         }
         self.touch_usage();
-    }
-
-    /// Interns a name.
-    pub(crate) fn name_of(&mut self, name: Str<'_>) -> Name {
-        self.names.intern(&name.decode())
     }
 }
 

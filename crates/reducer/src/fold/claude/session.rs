@@ -2,8 +2,7 @@
 
 use bowline_jsonl::{Body, ConversationReset, Event, Init, Str};
 
-use crate::names::Name;
-use crate::record::{SessionRecord, ThreadId};
+use crate::record::ThreadId;
 use crate::transcript::{LineContext, Transcript};
 
 impl Transcript {
@@ -14,7 +13,7 @@ impl Transcript {
             return;
         }
         if let Some(id) = event.session_id {
-            self.enter(id);
+            self.enter(&id.decode());
         }
     }
 
@@ -23,7 +22,7 @@ impl Transcript {
         // A message that still streams was cut short: its run was killed, or its turn interrupted.
         self.close_drafts(|thread| thread == ThreadId::MAIN);
         if let Some(id) = event.session_id {
-            self.enter(id);
+            self.enter(&id.decode());
         }
         self.set_session(init.model, |it| &mut it.model);
         self.set_session(init.cwd, |it| &mut it.cwd);
@@ -46,40 +45,6 @@ impl Transcript {
 
     pub(crate) fn set_permission_mode(&mut self, mode: Option<Str<'_>>) {
         self.set_session(mode, |it| &mut it.permission_mode);
-    }
-
-    fn enter(&mut self, id: Str<'_>) {
-        if id.is_empty() {
-            return;
-        }
-        let id = self.name_of(id);
-        if self.session.id == Some(id) {
-            return;
-        }
-        if self.session.entered.insert(id) {
-            self.session.conversations.push(id);
-        }
-        self.session.id = Some(id);
-        self.session.is_rotating = false;
-        self.touch_session();
-    }
-
-    fn set_session(
-        &mut self,
-        value: Option<Str<'_>>,
-        field: impl Fn(&mut SessionRecord) -> &mut Option<Name>,
-    ) {
-        let Some(value) = value else { return };
-        let value = self.name_of(value);
-        if field(&mut self.session).replace(value) == Some(value) {
-            return;
-        }
-        self.touch_session();
-    }
-
-    /// Counts a line of unknown type.
-    pub(crate) fn count_unknown(&mut self, name: String) {
-        *self.counters.unknown.entry(name).or_default() += 1;
     }
 
     pub(crate) fn unknown_line(

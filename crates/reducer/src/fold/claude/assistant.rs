@@ -5,7 +5,7 @@ use bowline_jsonl::{
     Assistant, Block, BlockBody as ParsedBody, Event, MessageContent, RawJson, Str,
 };
 
-use crate::record::{BlockBody, BlockId, BlockRecord, BlockStage, EntryBody, EntryId, ThreadId};
+use crate::record::{BlockBody, BlockId, BlockStage, EntryBody, EntryId, ThreadId};
 use crate::state::MessageState;
 use crate::transcript::{LineContext, Transcript};
 use crate::uuids::{LineEffect, Uuid};
@@ -53,15 +53,6 @@ impl Transcript {
                 None => LineEffect::Message(entry.number()),
             };
             self.uuids.record(uuid, effect);
-        }
-    }
-
-    pub(crate) fn set_message(&mut self, entry: EntryId, state: MessageState) {
-        if let Some(message) = self.message_mut(entry)
-            && message.state != state
-        {
-            message.state = state;
-            self.touch_entry(entry);
         }
     }
 
@@ -166,7 +157,7 @@ impl Transcript {
             return;
         };
         let next = |id: &BlockId| self.blocks.get(id)?.next_of_line;
-        let is_live = |id: &BlockId| self.blocks.get(id).is_some_and(|block| !block.is_removed);
+        let is_live = |id: &BlockId| self.blocks.get(id).is_some_and(|block| !block.is_removed());
         let its = std::iter::successors(Some(first), next).filter(is_live);
         let its = its.collect();
         self.remove_blocks(its);
@@ -182,29 +173,5 @@ impl Transcript {
     fn is_user(&self, entry: EntryId) -> bool {
         let entry = self.entries.get(entry);
         entry.is_some_and(|entry| matches!(entry.body, EntryBody::User(_)))
-    }
-
-    /// Removes blocks; returns whether there were any.
-    pub(crate) fn remove_blocks(&mut self, blocks: Vec<BlockId>) -> bool {
-        let any = !blocks.is_empty();
-        for id in blocks {
-            self.remove_block(id);
-            if let BlockBody::Call(call) = self.blocks[id].body {
-                self.remove_call(call);
-            }
-        }
-        any
-    }
-
-    /// Removes the draft blocks of a message for which `is_void` holds; returns whether there were
-    /// any.
-    pub(crate) fn remove_draft_blocks(
-        &mut self,
-        entry: EntryId,
-        is_void: impl Fn(&BlockRecord) -> bool,
-    ) -> bool {
-        let drafted = self.draft_blocks_of(entry);
-        let void = drafted.filter(|id| is_void(&self.blocks[id])).collect();
-        self.remove_blocks(void)
     }
 }

@@ -7,10 +7,7 @@ use bowline_jsonl::{
 
 use crate::arena::Text;
 use crate::index::{IndexKey, IndexKind};
-use crate::record::{
-    BlockBody, BlockId, BlockRecord, BlockStage, Draft, EntryBody, EntryId, MessageRecord, ThreadId,
-};
-use crate::state::MessageState;
+use crate::record::{BlockBody, BlockId, BlockRecord, BlockStage, Draft, EntryId, ThreadId};
 use crate::transcript::{LineContext, Transcript};
 
 impl Transcript {
@@ -55,64 +52,6 @@ impl Transcript {
         if !self.drafts.contains_key(&thread) {
             self.open_draft(thread, id, message.model, context);
         }
-    }
-
-    fn open_draft(
-        &mut self,
-        thread: ThreadId,
-        id: Str<'_>,
-        model: Option<Str<'_>>,
-        context: LineContext,
-    ) {
-        let entry = self.message_entry(thread, id, model, context);
-        self.set_message(entry, MessageState::Streaming);
-        let known = self.live_blocks(entry);
-        let draft = Draft {
-            entry,
-            id: id.decode().into(),
-            blocks: known.map(|id| (self.blocks[id].index, id)).collect(),
-            open: None,
-            input: String::new(),
-        };
-        self.drafts.insert(thread, draft);
-        self.touch_status();
-    }
-
-    /// Finds or adds the entry of a message; restores it if it was removed.
-    pub(crate) fn message_entry(
-        &mut self,
-        thread: ThreadId,
-        id: Str<'_>,
-        model: Option<Str<'_>>,
-        context: LineContext,
-    ) -> EntryId {
-        let name = id.decode();
-        let key = IndexKey::new(IndexKind::Message, thread.number(), &name);
-        let found = self.find_message(key, thread, &name);
-        let model = model.map(|model| self.names.intern(&model.decode()));
-        let Some(found) = found else {
-            let message_id = self.arena.store_short(&name);
-            let body = EntryBody::Assistant(MessageRecord {
-                message_id,
-                model: model.unwrap_or_default(),
-                ..MessageRecord::default()
-            });
-            let entry = self.entry(thread, body, context);
-            self.index.insert(key, entry.number());
-            return entry;
-        };
-        self.depend_on_entry(found);
-        if self.entries[found].is_removed {
-            self.entries[found].is_removed = false;
-            self.touch_entry(found);
-        }
-        if let (Some(model), Some(message)) = (model, self.message_mut(found))
-            && message.model.is_empty()
-        {
-            message.model = model;
-            self.touch_entry(found);
-        }
-        found
     }
 
     /// Finds the draft of an event; opens one if its beginning was missed.
@@ -163,22 +102,6 @@ impl Transcript {
         }
         let body = self.body_of(thread, entry, block, false);
         self.begin_block(thread, entry, index, body);
-    }
-
-    /// Adds a block to the draft of a thread; it is the one that grows.
-    fn begin_block(
-        &mut self,
-        thread: ThreadId,
-        entry: EntryId,
-        index: u32,
-        body: BlockBody,
-    ) -> BlockId {
-        let id = self.block(entry, index, body, BlockStage::Open);
-        if let Some(draft) = self.drafts.get_mut(&thread) {
-            draft.blocks.insert(index, id);
-            draft.grow(id);
-        }
-        id
     }
 
     fn is_drafted(&self, id: BlockId) -> bool {
@@ -247,7 +170,7 @@ impl Transcript {
         delta: Delta<'_>,
     ) -> Option<BlockId> {
         let draft = self.drafts.get_mut(&thread)?;
-        let is_live = |id: &BlockId| !self.blocks[id].is_removed;
+        let is_live = |id: &BlockId| !self.blocks[id].is_removed();
         if let Some(known) = draft.blocks.get(&index).copied().filter(is_live) {
             draft.grow(known);
             return Some(known);
@@ -260,16 +183,6 @@ impl Transcript {
         Some(self.begin_block(thread, entry, index, body))
     }
 
-    fn grow(&mut self, id: BlockId, more: Str<'_>) {
-        let block = &mut self.blocks[id];
-        let Some(text) = block.body.text_mut() else {
-            return;
-        };
-        let before = self.arena.len(*text);
-        let from = self.arena.append_of(text, more, &mut block.high_surrogate);
-        self.touch_text(id, from, before);
-    }
-
     fn stop_block(&mut self, thread: ThreadId, index: u32) {
         let Some(draft) = self.drafts.get_mut(&thread) else {
             return;
@@ -280,7 +193,9 @@ impl Transcript {
         let Some(block) = block.filter(|&id| self.is_drafted(id)) else {
             return;
         };
+        let line_end = self.line.line_end();
         self.blocks[block].stage = BlockStage::Stopped;
+        self.blocks[block].line_end = line_end;
         if let BlockBody::Call(call) = self.blocks[block].body
             && open == Some(block)
         {
@@ -306,20 +221,6 @@ impl Transcript {
         self.finish_message(entry);
     }
 
-    /// Ends a message that streamed; removes it if it has no blocks.
-    pub(crate) fn finish_message(&mut self, entry: EntryId) {
-        if self.live_block_count(entry) == 0 {
-            self.remove_entry(entry);
-        }
-        if self
-            .message(entry)
-            .is_some_and(|it| it.state == MessageState::Streaming)
-        {
-            self.set_message(entry, MessageState::Complete);
-        }
-        self.touch_status();
-    }
-
     /// Removes blocks that will not be finished, from an index on.
     fn abandon(&mut self, thread: ThreadId, abandoned: &Abandoned<'_>) {
         let id = abandoned.api_message_id.unwrap_or_default().decode();
@@ -332,42 +233,5 @@ impl Transcript {
         if self.live_block_count(entry) == 0 {
             self.remove_entry(entry);
         }
-    }
-
-    /// Discards the draft of a thread unless it is of message `id`, which replaces it. Blocks that
-    /// reached the stage `kept` stay.
-    pub(crate) fn discard_draft_unless(&mut self, thread: ThreadId, id: Str<'_>, kept: BlockStage) {
-        let is_other = |draft: &Draft| id != *draft.id;
-        if self.drafts.get(&thread).is_some_and(is_other)
-            && let Some(draft) = self.drafts.remove(&thread)
-        {
-            self.void(draft.entry, kept);
-        }
-    }
-
-    /// Discards all drafts after the API call that streamed them failed.
-    pub(crate) fn discard_drafts(&mut self) {
-        for draft in std::mem::take(&mut self.drafts).into_values() {
-            self.void(draft.entry, BlockStage::Final);
-        }
-    }
-
-    /// Closes the drafts of some threads as they are, since nothing more will come.
-    pub(crate) fn close_drafts(&mut self, is_over: impl Fn(ThreadId) -> bool) {
-        let over = self.drafts.extract_if(.., |thread, _| is_over(*thread));
-        for (_, draft) in over.collect::<Vec<_>>() {
-            self.set_message(draft.entry, MessageState::Aborted);
-            self.finish_message(draft.entry);
-        }
-    }
-
-    fn void(&mut self, entry: EntryId, kept: BlockStage) {
-        let cut = self.remove_draft_blocks(entry, |block| {
-            kept == BlockStage::Final || block.stage == BlockStage::Open
-        });
-        if cut {
-            self.set_message(entry, MessageState::Aborted);
-        }
-        self.finish_message(entry);
     }
 }

@@ -5,7 +5,6 @@ use bowline_jsonl::{
     SystemBody,
 };
 
-use crate::record::{EntryBody, ThreadId};
 use crate::transcript::{LineContext, Transcript};
 
 /// Members that may hold the text of a line with an unknown subtype, in order of preference.
@@ -49,12 +48,6 @@ impl Transcript {
         if let Some(text) = text {
             self.notice(&name, &text, context);
         }
-    }
-
-    pub(crate) fn notice(&mut self, name: &str, text: &str, context: LineContext) {
-        let notice = self.names.intern(name);
-        let text = self.keep(text);
-        self.entry(ThreadId::MAIN, EntryBody::Notice { notice, text }, context);
     }
 
     /// Adds a notice unless the text is empty.

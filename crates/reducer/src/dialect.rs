@@ -1,0 +1,106 @@
+//! Dialects: how the lines of an agent become a transcript.
+//!
+//! A [`Dialect`] is pure code: it takes the agent's lines one by one, and the lines that the host
+//! wrote, and writes to a [`Fold`]. It has state of its own, such as the requests that are not
+//! answered yet, but no clock and no input or output. What it writes is neutral, so that a reader
+//! of the transcript need not know the agent.
+//!
+//! Claude Code's stream-json, and Qwen Code's variant of it, are folded without this interface, by
+//! the same primitives.
+//!
+//! ```
+//! use bowline_jsonl::Framer;
+//! use bowline_reducer::dialect::{DialectName, recognize};
+//! use bowline_reducer::{Meta, Phase, Transcript};
+//!
+//! let stream = br#"{"type":"init","timestamp":"2026-11-23T05:24:37.290Z","session_id":"s","model":"m"}
+//! {"type":"message","timestamp":"2026-11-23T05:24:37.322Z","role":"assistant","content":"Ahoy","delta":true}
+//! {"type":"result","timestamp":"2026-11-23T05:24:37.380Z","status":"success"}
+//! "#;
+//! let mut framer = Framer::default();
+//! framer.push(bytes::Bytes::from_static(stream));
+//! let mut transcript = Transcript::with_dialect(DialectName::GeminiStreamJson);
+//! while let Some(frame) = framer.next_frame() {
+//!     for item in frame.items() {
+//!         transcript.apply(&item, Meta { at_ms: 0 });
+//!     }
+//! }
+//! assert_eq!(transcript.status().phase, Phase::Idle);
+//! let first = std::str::from_utf8(stream).unwrap().lines().next().unwrap();
+//! let first = bowline_jsonl::RawJson::parse(first).unwrap();
+//! assert_eq!(recognize([first]), Some(DialectName::GeminiStreamJson));
+//! ```
+
+mod gemini;
+mod name;
+mod recognize;
+
+use std::fmt;
+
+use bowline_jsonl::RawJson;
+
+use crate::segment::Window;
+use crate::transcript::Transcript;
+
+pub use crate::fold::primitives::{
+    CallEnd, CallUpdate, Fold, Place, Prompt, Request, TextKind, TurnEnd,
+};
+pub use name::{DialectName, UnknownDialect};
+pub use recognize::recognize;
+
+/// The fold of an agent's protocol.
+///
+/// Both methods get whole lines that are JSON objects, each once, in the order in which they were
+/// written; lines that are not are errors of the transcript, and a line that is repeated by its
+/// offset is skipped before. A recording may hold the output without the input, or begin in the
+/// middle: a response whose request is unknown must still make sense.
+///
+/// A transcript with a window copies the dialect at each of its checkpoints, so its state must be
+/// small.
+pub trait Dialect: fmt::Debug + Send + Sync {
+    /// Folds a line of the agent's output.
+    fn output(&mut self, line: RawJson<'_>, fold: &mut Fold<'_>);
+
+    /// Folds a line that the host wrote to the agent. Agents without such lines need nothing.
+    fn input(&mut self, line: RawJson<'_>, fold: &mut Fold<'_>) {
+        let _ = (line, fold);
+    }
+
+    /// Forgets what the process that ended can no longer answer. What is open in the transcript is
+    /// closed afterwards.
+    fn end(&mut self, fold: &mut Fold<'_>) {
+        let _ = fold;
+    }
+
+    /// Returns a copy with the same state.
+    fn copy(&self) -> Box<dyn Dialect>;
+}
+
+impl Clone for Box<dyn Dialect> {
+    fn clone(&self) -> Self {
+        self.copy()
+    }
+}
+
+impl Transcript {
+    /// Returns an empty transcript of a stream in this dialect.
+    #[must_use]
+    pub fn with_dialect(name: DialectName) -> Self {
+        let mut transcript = Self::new();
+        transcript.dialect_name = name;
+        transcript.dialect = name.fold();
+        transcript
+    }
+
+    /// Returns an empty transcript of a stream in this dialect that keeps no more than `window`.
+    #[must_use]
+    pub fn with_dialect_and_window(name: DialectName, window: Window) -> Self {
+        Self::with_dialect(name).windowed(window)
+    }
+
+    /// Returns the dialect of the stream.
+    #[must_use]
+    pub const fn dialect(&self) -> DialectName {
+        self.dialect_name
+    }
+}
