@@ -36,7 +36,7 @@ mod shipped {
 
 /// The parser without `unsafe`.
 mod safe {
-    use bowline_jsonl_safe as jsonl;
+    pub(crate) use bowline_jsonl_safe as jsonl;
     include!("see.rs");
 }
 

@@ -11,13 +11,14 @@ mod parser;
 mod reducer;
 mod replay;
 mod rest;
+mod rpc;
 mod screen;
 mod sealed;
 
 use crate::guided::Target;
 
 /// All targets.
-pub static ALL: [&Target; 11] = [
+pub static ALL: [&Target; 12] = [
     &parser::PARSER,
     &parser::FRAMER,
     &frames::FRAMES,
@@ -29,6 +30,7 @@ pub static ALL: [&Target; 11] = [
     &hooks::HOOKS,
     &panel::PANEL,
     &rest::REST,
+    &rpc::RPC,
 ];
 
 /// For inputs without checksums.

@@ -88,6 +88,11 @@ fn rest() {
 }
 
 #[test]
+fn rpc() {
+    holds("rpc", 20_000);
+}
+
+#[test]
 fn every_target_has_a_test() {
     let tests = include_str!("guided.rs");
     for target in targets::ALL {

@@ -11,7 +11,7 @@ pub use response::{
     Decision, control_error, control_success, hook_output, mcp_response, permission,
 };
 
-use object::Object;
+pub(crate) use object::{Object, list};
 
 /// Encodes a heartbeat, which the agent ignores.
 #[must_use]

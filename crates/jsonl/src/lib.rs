@@ -5,6 +5,10 @@
 //! described in `PROTOCOL.md` beside the sources. The crate also encodes the lines that a host writes
 //! ([`Prompt`], [`control_request`], [`permission`]).
 //!
+//! Agents that speak JSON-RPC instead are read and written by [`codex`] (`PROTOCOL-codex.md`) and [`acp`]
+//! (`PROTOCOL-acp.md`), over [`rpc`]. To the framer their lines are events of an unknown type, whose
+//! [`raw`](Event::raw) text is the message.
+//!
 //! The grammar is written in nom and has no `unsafe`. The feature `simd` (default) adds vector code for
 //! x86-64 as leaves of the grammar; without it the crate forbids `unsafe`.
 //!
@@ -53,6 +57,8 @@
 
 #![cfg_attr(not(feature = "simd"), forbid(unsafe_code))]
 
+pub mod acp;
+pub mod codex;
 mod cut;
 mod encode;
 mod error;
@@ -64,6 +70,7 @@ mod grammar;
 mod items;
 mod raw;
 mod reader;
+pub mod rpc;
 mod scan;
 #[cfg(all(feature = "simd", target_arch = "x86_64"))]
 mod simd;

@@ -58,6 +58,11 @@ impl<'a> RawJson<'a> {
         value
     }
 
+    /// The elements of an array, each as a `T`.
+    pub(crate) fn list_of<T: Field<'a> + Default>(self) -> impl Iterator<Item = T> {
+        self.elements().map(RawJson::parse_as)
+    }
+
     /// Returns the kind of the value.
     #[must_use]
     pub fn kind(self) -> JsonKind {

@@ -63,3 +63,16 @@ impl Object {
         text.into_bytes()
     }
 }
+
+/// A JSON array of JSON texts.
+pub(crate) fn list<T: AsRef<str>>(values: impl IntoIterator<Item = T>) -> String {
+    let mut text = String::from("[");
+    for value in values {
+        if text.len() > 1 {
+            text.push(',');
+        }
+        text.push_str(value.as_ref());
+    }
+    text.push(']');
+    text
+}

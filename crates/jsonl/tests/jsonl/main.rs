@@ -2,8 +2,11 @@
 //! that has only the grammar.
 
 mod accelerated;
+mod agents;
 mod cuts;
 mod fixtures;
+mod host_lines;
 mod hostile;
 mod oracle;
+mod rpc;
 mod support;
