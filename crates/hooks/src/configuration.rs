@@ -11,10 +11,11 @@ use crate::{HookKind, HookReply};
 ///
 /// The default receives the [common](HookKind::COMMON) events over HTTP, without a gate or a
 /// backend.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub struct HookConfiguration {
-    /// The events to receive.
-    pub kinds: Vec<HookKind>,
+    /// The events to receive. `None` for those of the [common](HookKind::COMMON) events that the agent
+    /// knows; an event that is named here and that the agent does not know is an error.
+    pub kinds: Option<Vec<HookKind>>,
     /// How the agent delivers them.
     pub route: HookRoute,
     /// The program for events that the agent does not post over HTTP (`SessionStart`, `Setup`).
@@ -34,7 +35,8 @@ pub struct HookConfiguration {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum HookRoute {
-    /// The agent posts them over HTTP, without a process for each event.
+    /// The agent posts them over HTTP, without a process for each event. An agent before 2.1.63 runs the
+    /// helper instead.
     #[default]
     Http,
     /// The agent runs the helper for each event; for agents without HTTP hooks.
@@ -64,13 +66,14 @@ impl HookHelper {
 /// The events that wait for the host's reply.
 #[derive(Clone, Debug)]
 pub struct HookGate {
-    /// The events; all of them among those of the [configuration](HookConfiguration::kinds).
+    /// The events; all of them among those of the [configuration](HookConfiguration::kinds), and known
+    /// to the agent.
     pub kinds: Vec<HookKind>,
     /// How long the host may take; at most 24 days.
     pub deadline: Duration,
     /// The reply when the host takes longer, does not read the questions, or drops the server. If it
-    /// refuses or asks, the agent also refuses when it cannot reach the server, if its version
-    /// supports `onFailure`; an older one goes on if the host is killed.
+    /// refuses or asks, the agent also refuses when it cannot reach the server. An agent before
+    /// 2.1.330 may not, so that [`settings_for`](crate::HookServer::settings_for) fails for it.
     pub default: HookReply,
 }
 
@@ -181,6 +184,13 @@ impl HookBackend {
     }
 }
 
+impl HookConfiguration {
+    /// Returns the events to receive.
+    pub(crate) fn kinds(&self) -> &[HookKind] {
+        self.kinds.as_deref().unwrap_or(HookKind::COMMON)
+    }
+}
+
 /// Limits for each connection. A connection carries one request.
 #[derive(Clone, Copy, Debug)]
 pub struct HookLimits {
@@ -208,20 +218,6 @@ impl Default for HookLimits {
             body_time: Duration::from_secs(30),
             answer_time: Duration::from_secs(10),
             connections: 64,
-        }
-    }
-}
-
-impl Default for HookConfiguration {
-    fn default() -> Self {
-        Self {
-            kinds: HookKind::COMMON.to_vec(),
-            route: HookRoute::default(),
-            helper: None,
-            gate: None,
-            variables: HookVariables::default(),
-            backend: None,
-            limits: HookLimits::default(),
         }
     }
 }

@@ -3,6 +3,8 @@
 use std::io;
 use std::path::PathBuf;
 
+use bowline_jsonl::AgentVersion;
+
 /// Why a [`HookServer`](crate::HookServer) did not start or could not produce its settings. Nothing
 /// is left running.
 #[derive(Debug, thiserror::Error)]
@@ -54,6 +56,39 @@ pub enum HookServerError {
     NotClosable {
         /// The event.
         kind: String,
+    },
+    /// The configuration names an event that the agent does not know.
+    #[error("agent {agent} has no hook {kind}; update it to {added} or later, or omit the event")]
+    UnknownEvent {
+        /// The event.
+        kind: String,
+        /// The version of the agent.
+        agent: AgentVersion,
+        /// A version that has the event.
+        added: AgentVersion,
+    },
+    /// The agent does not post hooks over HTTP, and there is no helper.
+    #[error(
+        "agent {agent} has no HTTP hooks; update it to {added} or later, or configure a helper"
+    )]
+    NoHttp {
+        /// The version of the agent.
+        agent: AgentVersion,
+        /// The version that added them.
+        added: AgentVersion,
+    },
+    /// The default of the gate refuses an event, but the agent goes on if the server cannot be reached.
+    #[error(
+        "agent {agent} runs {kind} if its hook fails; update it to {added} or later, or use a default \
+         that lets the agent go on"
+    )]
+    FailsOpen {
+        /// The event.
+        kind: String,
+        /// The version of the agent.
+        agent: AgentVersion,
+        /// A version that has `onFailure`.
+        added: AgentVersion,
     },
     /// The URL, the token or the certificates of the backend are not usable.
     #[error("forward hooks to {url:?}: {reason}")]

@@ -387,8 +387,7 @@ hooks! {
 }
 
 impl HookKind {
-    /// The events of sessions, turns and tools that most hosts need. The newest events are not among
-    /// them: an older agent ignores settings that name an event which it does not know.
+    /// The events of sessions, turns and tools that most hosts need.
     pub const COMMON: &'static [Self] = &[
         Self::SessionStart,
         Self::UserPromptSubmit,

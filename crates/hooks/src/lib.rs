@@ -14,7 +14,9 @@
 //! ```no_run
 //! use std::time::Duration;
 //!
-//! use bowline_hooks::{HookConfiguration, HookGate, HookKind, HookReply, HookServer};
+//! use bowline_hooks::{
+//!     AgentVersion, HookConfiguration, HookGate, HookKind, HookReply, HookServer,
+//! };
 //!
 //! # #[tokio::main(flavor = "current_thread")]
 //! # async fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -28,7 +30,9 @@
 //! })
 //! .await?;
 //! // For the agent's `--settings` and its environment.
-//! let (settings, variables) = (server.settings("run-1")?, server.environment("run-1")?);
+//! let agent = AgentVersion::new(2, 1, 330);
+//! let settings = server.settings_for("run-1", agent)?;
+//! let variables = server.environment("run-1")?;
 //!
 //! let mut questions = server.questions().expect("taken once");
 //! while let Some(question) = questions.next().await {
@@ -39,6 +43,7 @@
 //! # }
 //! ```
 
+mod agent;
 mod configuration;
 mod dedup;
 mod dispatcher;
@@ -54,6 +59,7 @@ mod settings;
 mod subscription;
 mod token;
 
+pub use bowline_jsonl::AgentVersion;
 pub use configuration::{
     HookBackend, HookConfiguration, HookGate, HookHelper, HookLimits, HookRoute, HookVariables,
 };

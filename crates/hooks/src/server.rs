@@ -19,13 +19,15 @@ use tokio::task::{JoinHandle, JoinSet};
 use tokio::time::{sleep, timeout};
 use tracing::{debug, warn};
 
+use crate::agent;
 use crate::dispatcher::{HookDispatcher, MAX_OPEN_QUESTIONS};
 use crate::forward::{self, ForwardReport, Forwarder};
 use crate::reply::is_refusal;
 use crate::settings;
 use crate::token::HookToken;
 use crate::{
-    HookConfiguration, HookGate, HookKind, HookQuestions, HookServerError, HookSubscription,
+    AgentVersion, HookConfiguration, HookGate, HookKind, HookQuestions, HookServerError,
+    HookSubscription,
 };
 use connection::{Endpoint, Slot};
 
@@ -134,12 +136,34 @@ impl HookServer {
     /// Returns the agent settings, for `--settings`, that make it send its events here. They hold
     /// no secret: the token is referred to by the name of its variable.
     ///
+    /// They suit the newest agent. One before 2.1.101 ignores all of its settings if they name an event
+    /// that it does not know; see [`settings_for`](Self::settings_for).
+    ///
     /// # Errors
     ///
     /// The interaction's id is not valid in a URL path.
     pub fn settings(&self, interaction: &str) -> Result<Value, HookServerError> {
         let url = self.url(interaction)?;
         Ok(settings::settings(&self.configuration, &url))
+    }
+
+    /// Returns the [settings](Self::settings) for a version of the agent: without the common events that
+    /// it does not know, and with the helper if it has no HTTP hooks.
+    ///
+    /// # Errors
+    ///
+    /// The interaction's id is not valid in a URL path, or the configuration needs a newer agent: for an
+    /// event that it names ([`UnknownEvent`](HookServerError::UnknownEvent)), for HTTP hooks without a
+    /// helper ([`NoHttp`](HookServerError::NoHttp)), or for a gate that stays closed if the server cannot
+    /// be reached ([`FailsOpen`](HookServerError::FailsOpen)).
+    pub fn settings_for(
+        &self,
+        interaction: &str,
+        agent: AgentVersion,
+    ) -> Result<Value, HookServerError> {
+        let url = self.url(interaction)?;
+        let supported = agent::supported(&self.configuration, agent)?;
+        Ok(settings::settings(&supported, &url))
     }
 
     /// Returns the environment variables that the agent and its hooks need, by name.

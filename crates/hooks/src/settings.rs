@@ -33,7 +33,7 @@ pub(crate) fn url(address: SocketAddr, interaction: &str) -> Result<String, Hook
 /// Returns the settings in the agent's schema.
 pub(crate) fn settings(configuration: &HookConfiguration, url: &str) -> Value {
     let mut hooks = Map::new();
-    for kind in &configuration.kinds {
+    for kind in configuration.kinds() {
         if let Some(handler) = handler(configuration, kind, url) {
             let group = json!([{ "hooks": [handler] }]);
             hooks.insert(kind.name().to_owned(), group);
@@ -44,7 +44,7 @@ pub(crate) fn settings(configuration: &HookConfiguration, url: &str) -> Value {
 
 /// Returns whether the settings make the agent send an event.
 pub(crate) fn is_received(configuration: &HookConfiguration, kind: &HookKind) -> bool {
-    configuration.kinds.contains(kind) && handler(configuration, kind, "").is_some()
+    configuration.kinds().contains(kind) && handler(configuration, kind, "").is_some()
 }
 
 fn handler(configuration: &HookConfiguration, kind: &HookKind, url: &str) -> Option<Value> {
@@ -70,11 +70,16 @@ fn handler(configuration: &HookConfiguration, kind: &HookKind, url: &str) -> Opt
     let gate = configuration.gate.as_ref();
     let gate = gate.filter(|gate| gate.kinds.contains(kind));
     handler["timeout"] = timeout(kind, gate).into();
-    let default = gate.and_then(|gate| gate.default.output(kind).ok().flatten());
-    if is_refusal(default.as_ref()) {
+    if gate.is_some_and(|gate| is_refusing(gate, kind)) {
         handler["onFailure"] = "block".into();
     }
     Some(handler)
+}
+
+/// Returns whether the default of the gate refuses an event.
+pub(crate) fn is_refusing(gate: &HookGate, kind: &HookKind) -> bool {
+    let default = gate.default.output(kind).ok().flatten();
+    is_refusal(default.as_ref())
 }
 
 fn timeout(kind: &HookKind, gate: Option<&HookGate>) -> u64 {
@@ -147,7 +152,7 @@ mod tests {
     #[test]
     fn helper_command_line_is_quoted() {
         let configuration = HookConfiguration {
-            kinds: vec![HookKind::SessionStart, HookKind::Stop],
+            kinds: Some(vec![HookKind::SessionStart, HookKind::Stop]),
             helper: Some(HookHelper::bowline("/a b/bowline")),
             route: HookRoute::Helper,
             ..HookConfiguration::default()

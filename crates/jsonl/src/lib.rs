@@ -75,6 +75,7 @@ mod scan;
 #[cfg(all(feature = "simd", target_arch = "x86_64"))]
 mod simd;
 mod text;
+mod version;
 
 pub use encode::{
     Decision, HostRequest, Priority, Prompt, PromptPart, Source, cancel_request, control_error,
@@ -100,3 +101,4 @@ pub use framer::{DEFAULT_MAX_LINE, Framer};
 pub use items::{Item, Items, Position};
 pub use raw::{Elements, JsonKind, Members, RawJson};
 pub use text::Str;
+pub use version::AgentVersion;

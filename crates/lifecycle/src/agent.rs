@@ -3,9 +3,8 @@
 mod capabilities;
 mod options;
 mod probe;
-mod version;
 
+pub use bowline_jsonl::AgentVersion;
 pub use capabilities::{AgentCapabilities, AgentFeature};
 pub use options::UnknownOption;
 pub use probe::{InstalledAgent, ProbeError};
-pub use version::AgentVersion;

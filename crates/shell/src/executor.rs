@@ -26,7 +26,7 @@ use bowline_hooks::{
 use bowline_lifecycle::TerminalRegistry;
 use bowline_lifecycle::{AgentMode, AgentOptions};
 use evidence::EvidenceTimeouts;
-use prepare::Prepared;
+use prepare::{AgentHooks, Prepared};
 use secrecy::{ExposeSecret as _, SecretString};
 
 pub use error::{ExecutorError, TerminalError};
@@ -143,10 +143,11 @@ impl TerminalExecutor {
         mut configuration: ExecutorConfiguration,
         terminal: Arc<dyn VisibleTerminal>,
     ) -> Result<Self, ExecutorError> {
-        let kinds = &mut configuration.hooks.kinds;
-        for kind in [HookKind::SessionStart, HookKind::SessionEnd] {
-            if !kinds.contains(&kind) {
-                kinds.push(kind);
+        if let Some(kinds) = &mut configuration.hooks.kinds {
+            for kind in [HookKind::SessionStart, HookKind::SessionEnd] {
+                if !kinds.contains(&kind) {
+                    kinds.push(kind);
+                }
             }
         }
         let server = HookServer::start(configuration.hooks.clone()).await?;
@@ -179,14 +180,15 @@ impl TerminalExecutor {
     }
 
     /// Runs a command and waits until its process has exited *and* its session has ended, each for a
-    /// bounded time; [`CommandResult::evidence`] names what is missing.
+    /// bounded time; [`CommandResult::evidence`] names what is missing. The agent is first asked for its
+    /// version, once for each program file, to receive the hooks that it knows.
     ///
     /// Commands of one executor run one after another. Dropping the future ends the command.
     ///
     /// # Errors
     ///
-    /// The command is for another program or has conflicting options, the terminal failed, or the
-    /// executor was cleaned up. A command that fails is not an error.
+    /// The command is for another program or has conflicting options, the hooks need a newer agent, the
+    /// terminal failed, or the executor was cleaned up. A command that fails is not an error.
     pub async fn execute(&self, command: ExecutorCommand) -> Result<CommandResult, ExecutorError> {
         if command.program.to_string_lossy().trim().is_empty() {
             return Ok(CommandResult::nothing());
@@ -225,7 +227,7 @@ impl TerminalExecutor {
     async fn run(&self, command: ExecutorCommand) -> Result<CommandResult, ExecutorError> {
         let turn = Arc::clone(&self.turn).lock_owned().await;
         let start = Instant::now();
-        let (prepared, subscription) = self.prepare(&command)?;
+        let (prepared, subscription) = self.prepare(&command).await?;
         info!(
             prompt_bytes = command
                 .prompt
@@ -304,14 +306,25 @@ impl TerminalExecutor {
         }
     }
 
-    fn prepare(
+    async fn prepare(
         &self,
         command: &ExecutorCommand,
     ) -> Result<(Prepared, HookSubscription), ExecutorError> {
+        prepare::check(&self.configuration, command)?;
+        let agent = prepare::agent_version(&self.configuration, command).await;
         let conversation = self.conversation();
         let server = locked(&self.server);
         let server = server.as_ref().ok_or(ExecutorError::CleanedUp)?;
-        let prepared = prepare::prepare(&self.configuration, conversation, server, command)?;
+        let hooks = match agent {
+            Some(agent) => server.settings_for(&command.interaction, agent)?,
+            None => server.settings(&command.interaction)?,
+        };
+        let variables = server.environment(&command.interaction)?;
+        let hooks = AgentHooks {
+            settings: hooks,
+            variables,
+        };
+        let prepared = prepare::prepare(&self.configuration, conversation, hooks, command)?;
         Ok((prepared, server.subscribe()))
     }
 

@@ -81,29 +81,28 @@ async fn helper_reports_same_events() {
     );
 }
 
-/// Without newer events, for which an older agent would ignore all of its settings.
+/// Older agents ignore settings that name an event which they do not know, and have no HTTP hooks.
 #[tokio::test]
-async fn oldest_events_are_reported_by_helper() {
-    let kinds = [
-        HookKind::SessionStart,
-        HookKind::UserPromptSubmit,
-        HookKind::PreToolUse,
-        HookKind::PostToolUse,
-        HookKind::Stop,
-        HookKind::SessionEnd,
-    ];
-    let server = server(HookConfiguration {
-        kinds: kinds.to_vec(),
-        route: HookRoute::Helper,
-        ..hooks()
-    })
-    .await;
+async fn default_events_are_reported_by_every_version() {
+    let server = server(hooks()).await;
     let Some(rig) = Rig::start(scenario::one_tool(), &server).await else {
         return;
     };
     let (transcript, events) = rig.one_turn().await;
-    let kinds = kinds.map(|kind| kind.name().to_owned());
-    assert_eq!(names(&events), kinds);
+    // 2.0.77 starts agents of its own.
+    let is_main = |name: &&str| !name.starts_with("Subagent");
+    let names: Vec<_> = names(&events).into_iter().filter(is_main).collect();
+    assert_eq!(
+        names,
+        [
+            "SessionStart",
+            "UserPromptSubmit",
+            "PreToolUse",
+            "PostToolUse",
+            "Stop",
+            "SessionEnd"
+        ]
+    );
     assert_eq!(text(&transcript), "It printed one-tool.");
 }
 
@@ -143,7 +142,7 @@ async fn api_error_is_reported() {
 #[tokio::test]
 async fn every_known_event_can_be_subscribed() {
     let server = server(HookConfiguration {
-        kinds: HookKind::ALL.to_vec(),
+        kinds: Some(HookKind::ALL.to_vec()),
         ..hooks()
     })
     .await;

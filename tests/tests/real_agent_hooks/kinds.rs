@@ -14,7 +14,7 @@ use crate::rig::{Rig, hooks, names, server};
 
 fn all() -> HookConfiguration {
     HookConfiguration {
-        kinds: HookKind::ALL.to_vec(),
+        kinds: Some(HookKind::ALL.to_vec()),
         ..hooks()
     }
 }

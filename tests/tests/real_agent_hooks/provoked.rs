@@ -30,7 +30,7 @@ use crate::rig::{Rig, hooks, names, server};
 /// Subscriptions to every event, with a decision for some.
 fn gated(kinds: &[HookKind]) -> HookConfiguration {
     HookConfiguration {
-        kinds: HookKind::ALL.to_vec(),
+        kinds: Some(HookKind::ALL.to_vec()),
         gate: Some(HookGate {
             kinds: kinds.to_vec(),
             deadline: Duration::from_secs(60),

@@ -90,7 +90,8 @@ impl Rig {
         for (name, value) in server.environment("turn").expect("variables") {
             env.set(name, value.expose_secret());
         }
-        let settings = server.settings("turn").expect("settings").to_string();
+        let settings = server.settings_for("turn", agent.version());
+        let settings = settings.expect("settings").to_string();
         let mut configuration = DialogueConfiguration {
             program: agent.executable().into(),
             env,

@@ -157,7 +157,7 @@ impl TryFrom<HookConfiguration> for core::HookConfiguration {
     fn try_from(it: HookConfiguration) -> Result<Self> {
         let plain = Self::default();
         Ok(Self {
-            kinds: it.kinds.map_or(plain.kinds, kinds),
+            kinds: it.kinds.map(kinds),
             route: match it.route {
                 Some(HookRoute::Helper) => core::HookRoute::Helper,
                 _ => core::HookRoute::Http,

@@ -303,7 +303,7 @@ async fn gate_that_cannot_stay_closed_is_refused() {
                 kinds: vec![kind],
                 ..gate(default)
             }),
-            kinds,
+            kinds: Some(kinds),
             ..HookConfiguration::default()
         };
         HookServer::start(configuration).await.is_err()

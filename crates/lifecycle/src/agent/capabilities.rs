@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use super::version::AgentVersion;
+use bowline_jsonl::AgentVersion;
 
 /// A part of a session that older agents do not report.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]

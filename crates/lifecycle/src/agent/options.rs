@@ -1,6 +1,6 @@
 //! Options that some versions of the agent do not have.
 
-use super::version::AgentVersion;
+use bowline_jsonl::AgentVersion;
 
 const fn v(major: u32, minor: u32, patch: u32) -> AgentVersion {
     AgentVersion::new(major, minor, patch)

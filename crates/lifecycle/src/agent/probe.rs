@@ -5,6 +5,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
+use bowline_jsonl::AgentVersion;
 use bowline_transport::{
     Configuration, Environment, ExitStatus, Piece, SpawnError, Stream, TerminalEngine,
     TerminalSession, TerminationPolicy,
@@ -13,7 +14,6 @@ use parking_lot::Mutex;
 use tokio::time::timeout;
 
 use super::capabilities::AgentCapabilities;
-use super::version::AgentVersion;
 use crate::registry::describe;
 
 /// How long the agent may take to print its version; a cold start of the real one takes 2 s.

@@ -1,15 +1,18 @@
 //! From a command to what a terminal runs.
 
+use std::collections::BTreeMap;
 use std::ffi::{OsStr, OsString};
 use std::path::Path;
 use std::sync::Arc;
 
-use bowline_hooks::{HookServer, merge_settings};
+use bowline_hooks::merge_settings;
 use bowline_lifecycle::{
-    AgentDocument, AgentMode, AgentOptions, CommandError, Conversation, PrivateFile,
+    AgentDocument, AgentMode, AgentOptions, AgentVersion, CommandError, Conversation,
+    InstalledAgent, PrivateFile,
 };
-use secrecy::ExposeSecret as _;
+use secrecy::{ExposeSecret as _, SecretString};
 use serde_json::Value;
+use tracing::debug;
 
 use super::terminal::TerminalCommand;
 use super::{ExecutorCommand, ExecutorConfiguration, ExecutorError};
@@ -22,18 +25,37 @@ pub(super) struct Prepared {
     _settings: Arc<PrivateFile>,
 }
 
+/// What makes the agent send its hooks.
+pub(super) struct AgentHooks {
+    pub(super) settings: Value,
+    pub(super) variables: BTreeMap<String, SecretString>,
+}
+
+/// Returns the version of the command's agent, if it can be found.
+pub(super) async fn agent_version(
+    configuration: &ExecutorConfiguration,
+    command: &ExecutorCommand,
+) -> Option<AgentVersion> {
+    match InstalledAgent::find(&command.program, &configuration.env).await {
+        Ok(agent) => agent.version(),
+        // The terminal may find the program elsewhere, or reports that it does not.
+        Err(error) => {
+            debug!(%error, "the version of the agent is unknown");
+            None
+        }
+    }
+}
+
 pub(super) fn prepare(
     configuration: &ExecutorConfiguration,
     conversation: Option<String>,
-    server: &HookServer,
+    hooks: AgentHooks,
     command: &ExecutorCommand,
 ) -> Result<Prepared, ExecutorError> {
-    check(configuration, command)?;
     let mut options = command.options.clone();
     resume(&mut options, conversation);
     let cwd = command.cwd.as_deref();
-    let hooks = server.settings(&command.interaction)?;
-    let settings = settings(options.settings.as_ref(), cwd, &hooks)?;
+    let settings = settings(options.settings.as_ref(), cwd, &hooks.settings)?;
     let settings = file("settings", settings.to_string().as_bytes())?;
     let settings = Arc::new(settings);
     options.settings = Some(AgentDocument::Private(Arc::clone(&settings)));
@@ -41,7 +63,7 @@ pub(super) fn prepare(
     let prompt = command.prompt.as_ref();
     let prompt = prompt.map(|prompt| file("prompt", prompt.expose_secret().as_bytes()));
     let prompt = prompt.transpose()?;
-    let mut variables = server.environment(&command.interaction)?;
+    let mut variables = hooks.variables;
     variables.extend(command.variables.clone());
     let command = TerminalCommand {
         session: configuration.session.clone(),
@@ -58,7 +80,7 @@ pub(super) fn prepare(
     })
 }
 
-fn check(
+pub(super) fn check(
     configuration: &ExecutorConfiguration,
     command: &ExecutorCommand,
 ) -> Result<(), ExecutorError> {
