@@ -6,8 +6,8 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use bowline_lifecycle::{
-    AgentLocation, Conversation, DialogueConfiguration, DialogueStdio, Environment, ExitStatus,
-    Prompt, Shell,
+    AgentLocation, Conversation, DialogueConfiguration, DialogueStdio, Environment, ExitPolicy,
+    ExitStatus, Prompt, Shell,
 };
 
 use crate::args::{self, Output, Stdio};
@@ -123,6 +123,7 @@ fn configuration(options: &args::Run) -> DialogueConfiguration {
             .map(split_tools)
             .unwrap_or_default(),
         record: options.record.clone(),
+        exit: ExitPolicy::SHORT,
         // The guard ends the agent if this program is killed; it is this program as well.
         guard: std::env::current_exe().ok(),
         ..DialogueConfiguration::default()

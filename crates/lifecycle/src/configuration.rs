@@ -13,6 +13,7 @@ use bowline_transport::{
 use crate::command::{AgentMode, AgentOptions};
 use crate::conversations::Conversation;
 use crate::error::{ResumeError, StartError};
+use crate::exit_policy::ExitPolicy;
 use crate::watchdog::WatchdogPolicy;
 
 /// The default of the agent vendor's own hosts (`crates/jsonl/PROTOCOL.md`).
@@ -70,6 +71,8 @@ pub struct DialogueConfiguration {
     pub control_timeout: Duration,
     /// Time that an agent has to finish its turn and exit before it is terminated.
     pub end_grace: Duration,
+    /// How long it may take to exit once its turn is finished. The time counts towards `end_grace`.
+    pub exit: ExitPolicy,
     /// What is done about a silent agent.
     pub watchdog: WatchdogPolicy,
     /// How the agent is terminated.
@@ -133,6 +136,7 @@ impl Default for DialogueConfiguration {
             stderr_bytes: 64 << 10,
             control_timeout: CONTROL_TIMEOUT,
             end_grace: END_GRACE,
+            exit: ExitPolicy::default(),
             watchdog: WatchdogPolicy::default(),
             termination: TerminationPolicy::default(),
             guard: None,

@@ -40,6 +40,7 @@ mod conversations;
 mod deadline;
 mod error;
 mod events;
+mod exit_policy;
 mod machine;
 mod message;
 mod permission;
@@ -77,6 +78,7 @@ pub use configuration::{AgentLocation, DialogueConfiguration, DialogueStdio};
 pub use conversations::{Conversation, agent_directory, check_conversation_id};
 pub use error::{DialogueError, ResumeError, StartError, error_chain};
 pub use events::{DialogueEvent, DialogueEventKind, DialogueEvents, EventLimits};
+pub use exit_policy::ExitPolicy;
 pub use machine::ReceiptState;
 pub use permission::{
     PermissionAnswer, PermissionKind, PermissionRecord, Permissions, Question, QuestionOption,

@@ -80,7 +80,9 @@ pub(crate) struct Machine {
     /// Whether the host requested the end and no turn was cut off by it.
     is_expected: bool,
     end_reason: String,
-    /// The option because of which the agent exited at once.
+    /// Whether the agent has written a line of its protocol.
+    has_event: bool,
+    /// The option because of which the agent exited at once, or seems about to.
     unknown_option: Option<UnknownOption>,
     outputs: VecDeque<Output>,
     now: Duration,
@@ -117,6 +119,7 @@ impl Machine {
             ended: false,
             is_expected: false,
             end_reason: String::new(),
+            has_event: false,
             unknown_option: None,
             outputs: VecDeque::new(),
             now: Duration::ZERO,

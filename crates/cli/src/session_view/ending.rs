@@ -38,6 +38,9 @@ impl SessionView<'_> {
                 }
                 notice = self.notices.next() => self.notify(&notice)?,
                 request = self.signals.next() => self.on_signal(request)?,
+                _ = self.status_timer.tick(), if self.screen.is_terminal() => {
+                    self.screen.draw_status("waiting for the agent to exit")?;
+                }
             }
         };
         self.close(ended).await

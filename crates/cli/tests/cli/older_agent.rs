@@ -49,7 +49,11 @@ fn refused_option_names_its_version() {
     let runner = TestRunner::start();
     let url = format!("unix:{}/runner.sock", runner.state());
     let option = "--agent-arg=--effort=high";
-    for more in [&[option, "hi"][..], &[option, "--runner", &url, "hi"]] {
+    for more in [
+        &[option, "hi"][..],
+        &[option, "--stdio", "pty", "hi"],
+        &[option, "--runner", &url, "hi"],
+    ] {
         let line = run("2.0.77", more).failed(1);
         let wanted = "the agent does not know --effort; update it to 2.1.100 or later, or omit the \
                       option";

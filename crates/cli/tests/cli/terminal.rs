@@ -227,6 +227,22 @@ async fn plan_is_approved_or_rejected() {
     }
 }
 
+/// The agent has answered, and then ignores its input, the end of it, and SIGTERM.
+#[tokio::test]
+async fn wait_for_exit_of_finished_agent_is_shown_and_bounded() {
+    let result = "{ raw = { type = 'result', subtype = 'success', is_error = false, result = 'Done.', \
+                  duration_ms = 1, num_turns = 1, total_cost_usd = 0.0, session_id = '{{session_id}}', \
+                  uuid = '{{uuid}}' } }";
+    let toml = format!(
+        "[[turn]]\nsteps = [ {{ text = 'Done.' }}, {result}, {{ hang = {{ deaf = true }} }} ]"
+    );
+    let scripted = ScriptedAgent::new(&toml);
+    let mut command = TerminalCommand::run(&scripted, &["Go."], &[("NO_COLOR", "1")]);
+    command.until("waiting for the agent to exit").await;
+    let (_, status) = command.finish().await;
+    assert_eq!(status, ExitStatus::Code(0));
+}
+
 #[tokio::test]
 async fn second_interrupt_key_ends_session() {
     let toml =

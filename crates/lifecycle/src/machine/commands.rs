@@ -81,11 +81,18 @@ impl Machine {
         }
     }
 
+    /// Terminates the agent. One that was asked to exit has had its time to do so.
     pub(super) fn terminate(&mut self) {
-        if self.end_stage != Some(EndStage::Terminated) {
-            self.end_stage = Some(EndStage::Terminated);
-            self.terminate_at = None;
-            self.outputs.push_back(Output::Terminate);
+        if self.end_stage == Some(EndStage::Terminated) {
+            return;
         }
+        let policy = if self.end_stage == Some(EndStage::Requested) {
+            self.overdue_policy()
+        } else {
+            self.limits.termination
+        };
+        self.end_stage = Some(EndStage::Terminated);
+        self.terminate_at = None;
+        self.outputs.push_back(Output::Terminate(policy));
     }
 }

@@ -4,18 +4,15 @@ use std::time::Duration;
 
 use bowline_jsonl::HostRequest;
 use bowline_reducer::{End, HostEvent};
-use bowline_transport::Exit;
+use bowline_transport::{Exit, TerminationPolicy};
 
 use super::requests::CompletedRequest;
 use super::{EndStage, Machine, Output};
 use crate::agent::UnknownOption;
 use crate::events::DialogueEventKind;
+use crate::exit_policy::ExitPolicy;
 use crate::permission::RequestState;
 use crate::registry::describe;
-
-/// How long an agent that was asked to exit may take to answer. One of version 1.0 ignores the request,
-/// and exits at the end of its input.
-const END_ANSWER: Duration = Duration::from_secs(2);
 
 /// Subtype of the first request of a session.
 const INITIALIZE: &str = "initialize";
@@ -34,8 +31,22 @@ impl Machine {
         if is_waiting && !self.receipts.any_open() {
             self.end_stage = Some(EndStage::Requested);
             self.request(HostRequest::EndSession, None);
-            self.close_input_at = Some(self.now.saturating_add(END_ANSWER));
+            let ExitPolicy { answer, exit, .. } = self.limits.exit;
+            self.close_input_at = Some(self.now.saturating_add(answer));
+            let exit_at = self.now.saturating_add(exit);
+            self.terminate_at = Some(self.terminate_at.map_or(exit_at, |at| at.min(exit_at)));
         }
+    }
+
+    /// Returns how an agent is terminated that was asked to exit and has not done so.
+    pub(super) fn overdue_policy(&self) -> TerminationPolicy {
+        let overdue = TerminationPolicy {
+            eof_grace: Duration::ZERO,
+            interrupt: None,
+            term_grace: self.limits.exit.term,
+            ..self.limits.termination
+        };
+        overdue.strictest(self.limits.termination)
     }
 
     pub(super) fn timeout(&mut self) {
@@ -136,12 +147,13 @@ impl Machine {
         self.output_is_closed && is_bounded && self.drain_until.is_none()
     }
 
-    /// Returns the option that the agent refused, if it exited for that without any output.
-    fn refused_option(&self) -> Option<UnknownOption> {
-        let is_silent = self.framer.resume_offset() == 0 && !self.is_expected;
-        is_silent
-            .then(|| UnknownOption::find(&self.stderr.report().text))
-            .flatten()
+    /// Returns the option that the agent refused, if it exited for that without a line of its protocol.
+    fn refused_option(&mut self) -> Option<UnknownOption> {
+        if self.has_event || self.is_expected {
+            return None;
+        }
+        let of_output = self.unknown_option.take();
+        of_output.or_else(|| UnknownOption::find(&self.stderr.report().text))
     }
 
     fn describe_exit(&self, exit: &Exit) -> String {

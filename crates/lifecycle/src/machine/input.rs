@@ -5,13 +5,14 @@ use std::time::Duration;
 
 use bowline_jsonl::{HostRequest, Prompt};
 use bowline_reducer::Window;
-use bowline_transport::{ConnectionState, Exit, ResourceUsage};
+use bowline_transport::{ConnectionState, Exit, ResourceUsage, TerminationPolicy};
 use bytes::Bytes;
 
 use super::receipts::ReceiptState;
 use crate::configuration::DialogueConfiguration;
 use crate::error::DialogueError;
 use crate::events::PendingEvent;
+use crate::exit_policy::ExitPolicy;
 use crate::permission::{PermissionAnswer, PermissionRecord};
 use crate::watchdog::WatchdogPolicy;
 
@@ -105,8 +106,8 @@ pub(crate) enum Output {
     TurnEnded,
     /// Measure the resource usage of the agent's processes, and pass it in as [`Input::Usage`].
     MeasureUsage,
-    /// Terminate the agent by the configured policy.
-    Terminate,
+    /// Terminate the agent.
+    Terminate(TerminationPolicy),
     /// The session is over; no output follows.
     Finished,
 }
@@ -139,6 +140,8 @@ pub(crate) struct Limits {
     pub(crate) stderr_bytes: usize,
     pub(crate) control_timeout: Duration,
     pub(crate) end_grace: Duration,
+    pub(crate) exit: ExitPolicy,
+    pub(crate) termination: TerminationPolicy,
     pub(crate) initialize: bool,
     pub(crate) watchdog: WatchdogPolicy,
 }
@@ -151,6 +154,8 @@ impl From<&DialogueConfiguration> for Limits {
             stderr_bytes: configuration.stderr_bytes,
             control_timeout: configuration.control_timeout,
             end_grace: configuration.end_grace,
+            exit: configuration.exit,
+            termination: configuration.termination,
             initialize: configuration.initialize,
             watchdog: configuration.watchdog,
         }

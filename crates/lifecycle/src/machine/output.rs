@@ -11,7 +11,7 @@ use bytes::Bytes;
 use super::requests::CompletedRequest;
 use super::watchdog::LIVENESS_PROBE;
 use super::{Machine, Output};
-use crate::agent::{AgentCapabilities, AgentVersion};
+use crate::agent::{AgentCapabilities, AgentVersion, UnknownOption};
 use crate::events::DialogueEventKind;
 use crate::permission::RequestState;
 use crate::watchdog::ActivitySource;
@@ -39,8 +39,17 @@ impl Machine {
             for item in frame.items() {
                 let meta = self.meta();
                 self.transcript.apply(&item, meta);
-                if let Ok(event) = &item.event {
-                    self.event(event);
+                match &item.event {
+                    Ok(event) => {
+                        self.has_event = true;
+                        self.event(event);
+                    }
+                    // On a terminal, standard error is part of the output.
+                    Err(_) if !self.has_event && self.unknown_option.is_none() => {
+                        let text = String::from_utf8_lossy(item.raw);
+                        self.unknown_option = UnknownOption::find(&text);
+                    }
+                    Err(_) => {}
                 }
                 if self.emits_events {
                     self.emit_line(&item);

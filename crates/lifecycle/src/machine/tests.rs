@@ -24,10 +24,11 @@ mod replay;
 mod watchdog;
 
 use bowline_jsonl::{Decision, Prompt};
-use bowline_transport::{Drained, Exit, ExitStatus, ResourceUsage};
+use bowline_transport::{Drained, Exit, ExitStatus, ResourceUsage, TerminationPolicy};
 
 use super::*;
 use crate::events::PendingEvent;
+use crate::exit_policy::ExitPolicy;
 use crate::permission::{PermissionAnswer, PermissionRecord, RequestState};
 use crate::watchdog::WatchdogPolicy;
 
@@ -37,8 +38,17 @@ const LIMITS: Limits = Limits {
     stderr_bytes: 64,
     control_timeout: Duration::from_secs(60),
     end_grace: Duration::from_secs(30),
+    exit: ExitPolicy::LONG,
+    termination: TERMINATION,
     initialize: false,
     watchdog: NO_WATCHDOG,
+};
+
+const TERMINATION: TerminationPolicy = TerminationPolicy {
+    eof_grace: Duration::from_secs(2),
+    interrupt: None,
+    term_grace: Duration::from_secs(2),
+    kill: Duration::from_secs(2),
 };
 
 const NO_WATCHDOG: WatchdogPolicy = WatchdogPolicy {
@@ -68,6 +78,8 @@ struct Fixture {
     usage: Option<ResourceUsage>,
     measurements: usize,
     terminations: usize,
+    /// How the agent was last terminated.
+    termination: Option<TerminationPolicy>,
     closed_input: bool,
     is_finished: bool,
 }
@@ -89,6 +101,7 @@ impl Fixture {
             usage: None,
             measurements: 0,
             terminations: 0,
+            termination: None,
             closed_input: false,
             is_finished: false,
         };
@@ -120,7 +133,10 @@ impl Fixture {
                         .handle_input(Input::Usage(self.usage), self.now);
                 }
                 Output::CloseInput => self.closed_input = true,
-                Output::Terminate => self.terminations += 1,
+                Output::Terminate(policy) => {
+                    self.terminations += 1;
+                    self.termination = Some(policy);
+                }
                 Output::Finished => self.is_finished = true,
             }
         }
@@ -489,6 +505,58 @@ fn slow_end_becomes_termination() {
     assert_eq!(fixture.errors(), Vec::<String>::new());
 }
 
+const SHORT: Limits = Limits {
+    exit: ExitPolicy::SHORT,
+    ..LIMITS
+};
+
+/// The agent answers that it will exit, or does not answer; it ignores the end of its input and SIGTERM.
+#[test]
+fn finished_agent_that_does_not_exit_is_killed_within_five_seconds() {
+    for answers in [false, true] {
+        let mut fixture = Fixture::new(SHORT);
+        fixture.input(Input::Command(Command::End, 2));
+        if answers {
+            fixture.agent(r#"{"type":"control_response","response":{"subtype":"success","request_id":"bowline-1","response":{}}}"#);
+        } else {
+            assert_eq!(fixture.step(), Duration::from_secs(1));
+        }
+        assert_eq!((fixture.closed_input, fixture.terminations), (!answers, 0));
+        let terminated = fixture.step();
+        let policy = fixture.termination.expect("a termination");
+        let graces = policy.eof_grace + policy.interrupt.unwrap_or_default() + policy.term_grace;
+        assert_eq!(
+            (terminated, graces),
+            (Duration::from_secs(3), Duration::from_secs(1))
+        );
+        fixture.exit(137);
+        assert!(fixture.machine.end_summary().0, "the end is expected");
+        assert_eq!(fixture.errors(), Vec::<String>::new());
+    }
+}
+
+#[test]
+fn exit_policy_begins_after_the_turn() {
+    let mut fixture = Fixture::new(SHORT);
+    fixture.send("u1");
+    fixture.input(Input::Command(Command::End, 2));
+    fixture.now = Duration::from_secs(20);
+    fixture.agent(r#"{"type":"result","subtype":"success","user_message_uuid":"u1","user_message_uuids":["u1"],"uuid":"c"}"#);
+    assert_eq!(fixture.step(), Duration::from_secs(21));
+    assert!(fixture.closed_input);
+    assert_eq!(fixture.step(), Duration::from_secs(23));
+    assert_eq!(fixture.terminations, 1);
+}
+
+#[test]
+fn turn_that_is_cut_off_is_terminated_by_the_whole_policy() {
+    let mut fixture = Fixture::new(SHORT);
+    fixture.send("u1");
+    fixture.input(Input::Command(Command::End, 2));
+    assert_eq!(fixture.step(), LIMITS.end_grace);
+    assert_eq!(fixture.termination, Some(TERMINATION));
+}
+
 #[test]
 fn terminate_is_idempotent_and_expected() {
     let mut fixture = Fixture::new(LIMITS);
@@ -563,6 +631,33 @@ fn refused_option_is_reason_of_end() {
     let wanted = "exit code 1: the agent does not know --effort; update it to 2.1.100 or later, \
                   or omit the option";
     assert_eq!(fixture.machine.end_summary(), (false, wanted.to_owned()));
+}
+
+/// Standard error is part of a terminal's output, where other text may come before.
+#[test]
+fn refused_option_is_found_in_output_of_terminal() {
+    let mut fixture = Fixture::new(LIMITS);
+    fixture.input(Input::Output(
+        "warning: low disk\r\nerror: unknown option '--eff".into(),
+    ));
+    fixture.input(Input::Output("ort=high'\r\n(Did you mean --x?)\r\n".into()));
+    fixture.exit(1);
+    let option = fixture.machine.unknown_option().expect("a refused option");
+    assert_eq!(option.option, "--effort");
+    let (is_expected, reason) = fixture.machine.end_summary();
+    assert!(
+        !is_expected && reason.ends_with(&option.to_string()),
+        "{reason}"
+    );
+}
+
+#[test]
+fn tool_output_on_terminal_is_no_refused_option() {
+    let mut fixture = Fixture::new(LIMITS);
+    fixture.agent(r#"{"type":"system","subtype":"init","uuid":"a"}"#);
+    fixture.agent("error: unknown option '--effort'");
+    fixture.exit(1);
+    assert_eq!(fixture.machine.unknown_option(), None);
 }
 
 #[test]

@@ -124,7 +124,8 @@ impl Machine {
     /// Announces the timeout, and then terminates the agent.
     pub(super) fn terminate_for(&mut self, silence: Silence) {
         self.emit_counted(DialogueEventKind::SessionTimeout(silence));
-        self.outputs.push_back(Output::Terminate);
+        let policy = self.limits.termination;
+        self.outputs.push_back(Output::Terminate(policy));
     }
 
     pub(super) fn silence(&self) -> Silence {

@@ -306,8 +306,8 @@ impl Driver {
                     let usage = self.terminal.resource_usage();
                     self.feed(Input::Usage(usage));
                 }
-                Output::Terminate => {
-                    let (terminal, policy) = (self.terminal.clone(), self.policy);
+                Output::Terminate(policy) => {
+                    let terminal = self.terminal.clone();
                     let terminating = async move { terminal.terminate(policy).await };
                     self.terminating = Some(Box::pin(terminating));
                 }

@@ -82,7 +82,7 @@ fn timeout_is_announced_before_termination() {
     let announced = at(
         |it| matches!(it, Output::Event(event) if matches!(event.kind, DialogueEventKind::SessionTimeout(_))),
     );
-    let killed = at(|it| matches!(it, Output::Terminate));
+    let killed = at(|it| matches!(it, Output::Terminate(_)));
     assert!(announced.is_some() && announced < killed, "{outputs:?}");
     assert_eq!(
         fixture.errors(),
@@ -488,6 +488,11 @@ fn maximum_durations_do_not_overflow() {
         watchdog,
         control_timeout: Duration::MAX,
         end_grace: Duration::MAX,
+        exit: ExitPolicy {
+            answer: Duration::MAX,
+            exit: Duration::MAX,
+            term: Duration::MAX,
+        },
         initialize: true,
         ..LIMITS
     });
