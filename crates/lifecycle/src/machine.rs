@@ -230,6 +230,7 @@ impl Machine {
         match purpose {
             LinePurpose::Prompt(uuid) => self.prompt_undelivered(uuid),
             LinePurpose::PermissionAnswer(id) => self.permissions.keep_undelivered(id, line),
+            LinePurpose::Denial(id) => self.denial_undelivered(id),
             LinePurpose::Other => {}
         }
     }

@@ -55,6 +55,8 @@ pub(crate) enum LinePurpose {
     Prompt(String),
     /// A client's answer to a permission request, by the request's id.
     PermissionAnswer(String),
+    /// The machine's own denial of an expired permission request, by the request's id.
+    Denial(String),
     /// A line that is never repeated.
     Other,
 }

@@ -119,10 +119,23 @@ impl Machine {
             };
             let id = id.to_owned();
             let deny = Decision::deny("the permission request was not answered in time");
-            self.write(permission(&id, &deny, None), LinePurpose::Other);
+            self.write(
+                permission(&id, &deny, None),
+                LinePurpose::Denial(id.clone()),
+            );
             self.fold_answer(&id, &deny);
             self.close_permission(&id, RequestState::Expired);
         }
+    }
+
+    /// Puts a denial that was not written into the transcript: the agent still waits for it, and no client
+    /// knows of it.
+    pub(super) fn denial_undelivered(&mut self, id: &str) {
+        let reason = format!(
+            "permission request {id} expired, but its denial could not be written to the agent, which \
+             may wait for it; end the session"
+        );
+        self.host(HostEvent::SessionTimeout { reason: &reason });
     }
 
     /// Expires the requests that the transcript closed with their turn.

@@ -70,6 +70,8 @@ struct Fixture {
     machine: Machine,
     now: Duration,
     lines: Vec<String>,
+    /// What the last line was for.
+    purpose: LinePurpose,
     replies: Vec<(Ticket, Result<Reply, DialogueError>)>,
     receipts: Vec<(String, ReceiptState)>,
     events: Vec<PendingEvent>,
@@ -94,6 +96,7 @@ impl Fixture {
             machine,
             now: Duration::ZERO,
             lines: Vec::new(),
+            purpose: LinePurpose::Other,
             replies: Vec::new(),
             receipts: Vec::new(),
             events: Vec::new(),
@@ -118,7 +121,8 @@ impl Fixture {
     fn drain(&mut self) {
         while let Some(output) = self.machine.poll_output() {
             match output {
-                Output::Write { line, .. } => {
+                Output::Write { line, purpose } => {
+                    self.purpose = purpose;
                     self.lines
                         .push(String::from_utf8(line.to_vec()).expect("lines are UTF-8"));
                 }

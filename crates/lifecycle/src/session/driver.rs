@@ -360,7 +360,7 @@ impl Driver {
                             }
                             match purpose {
                                 LinePurpose::Prompt(uuid) => Some(Input::Written(uuid)),
-                                LinePurpose::PermissionAnswer(_) | LinePurpose::Other => None,
+                                _ => None,
                             }
                         }
                         Err(error) => {
@@ -470,8 +470,8 @@ impl Driver {
 /// Logs a failed write. A lost answer leaves the agent waiting, and only a client can repeat it.
 fn log_write_error(purpose: &LinePurpose, error: &WriteError) {
     match purpose {
-        LinePurpose::PermissionAnswer(request_id) => {
-            warn!(request_id, %error, "an answer may not have reached the agent; repeat it");
+        LinePurpose::PermissionAnswer(request_id) | LinePurpose::Denial(request_id) => {
+            warn!(request_id, %error, "an answer may not have reached the agent");
         }
         LinePurpose::Prompt(_) | LinePurpose::Other => {
             debug!(%error, "a line did not reach the agent");

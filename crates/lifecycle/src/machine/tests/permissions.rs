@@ -233,6 +233,28 @@ fn requests_are_withdrawn_expired_or_orphaned() {
     assert_eq!(error, Err(DialogueError::Ended));
 }
 
+/// No client knows of the denial, so that none can repeat it.
+#[test]
+fn denial_of_expired_request_that_is_not_written_is_reported() {
+    let watchdog = WatchdogPolicy {
+        permission_timeout: Some(Duration::from_secs(60)),
+        ..NO_WATCHDOG
+    };
+    let mut fixture = Fixture::new(Limits { watchdog, ..LIMITS });
+    fixture.agent(ASK);
+    fixture.step();
+    assert!(
+        fixture.lines[0].contains("not answered in time"),
+        "{}",
+        fixture.lines[0]
+    );
+    assert_eq!(fixture.errors(), Vec::<String>::new());
+    fixture.fail_write(fixture.purpose.clone());
+    let wanted = "session_timeout: permission request r1 expired, but its denial could not be written \
+                  to the agent, which may wait for it; end the session";
+    assert_eq!(fixture.errors(), [wanted]);
+}
+
 fn answer_to(fixture: &mut Fixture, request_id: &str) -> Result<Reply, DialogueError> {
     let command = Command::AnswerPermission {
         request_id: request_id.into(),
