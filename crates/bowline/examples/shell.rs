@@ -6,7 +6,7 @@ use bowline::shell::{SessionEvent, ShellConfiguration, ShellSession};
 
 #[tokio::main]
 async fn main() -> Result<(), Box<dyn std::error::Error>> {
-    let shell = ShellSession::start(ShellConfiguration::new("."))?;
+    let shell = ShellSession::start(ShellConfiguration::new(".")).await?;
     let mut events = shell.subscribe_from_start();
     shell.write("echo ready; exit\n").await?;
     while let Some(event) = events.next().await {

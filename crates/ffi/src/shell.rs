@@ -38,7 +38,7 @@ impl ShellSession {
     pub(crate) async fn start(mut configuration: ShellConfiguration) -> Result<Arc<Self>> {
         let runner = configuration.runner.take();
         Ok(Self::new(match runner {
-            None => core::ShellSession::start(configuration.try_into()?)?,
+            None => core::ShellSession::start(configuration.try_into()?).await?,
             Some(runner) => {
                 let remote = runner.try_into()?;
                 core::ShellSession::start_at(&remote, configuration.try_into()?).await?

@@ -6,8 +6,7 @@ use std::time::Duration;
 
 use bowline_reducer::Window;
 use bowline_transport::{
-    Configuration, Environment, LoginShell, Overflow, PtyMode, Stdio, TerminationPolicy,
-    WindowSize, default_guard,
+    Configuration, Environment, LoginShell, Overflow, PtyMode, Stdio, TerminationPolicy, WindowSize,
 };
 
 use crate::command::{AgentMode, AgentOptions};
@@ -169,9 +168,6 @@ impl DialogueConfiguration {
         let command = options.command(&self.program, self.cwd.as_deref(), self.env.clone())?;
         let mut configuration = Configuration::new(command.program);
         configuration.guard.clone_from(&self.guard);
-        if configuration.guard.is_none() && matches!(self.location, AgentLocation::Local) {
-            configuration.guard = default_guard().map(Into::into);
-        }
         configuration.env = command.env;
         configuration.cwd.clone_from(&self.cwd);
         match self.stdio {

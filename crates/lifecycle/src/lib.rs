@@ -37,7 +37,6 @@ mod agent;
 mod command;
 mod configuration;
 mod conversations;
-mod deadline;
 mod error;
 mod events;
 mod exit_policy;

@@ -36,7 +36,7 @@ impl SessionManager {
         let reservation = table.reserve()?;
         let id = ManagedId::random();
         let mut info = new_info(id, SessionKind::Shell, label.into(), &configuration.cwd);
-        let shell = ShellSession::start_as(id, configuration, table.notify())?;
+        let shell = ShellSession::start_as(id, configuration, table.notify()).await?;
         // The shell was started in it, so it exists.
         info.cwd = std::fs::canonicalize(&info.cwd).unwrap_or(info.cwd);
         self.insert_shell(reservation, info, shell).await

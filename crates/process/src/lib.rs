@@ -39,6 +39,7 @@ mod byte_budget;
 mod child;
 mod configuration;
 mod containment;
+mod deadline;
 mod environment;
 mod error;
 mod exit;
@@ -63,6 +64,7 @@ pub use configuration::{
     Configuration, InputLimits, LogLimits, PtyBackend, PtyMode, Stdio, WindowSize,
 };
 pub use containment::{Containment, ContainmentProbe, probe};
+pub use deadline::deadline_after;
 pub use environment::Environment;
 pub use error::{ResizeError, SignalError, SpawnError, WriteError};
 pub use exit::{Drained, Exit, ExitStatus};

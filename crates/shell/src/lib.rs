@@ -17,7 +17,7 @@
 //!
 //! # #[tokio::main(flavor = "current_thread")]
 //! # async fn main() -> Result<(), Box<dyn std::error::Error>> {
-//! let shell = ShellSession::start(ShellConfiguration::new("/tmp"))?;
+//! let shell = ShellSession::start(ShellConfiguration::new("/tmp")).await?;
 //! let mut events = shell.subscribe_from_start();
 //! shell.submit("uname -a", SubmitOptions::default()).await;
 //! while let Some(event) = events.next().await {

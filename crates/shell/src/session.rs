@@ -55,18 +55,18 @@ impl ShellSession {
     /// # Errors
     ///
     /// The working directory or the program does not exist or cannot be used. There is no fallback.
-    pub fn start(configuration: ShellConfiguration) -> Result<Self, SpawnError> {
-        Self::start_as(ManagedId::random(), configuration, Arc::default())
+    pub async fn start(configuration: ShellConfiguration) -> Result<Self, SpawnError> {
+        Self::start_as(ManagedId::random(), configuration, Arc::default()).await
     }
 
     /// As [`start`](Self::start), with an id chosen by the caller and a `bell` that is notified with
     /// every event.
-    pub fn start_as(
+    pub async fn start_as(
         id: ManagedId,
         configuration: ShellConfiguration,
         bell: Arc<Notify>,
     ) -> Result<Self, SpawnError> {
-        let terminal = TerminalEngine.make_session(configuration.terminal())?;
+        let terminal = TerminalEngine.make_session(configuration.terminal().await)?;
         Ok(Self::begin(id, terminal, &configuration, bell))
     }
 

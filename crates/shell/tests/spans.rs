@@ -23,7 +23,7 @@ async fn spans_cover_shells_and_commands_without_contents() {
     let mut configuration = ShellConfiguration::new("/");
     let script = "read line; exit 3";
     configuration.program = ShellProgram::Command("sh".into(), vec!["-c".into(), script.into()]);
-    let shell = ShellSession::start(configuration).expect("a shell");
+    let shell = ShellSession::start(configuration).await.expect("a shell");
     let mut events = shell.subscribe_from_start();
     shell.write("CANARY-input\n").await.expect("it reads");
     while events.next().await.is_some() {}

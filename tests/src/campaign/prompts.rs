@@ -28,7 +28,9 @@ async fn one(mut random: Random) -> Result<(), String> {
     let mut configuration = ShellConfiguration::new("/");
     let args = [program::MODE, kind.name()].map(Into::into);
     configuration.program = ShellProgram::Command(own().into(), args.into());
-    let session = ShellSession::start(configuration).map_err(|error| named(error.to_string()))?;
+    let session = ShellSession::start(configuration)
+        .await
+        .map_err(|error| named(error.to_string()))?;
     let mut events = session.subscribe_from_start();
     line(&mut events, |line| line == "ready")
         .await

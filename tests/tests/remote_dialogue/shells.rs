@@ -132,7 +132,9 @@ async fn shell_start_failure_is_typed_error() {
         ),
         "{refused:?}"
     );
-    let local = ShellSession::start(echo(rig.folder.path())).expect("it starts");
+    let local = ShellSession::start(echo(rig.folder.path()))
+        .await
+        .expect("it starts");
     assert!(matches!(
         local.detach().await,
         Err(DialogueError::NotDetachable)

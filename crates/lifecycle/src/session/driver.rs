@@ -14,7 +14,7 @@ use std::time::Duration;
 use bowline_reducer::Revision;
 use bowline_transport::{
     ConnectionState, Drained, Exit, ExitStatus, OutputReader, Piece, Stream, TerminalSession,
-    TerminationPolicy, TerminationReport, WriteError,
+    TerminationPolicy, TerminationReport, WriteError, deadline_after,
 };
 use bytes::Bytes;
 use parking_lot::Mutex;
@@ -26,7 +26,6 @@ use tracing::{debug, warn};
 use super::end::{DialogueEnd, EndedSession};
 use super::observers::Observers;
 use super::recording::{Recorder, Recording};
-use crate::deadline::after;
 use crate::machine::{Command, Input, LinePurpose, Machine, Output, ReceiptState, Ticket};
 use crate::message::{Message, ReplySender};
 
@@ -509,7 +508,7 @@ async fn pending_or<T>(work: &mut Pending<T>) -> T {
 
 async fn due(start: Instant, deadline: Option<Duration>) {
     match deadline {
-        Some(deadline) => sleep_until(after(start, deadline)).await,
+        Some(deadline) => sleep_until(deadline_after(start, deadline)).await,
         None => pending().await,
     }
 }

@@ -2,7 +2,7 @@
 
 #[cfg(feature = "remote")]
 use bowline_transport::LogLimits;
-use bowline_transport::{OutputReader, TerminalEngine, TerminalSession};
+use bowline_transport::{OutputReader, TerminalEngine, TerminalSession, default_guard};
 
 use crate::configuration::{AgentLocation, DialogueConfiguration};
 use crate::error::StartError;
@@ -24,6 +24,9 @@ pub(super) async fn spawn(
     match &configuration.location {
         AgentLocation::Local => {
             terminal.limits.history_bytes = 0;
+            if terminal.guard.is_none() {
+                terminal.guard = default_guard().await.map(Into::into);
+            }
             Ok(TerminalEngine.make_session_with_reader(terminal)?)
         }
         #[cfg(feature = "remote")]

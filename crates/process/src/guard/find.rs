@@ -3,8 +3,10 @@
 use std::io::{Read as _, Write as _};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
-use std::sync::OnceLock;
 use std::time::{Duration, Instant};
+
+use tokio::sync::OnceCell;
+use tokio::task::spawn_blocking;
 
 /// The variable that names the guard program. Empty for none.
 const VARIABLE: &str = "BOWLINE_GUARD";
@@ -16,21 +18,34 @@ const PROGRAM: &str = "bowline";
 /// own, so both must be of one release.
 const VERSION_LINE: &str = concat!("bowline ", env!("CARGO_PKG_VERSION"));
 
-/// How long a program may take to print its version, and the pause between two checks.
+/// How long one program, and all of them together, may take to print their versions, and the pause
+/// between two checks.
 const VERSION_TIMEOUT: Duration = Duration::from_secs(2);
+const SEARCH_TIMEOUT: Duration = Duration::from_secs(4);
 const VERSION_PAUSE: Duration = Duration::from_millis(1);
 
 /// Returns the guard program for sessions whose configuration names none.
 ///
 /// This is the program that the variable `BOWLINE_GUARD` names; otherwise a `bowline` of the same version
-/// beside the host's executable or in `PATH`. The result is determined once per process, for at most two
-/// seconds per program. Without a guard, agents keep running when the host is killed; a warning about that is
-/// logged once, or written to standard error if the process has no log. An empty `BOWLINE_GUARD` disables both the search and the warning.
-pub fn default_guard() -> Option<&'static Path> {
-    static FOUND: OnceLock<Option<PathBuf>> = OnceLock::new();
+/// beside the host's executable or in `PATH`. The result is determined once per process, on a thread for
+/// blocking work and within 4 s. Without a guard, agents keep running when the host is killed; a warning
+/// about that is logged once, or written to standard error if the process has no log. An empty
+/// `BOWLINE_GUARD` disables both the search and the warning.
+///
+/// Cancel safe: a later call searches again.
+///
+/// # Panics
+///
+/// Panics outside a tokio runtime.
+pub async fn default_guard() -> Option<&'static Path> {
+    static FOUND: OnceCell<Option<PathBuf>> = OnceCell::const_new();
     // Guards run on Linux only.
-    let find = || cfg!(target_os = "linux").then(find).flatten();
-    FOUND.get_or_init(find).as_deref()
+    if !cfg!(target_os = "linux") {
+        return None;
+    }
+    // An error means that the runtime is shutting down; another one may search again.
+    let found = FOUND.get_or_try_init(|| spawn_blocking(find)).await;
+    found.ok()?.as_deref()
 }
 
 fn find() -> Option<PathBuf> {
@@ -40,7 +55,8 @@ fn find() -> Option<PathBuf> {
     let host = std::env::current_exe().ok();
     let beside = host.as_deref().and_then(Path::parent).map(Path::to_owned);
     let path = std::env::var_os("PATH").unwrap_or_default();
-    let found = find_in(beside.into_iter().chain(std::env::split_paths(&path)));
+    let directories = beside.into_iter().chain(std::env::split_paths(&path));
+    let found = find_in(directories, Instant::now() + SEARCH_TIMEOUT);
     if found.is_none() {
         warn();
     }
@@ -61,21 +77,25 @@ fn warn() {
     }
 }
 
-fn find_in(directories: impl Iterator<Item = PathBuf>) -> Option<PathBuf> {
+fn find_in(directories: impl Iterator<Item = PathBuf>, deadline: Instant) -> Option<PathBuf> {
     // A relative directory would name another program after a change of the working directory.
     let directories = directories.filter(|it| it.is_absolute());
     let mut programs = directories.map(|it| it.join(PROGRAM));
-    programs.find(|it| it.is_file() && is_of_this_version(it))
+    programs.find(|it| it.is_file() && is_of_this_version(it, deadline))
 }
 
-fn is_of_this_version(program: &Path) -> bool {
+fn is_of_this_version(program: &Path, deadline: Instant) -> bool {
+    let deadline = deadline.min(Instant::now() + VERSION_TIMEOUT);
+    if deadline <= Instant::now() {
+        return false;
+    }
     let mut command = Command::new(program);
     command.arg("--version").stdin(Stdio::null());
     command.stdout(Stdio::piped()).stderr(Stdio::null());
     let Ok(mut child) = command.spawn() else {
         return false;
     };
-    let is_success = exits_in_time(&mut child);
+    let is_success = exits_in_time(&mut child, deadline);
     let mut line = [0; VERSION_LINE.len() + 1];
     let output = child.stdout.take();
     // The program has exited, but a child of its own could hold the pipe open: read what is needed only.
@@ -83,9 +103,8 @@ fn is_of_this_version(program: &Path) -> bool {
     is_read && line.strip_suffix(b"\n") == Some(VERSION_LINE.as_bytes())
 }
 
-/// Waits for the successful exit of a program, and kills it after the timeout.
-fn exits_in_time(child: &mut Child) -> bool {
-    let deadline = Instant::now() + VERSION_TIMEOUT;
+/// Waits for the successful exit of a program, and kills it at the deadline.
+fn exits_in_time(child: &mut Child, deadline: Instant) -> bool {
     loop {
         match child.try_wait() {
             Ok(Some(status)) => return status.success(),
@@ -107,10 +126,14 @@ mod tests {
 
     /// Returns a directory with a `bowline` that prints `version`.
     fn installed(version: &str) -> tempfile::TempDir {
+        script(&format!("echo '{version}'"))
+    }
+
+    /// Returns a directory with a `bowline` that is a shell script.
+    fn script(line: &str) -> tempfile::TempDir {
         let directory = tempfile::tempdir().expect("a directory");
         let program = directory.path().join(PROGRAM);
-        std::fs::write(&program, format!("#!/bin/sh\necho '{version}'\n"))
-            .expect("the directory is ours");
+        std::fs::write(&program, format!("#!/bin/sh\n{line}\n")).expect("the directory is ours");
         let mode = std::fs::Permissions::from_mode(0o755);
         std::fs::set_permissions(&program, mode).expect("the directory is ours");
         directory
@@ -122,9 +145,28 @@ mod tests {
         let longer = installed(&format!("{VERSION_LINE}.9"));
         let empty = tempfile::tempdir().expect("a directory");
         let directories = [&older, &longer, &empty, &current].map(|it| it.path().to_owned());
-        let found = find_in(directories.into_iter());
+        let found = find_in(directories.into_iter(), in_a_minute());
         assert_eq!(found, Some(current.path().join(PROGRAM)));
         let relative = [PathBuf::from("."), PathBuf::new()];
-        assert_eq!(find_in(relative.into_iter()), None);
+        assert_eq!(find_in(relative.into_iter(), in_a_minute()), None);
+    }
+
+    fn in_a_minute() -> Instant {
+        Instant::now() + Duration::from_secs(60)
+    }
+
+    /// A program that hangs, and one that would be the guard, after the time for all of them.
+    #[test]
+    fn search_has_one_deadline_for_all_programs() {
+        let log = tempfile::tempdir().expect("a directory");
+        let log = log.path().join("started");
+        let log_line = format!("echo >> '{}'", log.display());
+        let hanging = script(&format!("{log_line}; exec sleep 600"));
+        let late = script(&format!("{log_line}; echo '{VERSION_LINE}'"));
+        let directories = [&hanging, &hanging, &late].map(|it| it.path().to_owned());
+        let deadline = Instant::now() + Duration::from_millis(500);
+        assert_eq!(find_in(directories.into_iter(), deadline), None);
+        let started = std::fs::read_to_string(&log).unwrap_or_default();
+        assert!(started.lines().count() <= 1, "{started:?}");
     }
 }

@@ -13,6 +13,7 @@ use super::streams::Streams;
 use super::termination_request::TerminationRequest;
 use crate::child::{Leader, Round, Tree};
 use crate::containment::Containment;
+use crate::deadline::deadline_after;
 use crate::exit::{Drained, Exit, ExitStatus};
 use crate::log::SharedLog;
 use crate::session_id::SessionId;
@@ -138,7 +139,8 @@ impl Supervisor {
     async fn ends_within(&mut self, step: TerminationStep) -> bool {
         let started = Instant::now();
         loop {
-            let deadline = started + step.grace(self.request.policy());
+            let grace = step.grace(self.request.policy());
+            let deadline = deadline_after(started, grace);
             tokio::select! {
                 biased;
                 () = self.end.ended() => return true,
@@ -151,7 +153,7 @@ impl Supervisor {
     /// Kills the process tree until no process is left or the time limit expires.
     async fn kill_tree(&mut self) {
         self.writer.abort();
-        let deadline = Instant::now() + self.request.policy().kill;
+        let deadline = deadline_after(Instant::now(), self.request.policy().kill);
         let mut pause = FIRST_PAUSE;
         loop {
             // Yields so that concurrent passes share one scan of the process table.

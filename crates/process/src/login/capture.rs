@@ -12,6 +12,7 @@ use super::{
     LoginEnvironment, LoginFailure, LoginShell, LoginSource, Provenance, RESOLVING, clean,
 };
 use crate::configuration::Configuration;
+use crate::deadline::deadline_after;
 use crate::error::SpawnError;
 use crate::local::LocalProcess;
 use crate::log::{Overflow, Piece};
@@ -19,21 +20,19 @@ use crate::session_id::SessionId;
 use crate::stream::Stream;
 use crate::termination::TerminationPolicy;
 
-/// Share of the time limit for the interactive attempt. Start-up files that wait for input do so in
-/// interactive shells only, so the second attempt needs time left.
-const FIRST_SHARE: f64 = 0.6;
-
 type Variables = BTreeMap<OsString, OsString>;
 
 pub(super) async fn capture(login: &LoginShell) -> LoginEnvironment {
     let (captured, started) = (SystemTime::now(), Instant::now());
     let mut failures = Vec::new();
     let mut found = None;
-    for (source, share) in [
-        (LoginSource::Interactive, FIRST_SHARE),
-        (LoginSource::Login, 1.0),
+    // Start-up files that wait for input do so in interactive shells only, so the second attempt needs
+    // time left.
+    for (source, time) in [
+        (LoginSource::Interactive, login.timeout / 5 * 3),
+        (LoginSource::Login, login.timeout),
     ] {
-        let deadline = started + login.timeout.mul_f64(share);
+        let deadline = deadline_after(started, time);
         match attempt(login, source == LoginSource::Interactive, deadline).await {
             Ok(variables) => {
                 found = Some((source, variables));

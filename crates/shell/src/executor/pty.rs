@@ -48,8 +48,8 @@ impl PtyTerminal {
         found.map(|(_, terminal)| terminal.clone())
     }
 
-    fn open(&self, command: TerminalCommand) -> Result<PtyRun, TerminalError> {
-        let terminal = TerminalEngine.make_session(self.configuration(&command)?)?;
+    async fn open(&self, command: TerminalCommand) -> Result<PtyRun, TerminalError> {
+        let terminal = TerminalEngine.make_session(self.configuration(&command).await?)?;
         locked(&self.running).push((command.session, terminal.clone()));
         Ok(PtyRun {
             terminal,
@@ -57,7 +57,10 @@ impl PtyTerminal {
         })
     }
 
-    fn configuration(&self, command: &TerminalCommand) -> Result<Configuration, TerminalError> {
+    async fn configuration(
+        &self,
+        command: &TerminalCommand,
+    ) -> Result<Configuration, TerminalError> {
         let agent = &command.agent;
         let mut configuration = Configuration::new(&agent.program);
         configuration.env = agent.env.clone();
@@ -65,7 +68,7 @@ impl PtyTerminal {
             configuration.env.set(name, value.expose_secret());
         }
         configuration.cwd.clone_from(&command.cwd);
-        configuration.guard = default_guard().map(Into::into);
+        configuration.guard = default_guard().await.map(Into::into);
         configuration.stdio = Stdio::Pty {
             size: self.size,
             mode: PtyMode::Cooked,
@@ -87,7 +90,7 @@ impl VisibleTerminal for PtyTerminal {
         command: TerminalCommand,
     ) -> TerminalFuture<'_, Result<Box<dyn TerminalRun>, TerminalError>> {
         Box::pin(async move {
-            let run: Box<dyn TerminalRun> = Box::new(self.open(command)?);
+            let run: Box<dyn TerminalRun> = Box::new(self.open(command).await?);
             Ok(run)
         })
     }

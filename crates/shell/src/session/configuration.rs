@@ -93,10 +93,11 @@ impl ShellConfiguration {
         self
     }
 
-    pub(super) fn terminal(&self) -> Configuration {
+    pub(super) async fn terminal(&self) -> Configuration {
         let mut configuration = self.terminal_with(|| (login_shell(), vec!["-l".into()]));
-        let guard = configuration.guard.take();
-        configuration.guard = guard.or_else(|| default_guard().map(Into::into));
+        if configuration.guard.is_none() {
+            configuration.guard = default_guard().await.map(Into::into);
+        }
         configuration
     }
 

@@ -160,7 +160,7 @@ async fn concurrent_prompts_do_not_mix() {
 async fn program_that_starts_later_is_awaited() {
     let home = tempfile::tempdir().unwrap();
     let script = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/sessions/tui.pl");
-    let session = ShellSession::start(login(home.path(), "")).unwrap();
+    let session = ShellSession::start(login(home.path(), "")).await.unwrap();
     let mut events = session.subscribe_from_start();
     let start = format!("exec perl '{script}' '{}'", home.path().display());
     let started = within(session.submit(&start, quick())).await;
@@ -173,7 +173,7 @@ async fn program_that_starts_later_is_awaited() {
 #[tokio::test]
 async fn line_editing_shell_accepts_paste() {
     let home = tempfile::tempdir().unwrap();
-    let session = ShellSession::start(login(home.path(), "")).unwrap();
+    let session = ShellSession::start(login(home.path(), "")).await.unwrap();
     let mut events = session.subscribe_from_start();
     let long = "x".repeat(20_000);
     let submitted = within(session.submit(format!("a={long}\necho \"<${{#a}}>\""), quick())).await;
@@ -189,7 +189,9 @@ async fn line_editing_shell_accepts_paste() {
 async fn line_too_long_for_cooked_terminal_is_refused() {
     let folder = tempfile::tempdir().unwrap();
     let script = "stty -echo; echo ready; while read -r line; do echo \"${#line}\"; done";
-    let session = ShellSession::start(command(folder.path(), "/bin/sh", &["-c", script])).unwrap();
+    let session = ShellSession::start(command(folder.path(), "/bin/sh", &["-c", script]))
+        .await
+        .unwrap();
     let mut events = session.subscribe_from_start();
     line_that(&mut events, |line| line == "ready").await;
     let options = SubmitOptions {
@@ -301,6 +303,7 @@ async fn unread_prompt_is_unverified() {
         "/bin/sh",
         &["-c", "echo up; sleep 1000"],
     ))
+    .await
     .unwrap();
     let mut events = session.subscribe_from_start();
     line_that(&mut events, |line| line == "up").await;

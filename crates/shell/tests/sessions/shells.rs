@@ -17,7 +17,9 @@ use crate::support::{command, line_that, login, quick, within};
 async fn login_shell_output_arrives_as_lines() {
     let home = tempfile::tempdir().unwrap();
     let profile = "greeting=from-the-profile; case $- in *i*) kind=interactive;; esac";
-    let session = ShellSession::start(login(home.path(), profile)).unwrap();
+    let session = ShellSession::start(login(home.path(), profile))
+        .await
+        .unwrap();
     let mut events = session.subscribe_from_start();
     within(session.write("echo \"<$greeting $kind>\"\n"))
         .await
@@ -30,7 +32,9 @@ async fn login_shell_output_arrives_as_lines() {
 #[tokio::test]
 async fn login_shell_is_that_of_the_user() {
     let home = tempfile::tempdir().unwrap();
-    let session = ShellSession::start(ShellConfiguration::new(home.path())).unwrap();
+    let session = ShellSession::start(ShellConfiguration::new(home.path()))
+        .await
+        .unwrap();
     let mut events = session.subscribe_from_start();
     let own = std::env::var("SHELL").ok();
     within(session.write("echo \"<$0>\"\n")).await.unwrap();
@@ -54,7 +58,7 @@ async fn host_environment_is_inherited() {
     );
     configuration.env.set("TOKEN", "added");
     configuration.size = WindowSize::new(24, 4096);
-    let session = ShellSession::start(configuration).unwrap();
+    let session = ShellSession::start(configuration).await.unwrap();
     let mut events = session.subscribe_from_start();
     let line = line_that(&mut events, |line| line.starts_with('<')).await;
     assert_eq!(line, format!("<{path} added>"));
@@ -65,7 +69,7 @@ async fn host_environment_is_inherited() {
 async fn terminal_is_xterm_256color_of_80_by_24() {
     let home = tempfile::tempdir().unwrap();
     let cwd = home.path().canonicalize().unwrap();
-    let session = ShellSession::start(login(&cwd, "")).unwrap();
+    let session = ShellSession::start(login(&cwd, "")).await.unwrap();
     let mut events = session.subscribe_from_start();
     within(session.write("echo \"<$TERM $(stty size) $PWD>\"\n"))
         .await
@@ -87,10 +91,10 @@ async fn terminal_is_xterm_256color_of_80_by_24() {
 async fn missing_working_directory_is_an_error() {
     let home = tempfile::tempdir().unwrap();
     let missing = home.path().join("missing");
-    let refused = ShellSession::start(ShellConfiguration::new(&missing));
+    let refused = ShellSession::start(ShellConfiguration::new(&missing)).await;
     assert!(matches!(refused, Err(SpawnError::CwdMissing { path }) if path == missing));
     std::fs::write(&missing, "").unwrap();
-    let refused = ShellSession::start(ShellConfiguration::new(&missing));
+    let refused = ShellSession::start(ShellConfiguration::new(&missing)).await;
     assert!(matches!(refused, Err(SpawnError::CwdNotADirectory { .. })));
 }
 
@@ -98,7 +102,9 @@ async fn missing_working_directory_is_an_error() {
 async fn written_line_reaches_shell() {
     let home = tempfile::tempdir().unwrap();
     let script = "stty -echo; echo ready; head -n 2 | od -An -tx1";
-    let session = ShellSession::start(command(home.path(), "/bin/sh", &["-c", script])).unwrap();
+    let session = ShellSession::start(command(home.path(), "/bin/sh", &["-c", script]))
+        .await
+        .unwrap();
     let mut events = session.subscribe_from_start();
     line_that(&mut events, |line| line == "ready").await;
     let prompt = "say \"h\u{e9}\"";
@@ -127,8 +133,9 @@ async fn exit_event_follows_last_line() {
             },
         ),
     ] {
-        let session =
-            ShellSession::start(command(home.path(), "/bin/sh", &["-c", script])).unwrap();
+        let session = ShellSession::start(command(home.path(), "/bin/sh", &["-c", script]))
+            .await
+            .unwrap();
         let mut events = session.subscribe_from_start();
         assert_eq!(line_that(&mut events, |_| true).await, "last");
         let mut last = None;
@@ -154,7 +161,7 @@ async fn states_follow_creating_active_idle_terminated() {
     let home = tempfile::tempdir().unwrap();
     let mut configuration = login(home.path(), "");
     configuration.idle_after = Duration::from_millis(50);
-    let session = ShellSession::start(configuration).unwrap();
+    let session = ShellSession::start(configuration).await.unwrap();
     let mut events = session.subscribe_from_start();
     let mut next = async || loop {
         match within(events.next()).await {
@@ -209,6 +216,7 @@ async fn partial_line_is_readable() {
             "printf '\\033[1mname? '; read name; echo \"hi $name\"",
         ],
     ))
+    .await
     .unwrap();
     let mut events = session.subscribe_from_start();
     within(async {
@@ -230,6 +238,7 @@ async fn dropping_last_handle_kills_shell() {
         "/bin/sh",
         &["-c", "echo up; sleep 1000"],
     ))
+    .await
     .unwrap();
     let mut events = session.subscribe_from_start();
     line_that(&mut events, |line| line == "up").await;
@@ -252,6 +261,7 @@ async fn unread_output_is_bounded_and_loss_reported() {
         "/bin/sh",
         &["-c", "seq 1 200000; echo done"],
     ))
+    .await
     .unwrap();
     let mut slow = session.subscribe_from_start();
     within(session.exited()).await;
@@ -276,7 +286,9 @@ async fn unread_output_is_bounded_and_loss_reported() {
 async fn line_written_in_pieces_is_limited() {
     let home = tempfile::tempdir().unwrap();
     let script = "stty -echo; echo ready; head -n 1 | wc -c";
-    let session = ShellSession::start(command(home.path(), "/bin/sh", &["-c", script])).unwrap();
+    let session = ShellSession::start(command(home.path(), "/bin/sh", &["-c", script]))
+        .await
+        .unwrap();
     let mut events = session.subscribe_from_start();
     line_that(&mut events, |line| line == "ready").await;
     within(session.write("x".repeat(4000))).await.unwrap();
@@ -304,7 +316,9 @@ async fn drop_after_poll(future: impl Future) -> bool {
 async fn dropped_write_counts_what_is_delivered() {
     let home = tempfile::tempdir().unwrap();
     let script = "stty -echo; echo ready; head -n 1 | wc -c";
-    let session = ShellSession::start(command(home.path(), "/bin/sh", &["-c", script])).unwrap();
+    let session = ShellSession::start(command(home.path(), "/bin/sh", &["-c", script]))
+        .await
+        .unwrap();
     let mut events = session.subscribe_from_start();
     line_that(&mut events, |line| line == "ready").await;
     assert!(drop_after_poll(session.write("x".repeat(4000))).await);
@@ -318,7 +332,9 @@ async fn dropped_write_counts_what_is_delivered() {
 async fn write_dropped_before_its_turn_is_not_counted() {
     let home = tempfile::tempdir().unwrap();
     let script = "stty -echo; echo ready; kill -STOP $$; exec awk '/^d+$/ { print length($0) }'";
-    let session = ShellSession::start(command(home.path(), "/bin/sh", &["-c", script])).unwrap();
+    let session = ShellSession::start(command(home.path(), "/bin/sh", &["-c", script]))
+        .await
+        .unwrap();
     let mut events = session.subscribe_from_start();
     line_that(&mut events, |line| line == "ready").await;
     // More than the terminal takes while its program is stopped.
@@ -367,7 +383,7 @@ async fn login_environment_is_captured_once() {
             ..ShellConfiguration::new(home.path())
         };
         let configuration = within(configuration.with_login_environment(&shell)).await;
-        let session = ShellSession::start(configuration).unwrap();
+        let session = ShellSession::start(configuration).await.unwrap();
         let mut events = session.subscribe_from_start();
         let line = line_that(&mut events, |line| line.starts_with('<')).await;
         assert_eq!(line, "<yes>");
@@ -386,7 +402,8 @@ async fn shell_is_listed_with_its_tag() {
     let shell = ShellSession::start(ShellConfiguration {
         program: ShellProgram::Command("/bin/cat".into(), Vec::new()),
         ..ShellConfiguration::new("/")
-    });
+    })
+    .await;
     let shell = shell.expect("every system has a cat");
     let listed = registry.list();
     let own = listed
@@ -408,7 +425,9 @@ fn dropped_runtime_ends_the_session() {
     let runtime = || tokio::runtime::Runtime::new().unwrap();
     let owner = runtime();
     let session = owner.block_on(async {
-        let session = ShellSession::start(command(home.path(), "cat", &[])).unwrap();
+        let session = ShellSession::start(command(home.path(), "cat", &[]))
+            .await
+            .unwrap();
         within(session.write("hello\n")).await.unwrap();
         session
     });

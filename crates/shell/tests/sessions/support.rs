@@ -39,7 +39,9 @@ pub(crate) fn command(cwd: &Path, program: &str, args: &[&str]) -> ShellConfigur
 pub(crate) async fn tui(folder: &Path, kind: &str) -> (ShellSession, SessionEvents) {
     let script = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("tests/sessions/tui.pl");
     let args = [script.to_str().unwrap(), folder.to_str().unwrap(), kind];
-    let session = ShellSession::start(command(folder, "perl", &args)).unwrap();
+    let session = ShellSession::start(command(folder, "perl", &args))
+        .await
+        .unwrap();
     let mut events = session.subscribe_from_start();
     line_that(&mut events, |line| line == "ready").await;
     (session, events)

@@ -133,6 +133,33 @@ async fn child_that_exits_on_request_is_not_killed() {
     assert_eq!(report.exit.status, ExitStatus::Code(5));
 }
 
+/// A host may set every duration to its maximum.
+#[tokio::test]
+async fn maximum_grace_periods_do_not_overflow() {
+    let policy = TerminationPolicy {
+        eof_grace: Duration::MAX,
+        interrupt: Some(Duration::MAX),
+        term_grace: Duration::MAX,
+        kill: Duration::MAX,
+    };
+    let session = start(shell("echo ready; cat; exit 4"));
+    read_until(&mut session.reader(Stream::Output), "ready").await;
+    let report = within(session.terminate(policy)).await;
+    assert_eq!(report.exit.status, ExitStatus::Code(4));
+    let skipped = TerminationPolicy {
+        eof_grace: Duration::ZERO,
+        interrupt: None,
+        term_grace: Duration::ZERO,
+        ..policy
+    };
+    let session = start(shell(
+        "trap '' TERM; echo ready; while :; do sleep 1000; done",
+    ));
+    read_until(&mut session.reader(Stream::Output), "ready").await;
+    let report = within(session.terminate(skipped)).await;
+    assert_eq!(report.exit.status, ExitStatus::Signal(9));
+}
+
 #[tokio::test]
 async fn stopped_child_is_terminated() {
     let session = start(shell("echo ready; kill -STOP $$; exit 1"));

@@ -63,6 +63,20 @@ async fn login_environment_is_cached_until_file_changes() {
     assert_eq!(asked(home.path()), 3, "asked in any case");
 }
 
+/// A host may set every duration to its maximum.
+#[tokio::test]
+async fn maximum_timeout_does_not_overflow() {
+    let home = tempfile::tempdir().unwrap();
+    let mut login = shell(home.path());
+    login.timeout = Duration::MAX;
+    let found = within(login.capture()).await;
+    assert_eq!(given(&found), Some(OsStr::new("given")));
+    // The second attempt has all of the time.
+    login.shell = "/bin/false".into();
+    let found = within(login.capture()).await;
+    assert_eq!(found.provenance.failures.len(), 2);
+}
+
 #[tokio::test]
 async fn hanging_shell_is_skipped_with_reason() {
     let home = tempfile::tempdir().unwrap();

@@ -8,7 +8,8 @@ use tokio::time::Instant;
 const MAX_DURATION: Duration = Duration::from_secs(30 * 365 * 24 * 60 * 60);
 
 /// Returns `start` plus `time`, or a time in the far future.
-pub(crate) fn after(start: Instant, time: Duration) -> Instant {
+#[must_use]
+pub fn deadline_after(start: Instant, time: Duration) -> Instant {
     start + time.min(MAX_DURATION)
 }
 
@@ -19,9 +20,12 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn maximum_duration_is_in_the_far_future() {
         let now = Instant::now();
-        assert_eq!(after(now, MAX_DURATION), after(now, Duration::MAX));
-        assert!(after(now, Duration::MAX) > after(now, Duration::from_secs(1)));
-        let never = tokio::time::sleep_until(after(now, Duration::MAX));
+        assert_eq!(
+            deadline_after(now, MAX_DURATION),
+            deadline_after(now, Duration::MAX)
+        );
+        assert!(deadline_after(now, Duration::MAX) > deadline_after(now, Duration::from_secs(1)));
+        let never = tokio::time::sleep_until(deadline_after(now, Duration::MAX));
         let in_a_year = tokio::time::sleep(Duration::from_secs(365 * 24 * 60 * 60));
         tokio::select! {
             () = never => panic!("the deadline has passed"),
