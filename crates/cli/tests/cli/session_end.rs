@@ -1,8 +1,8 @@
 //! `bowline run` with agents that fail, and with interrupts and signals.
 
-use std::io::{BufRead as _, Read as _};
+use std::io::{BufRead as _, Read as _, Write as _};
 use std::os::fd::OwnedFd;
-use std::process::Command;
+use std::process::{Command, Stdio};
 use std::sync::mpsc::channel;
 
 use rustix::fs::{OFlags, fcntl_getfl, fcntl_setfl};
@@ -355,6 +355,25 @@ fn fill_up(writer: &OwnedFd) {
     while rustix::io::write(writer, &[0; 4096]).is_ok() {}
     while rustix::io::write(writer, &[0]).is_ok() {}
     fcntl_setfl(writer, flags).unwrap();
+}
+
+/// The prompt is larger than what a terminal and a pipe take without a reader.
+#[test]
+fn terminal_agent_may_end_with_unread_input() {
+    let scripted = ScriptedAgent::new("");
+    let agent = scripted.script("head -c 1 > /dev/null");
+    let mut command = command(&["run", "--agent", &agent, "--stdio", "pty", "-"]);
+    let mut child = command.stdin(Stdio::piped()).spawn().unwrap();
+    let mut stdin = child.stdin.take().unwrap();
+    stdin
+        .write_all("a short line\n".repeat(80_000).as_bytes())
+        .unwrap();
+    drop(stdin);
+    let line = finish(child).failed(1);
+    assert!(
+        line.contains("the agent ended unexpectedly: exit code 0"),
+        "{line}"
+    );
 }
 
 #[test]

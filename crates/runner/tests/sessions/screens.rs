@@ -1,6 +1,7 @@
 //! Terminals: snapshots, queries and pastes.
 
 use bowline_runner::wire::{AttachMode, Lease, Message, Prompt, PromptMode, PromptStatus};
+use bowline_transport::ExitStatus;
 
 use crate::client::{Client, Memory};
 use crate::support::{Place, TTY, on_terminal};
@@ -49,6 +50,19 @@ async fn unattached_session_replies_to_queries() {
         .await;
     let output = client.memory.text(TTY);
     assert!(output.contains("033   [   1   ;   3   R"), "{output:?}");
+}
+
+/// The child reads none of the replies to its queries, and ends with its input full.
+#[tokio::test]
+async fn unread_replies_do_not_outlive_child() {
+    let place = Place::new();
+    let queries = "yes \"$(printf '\\033[6n\\033[c\\033[5n')\" | head -c 1000000";
+    let text = format!("{queries}; head -c 1000000 /dev/urandom; exit 5");
+    let shim = place.start(on_terminal(&text)).await;
+    let reader = Memory::new(shim.id, Lease::Read, &[TTY]);
+    let mut client = Client::join(&shim.folder, reader).await;
+    client.until(|memory| memory.exit.is_some()).await;
+    assert_eq!(client.memory.exit.unwrap().status, ExitStatus::Code(5));
 }
 
 #[tokio::test]
