@@ -59,7 +59,7 @@
 //! | `examples/remote.rs` | `Remote`, `RemoteUrl`, `RemoteError`, `BadUrl`, [`AgentLocation`] |
 //! | `examples/hooks.rs` | `hooks` |
 //! | `examples/shell.rs` | `shell` |
-//! | [Configuration](#configuration) | [`Configuration`], [`AgentOptions`], [`Environment`], [`LoginShell`], [`LoginEnvironment`], [`WatchdogPolicy`], [`Containment`], [`ContainmentProbe`], [`probe`], [`default_guard`], [`run_guard`] |
+//! | [Configuration](#configuration) | [`Configuration`], [`AgentOptions`], [`Environment`], [`LoginShell`], [`LoginEnvironment`], [`WatchdogPolicy`], [`PtyBackend`], [`Containment`], [`ContainmentProbe`], [`probe`], [`default_guard`], [`run_guard`] |
 //! | [Questions](#questions) | [`Permissions`], [`PermissionKind`], [`Question`], [`QuestionOption`], [`RequestState`] |
 //! | [Interrupt and end](#interrupt-and-end) | [`EventLimits`], [`InterruptScope`], [`InterruptReport`], [`SessionEnd`], [`TerminationReport`], [`Exit`], [`ExitStatus`], [`Signal`], [`Snapshot`], [`Phase`] |
 //! | [Runners](#runners) | [`ConnectionState`], `CredentialsProvider`, `NoCredentials`, `NoToken`, `Token`, `TokenFile`, `Trust`, `Identity` |
@@ -67,7 +67,7 @@
 //! ## Configuration
 //!
 //! ```no_run
-//! use bowline::{AgentOptions, Containment, LoginShell, Session, WatchdogPolicy};
+//! use bowline::{AgentOptions, Containment, LoginShell, PtyBackend, Session, WatchdogPolicy};
 //!
 //! fn main() -> std::process::ExitCode {
 //!     // This program is its own guard: as `agent.guard` it ends the agents of a killed host.
@@ -89,6 +89,7 @@
 //!     // An application that was not started from a terminal lacks the variables of the user's shell.
 //!     let login = LoginShell::of_user().environment().await;
 //!     let session = Session::builder()
+//!         .pty(PtyBackend::Native)
 //!         .configure(|agent| {
 //!             agent.env = login.environment();
 //!             agent.env.set("EDITOR", "true").remove("DISPLAY");
@@ -190,8 +191,8 @@ struct Readme;
 /// The agent's hooks, received and answered over HTTP on loopback (feature `hooks`).
 #[cfg(feature = "hooks")]
 pub use bowline_hooks as hooks;
-/// Login shells as lines, prompts that are typed whole, and an executor that a person sees (feature
-/// `shell`).
+/// Login shells as lines of output, prompts submitted as one paste, and an executor that runs an agent in
+/// a visible terminal (feature `shell`).
 #[cfg(feature = "shell")]
 pub use bowline_shell as shell;
 
@@ -202,10 +203,10 @@ pub use bowline_lifecycle::{
     DialogueEnd as SessionEnd, DialogueError as SessionError, DialogueEvent as Event,
     DialogueEventKind as EventKind, DialogueEvents as Events, DialogueSession as Session,
     Environment, EventLimits, Exit, ExitStatus, InterruptReport, InterruptScope, LoginEnvironment,
-    LoginShell, PermissionAnswer, PermissionKind, PermissionRecord, Permissions, Prompt, Question,
-    QuestionOption, Receipt, ReceiptState, RequestState, SessionBuilder, SessionId, Signal,
-    SpawnError, StartError, TerminationReport, TranscriptChange as Change, WatchdogPolicy, change,
-    default_guard, probe, run_guard,
+    LoginShell, PermissionAnswer, PermissionKind, PermissionRecord, Permissions, Prompt,
+    PtyBackend, Question, QuestionOption, Receipt, ReceiptState, RequestState, SessionBuilder,
+    SessionId, Signal, SpawnError, StartError, TerminationReport, TranscriptChange as Change,
+    WatchdogPolicy, change, default_guard, probe, run_guard,
 };
 #[cfg(feature = "remote")]
 pub use bowline_lifecycle::{

@@ -174,6 +174,7 @@ impl TryFrom<DialogueConfiguration> for core::DialogueConfiguration {
                 Some(DialogueStdio::Pty) => core::DialogueStdio::Pty,
                 _ => core::DialogueStdio::Pipes,
             },
+            pty_backend: plain.pty_backend,
             conversation: it.conversation.map(Into::into).unwrap_or_default(),
             model: it.model,
             permission_mode: it.permission_mode,

@@ -6,7 +6,8 @@ use std::time::Duration;
 
 use bowline_reducer::Window;
 use bowline_transport::{
-    Configuration, Environment, LoginShell, Overflow, PtyMode, Stdio, TerminationPolicy, WindowSize,
+    Configuration, Environment, LoginShell, Overflow, PtyBackend, PtyMode, Stdio,
+    TerminationPolicy, WindowSize,
 };
 
 use crate::command::{AgentMode, AgentOptions};
@@ -40,6 +41,9 @@ pub struct DialogueConfiguration {
     pub cwd: Option<PathBuf>,
     /// The type of the agent's standard streams.
     pub stdio: DialogueStdio,
+    /// The implementation that opens the terminal of [`DialogueStdio::Pty`] on this machine. A runner uses
+    /// its own.
+    pub pty_backend: PtyBackend,
     /// The conversation to begin or resume.
     pub conversation: Conversation,
     /// The agent's own folder, as [`agent_directory`](crate::agent_directory) finds it. If set, the
@@ -122,6 +126,7 @@ impl Default for DialogueConfiguration {
             location: AgentLocation::Local,
             cwd: None,
             stdio: DialogueStdio::default(),
+            pty_backend: PtyBackend::default(),
             conversation: Conversation::default(),
             agent_directory: None,
             model: None,
@@ -186,6 +191,7 @@ impl DialogueConfiguration {
                     size,
                     mode: PtyMode::Raw,
                 };
+                configuration.pty_backend = self.pty_backend;
                 // A terminal drops its oldest output by default, which would lose events.
                 configuration.limits.output_overflow = Some(Overflow::Block);
             }
@@ -265,10 +271,12 @@ mod tests {
         let mut configuration = DialogueConfiguration {
             program: "cat".into(),
             stdio: DialogueStdio::Pty,
+            pty_backend: PtyBackend::Native,
             ..DialogueConfiguration::default()
         };
         let terminal = configuration.terminal().expect("every system has a cat");
         assert_eq!(terminal.program, "/bin/sh");
+        assert_eq!(terminal.pty_backend, PtyBackend::Native);
         assert!(line(&configuration).starts_with("-c exec 3<&0; { cat <&3 3<&- & } | "));
         assert!(terminal.args[2].to_string_lossy().ends_with("/cat"));
         configuration.program = "no-such-agent-anywhere".into();

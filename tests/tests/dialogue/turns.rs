@@ -1,7 +1,9 @@
 //! Results of a turn.
 
 use bowline_lifecycle::reducer::{Changes, Cursor};
-use bowline_lifecycle::{Decision, DialogueError, DialogueStdio, ExitStatus, Prompt, ReceiptState};
+use bowline_lifecycle::{
+    Decision, DialogueError, DialogueStdio, ExitStatus, Prompt, PtyBackend, ReceiptState,
+};
 use bowline_tests::session::{answered, kinds, terminate, transcript, until, within};
 use serde_json::Value;
 
@@ -101,8 +103,13 @@ async fn permission_is_answered_on_pipes_and_terminal() {
         steps = [ { tool = { name = "Bash", input = { command = "deploy" }, ask = true, result = "ran {{input.command}}" } } ]
     "#,
     );
-    for stdio in [DialogueStdio::Pipes, DialogueStdio::Pty] {
+    for (stdio, backend) in [
+        (DialogueStdio::Pipes, PtyBackend::Hardened),
+        (DialogueStdio::Pty, PtyBackend::Hardened),
+        (DialogueStdio::Pty, PtyBackend::Native),
+    ] {
         play.configuration.stdio = stdio;
+        play.configuration.pty_backend = backend;
         let session = play.start().await;
         let mut receipt = send(&session, "go").await;
         let is_open = |it: &Value| it["permissions"][0]["state"] == "open";
@@ -124,7 +131,10 @@ async fn permission_is_answered_on_pipes_and_terminal() {
         let left = transcript(&session).await;
         let calls = left["tool_calls"].as_object().expect("calls");
         let call = calls.values().next().expect("a call");
-        assert_eq!(call["result"]["text"], "ran dry run", "{stdio:?}: {left:#}");
+        assert_eq!(
+            call["result"]["text"], "ran dry run",
+            "{stdio:?} {backend:?}: {left:#}"
+        );
     }
 }
 

@@ -8,10 +8,11 @@ use std::path::PathBuf;
 use std::pin::Pin;
 use std::sync::Arc;
 
+use bowline_transport::PtyBackend;
 use tokio::sync::watch;
 
 use super::handle::DialogueSession;
-use crate::configuration::DialogueConfiguration;
+use crate::configuration::{DialogueConfiguration, DialogueStdio};
 use crate::conversations::Conversation;
 use crate::error::StartError;
 use crate::message::WeakDialogue;
@@ -85,6 +86,13 @@ impl SessionBuilder {
     /// Sets the agent's working directory; the current directory by default.
     pub fn cwd(mut self, cwd: impl Into<PathBuf>) -> Self {
         self.configuration.cwd = Some(cwd.into());
+        self
+    }
+
+    /// Connects the agent to a terminal in raw mode instead of pipes, opened by `backend`.
+    pub fn pty(mut self, backend: PtyBackend) -> Self {
+        self.configuration.stdio = DialogueStdio::Pty;
+        self.configuration.pty_backend = backend;
         self
     }
 
