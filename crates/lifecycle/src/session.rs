@@ -8,6 +8,7 @@ mod control;
 mod driver;
 mod end;
 mod handle;
+mod input_writer;
 mod inspect;
 mod interrupt;
 mod observers;

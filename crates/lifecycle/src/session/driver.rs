@@ -4,7 +4,7 @@
 //! A line costs one wake-up: the task reads from the descriptor itself, and frames, parses and folds
 //! the bytes in place before the next read. An idle task holds no buffer and no timer.
 
-use std::collections::{HashMap, VecDeque};
+use std::collections::HashMap;
 use std::future::{Future, pending};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::pin::Pin;
@@ -14,19 +14,18 @@ use std::time::Duration;
 use bowline_reducer::Revision;
 use bowline_transport::{
     ConnectionState, Drained, Exit, ExitStatus, OutputReader, Piece, Stream, TerminalSession,
-    TerminationPolicy, TerminationReport, WriteError, deadline_after,
+    TerminationPolicy, TerminationReport, deadline_after,
 };
-use bytes::Bytes;
 use parking_lot::Mutex;
 use tokio::sync::{mpsc, oneshot, watch};
 use tokio::task::yield_now;
 use tokio::time::{Instant, sleep_until};
-use tracing::{debug, warn};
 
 use super::end::{DialogueEnd, EndedSession};
+use super::input_writer::InputWriter;
 use super::observers::Observers;
 use super::recording::{Recorder, Recording};
-use crate::machine::{Command, Input, LinePurpose, Machine, Output, ReceiptState, Ticket};
+use crate::machine::{Command, Input, Machine, Output, ReceiptState, Ticket};
 use crate::message::{Message, ReplySender};
 
 /// Bytes that are folded before the task yields to other sessions on its thread: a fraction of a
@@ -37,12 +36,6 @@ const YIELD_AFTER: usize = 256 << 10;
 const ABANDONED: &str = "the runtime of the session was dropped";
 
 type Pending<T> = Option<Pin<Box<dyn Future<Output = T> + Send>>>;
-
-/// A write to the agent's input.
-enum Write {
-    Line { line: Bytes, purpose: LinePurpose },
-    Close,
-}
 
 /// The driver of a session, to be run as a task. If the task is dropped with its runtime, or panics,
 /// the session ends then.
@@ -57,8 +50,7 @@ struct Driver {
     streams: Option<OutputReader>,
     /// Bytes folded since the task last yielded.
     folded: usize,
-    writes: VecDeque<Write>,
-    writing: Pending<Option<Input>>,
+    writer: InputWriter,
     terminating: Pending<TerminationReport>,
     replies: HashMap<Ticket, ReplySender>,
     receipts: HashMap<String, watch::Sender<ReceiptState>>,
@@ -104,11 +96,10 @@ impl DriverTask {
             streams: Some(streams),
             folded: 0,
             machine,
+            writer: InputWriter::new(terminal.clone()),
             terminal,
             policy,
             inbox,
-            writes: VecDeque::new(),
-            writing: None,
             terminating: None,
             replies: HashMap::new(),
             receipts: HashMap::new(),
@@ -163,7 +154,9 @@ impl Driver {
                 received = next(&mut self.streams) => self.received(received),
                 exit = &mut exited, if drained => return exit,
                 message = self.inbox.recv(), if self.has_handles => self.message(message),
-                written = pending_or(&mut self.writing) => self.written(written),
+                written = self.writer.written() => if let Some(input) = written {
+                    self.feed(input);
+                },
                 _ = pending_or(&mut self.terminating) => self.terminating = None,
                 () = due(self.start, deadline) => self.feed(Input::Timeout),
                 state = changed(&mut self.connection) => match state {
@@ -273,20 +266,11 @@ impl Driver {
         self.feed(Input::Command(command, self.last_ticket));
     }
 
-    fn written(&mut self, written: Option<Input>) {
-        self.writing = None;
-        if let Some(input) = written {
-            self.feed(input);
-        }
-    }
-
     fn do_outputs(&mut self) {
         while let Some(output) = self.machine.poll_output() {
             match output {
-                Output::Write { line, purpose } => {
-                    self.writes.push_back(Write::Line { line, purpose });
-                }
-                Output::CloseInput => self.writes.push_back(Write::Close),
+                Output::Write { line, purpose } => self.writer.push(line, purpose),
+                Output::CloseInput => self.writer.push_close(),
                 Output::Reply { ticket, reply } => {
                     if let Some(sender) = self.replies.remove(&ticket) {
                         // The caller may have stopped waiting.
@@ -319,7 +303,7 @@ impl Driver {
                 let _ = waiter.send(());
             }
         }
-        self.write_next();
+        self.writer.start_next(self.recording.as_ref());
     }
 
     fn receipt(&mut self, uuid: &str, state: ReceiptState) {
@@ -334,42 +318,6 @@ impl Driver {
         if state.is_final() {
             self.receipts.remove(uuid);
         }
-    }
-
-    /// Starts the next write if none is under way. A write takes until the agent reads.
-    fn write_next(&mut self) {
-        if self.writing.is_some() {
-            return;
-        }
-        let terminal = self.terminal.clone();
-        self.writing = match self.writes.pop_front() {
-            None => None,
-            Some(Write::Close) => Some(Box::pin(async move {
-                // Fails only if the input is closed.
-                let _ = terminal.close_input().await;
-                None
-            })),
-            Some(Write::Line { line, purpose }) => {
-                let recording = self.recording.as_ref().map(Recording::notes);
-                Some(Box::pin(async move {
-                    match terminal.write(line.clone()).await {
-                        Ok(()) => {
-                            if let Some(recording) = recording {
-                                recording.input(line);
-                            }
-                            match purpose {
-                                LinePurpose::Prompt(uuid) => Some(Input::Written(uuid)),
-                                _ => None,
-                            }
-                        }
-                        Err(error) => {
-                            log_write_error(&purpose, &error);
-                            Some(Input::WriteFailed { line, purpose })
-                        }
-                    }
-                }))
-            }
-        };
     }
 
     fn publish_revision(&mut self) {
@@ -463,18 +411,6 @@ impl Driver {
             start: driver.start,
         };
         driver.ended.send_replace(Some(Arc::new(last)));
-    }
-}
-
-/// Logs a failed write. A lost answer leaves the agent waiting, and only a client can repeat it.
-fn log_write_error(purpose: &LinePurpose, error: &WriteError) {
-    match purpose {
-        LinePurpose::PermissionAnswer(request_id) | LinePurpose::Denial(request_id) => {
-            warn!(request_id, %error, "an answer may not have reached the agent");
-        }
-        LinePurpose::Prompt(_) | LinePurpose::Other => {
-            debug!(%error, "a line did not reach the agent");
-        }
     }
 }
 

@@ -1,0 +1,106 @@
+//! Writes lines to the agent's input, one at a time and in order.
+
+use std::collections::VecDeque;
+use std::future::{Future, pending};
+use std::pin::Pin;
+
+use bowline_transport::{TerminalSession, WriteError};
+use bytes::Bytes;
+use tracing::{debug, warn};
+
+use super::recording::Recording;
+use crate::machine::{Input, LinePurpose};
+
+/// A write to the agent's input.
+enum Write {
+    Line { line: Bytes, purpose: LinePurpose },
+    Close,
+}
+
+/// The writes to the agent's input, of which at most one is under way. A write takes until the agent
+/// reads.
+pub(super) struct InputWriter {
+    terminal: TerminalSession,
+    queue: VecDeque<Write>,
+    current: Option<Pin<Box<dyn Future<Output = Option<Input>> + Send>>>,
+}
+
+impl InputWriter {
+    /// Creates a writer to the input of a session.
+    pub(super) fn new(terminal: TerminalSession) -> Self {
+        Self {
+            terminal,
+            queue: VecDeque::new(),
+            current: None,
+        }
+    }
+
+    /// Queues a line.
+    pub(super) fn push(&mut self, line: Bytes, purpose: LinePurpose) {
+        self.queue.push_back(Write::Line { line, purpose });
+    }
+
+    /// Queues the end of the input.
+    pub(super) fn push_close(&mut self) {
+        self.queue.push_back(Write::Close);
+    }
+
+    /// Starts the next write if none is under way. A line that was written goes to the recording.
+    pub(super) fn start_next(&mut self, recording: Option<&Recording>) {
+        if self.current.is_some() {
+            return;
+        }
+        let terminal = self.terminal.clone();
+        self.current = match self.queue.pop_front() {
+            None => None,
+            Some(Write::Close) => Some(Box::pin(async move {
+                // Fails only if the input is closed.
+                let _ = terminal.close_input().await;
+                None
+            })),
+            Some(Write::Line { line, purpose }) => {
+                let recording = recording.map(Recording::notes);
+                Some(Box::pin(async move {
+                    match terminal.write(line.clone()).await {
+                        Ok(()) => {
+                            if let Some(recording) = recording {
+                                recording.input(line);
+                            }
+                            match purpose {
+                                LinePurpose::Prompt(uuid) => Some(Input::Written(uuid)),
+                                _ => None,
+                            }
+                        }
+                        Err(error) => {
+                            log_write_error(&purpose, &error);
+                            Some(Input::WriteFailed { line, purpose })
+                        }
+                    }
+                }))
+            }
+        };
+    }
+
+    /// Waits for the end of the write under way, forever if there is none. Returns what the state
+    /// machine must learn of it. Cancel safe.
+    pub(super) async fn written(&mut self) -> Option<Input> {
+        let Some(current) = &mut self.current else {
+            return pending().await;
+        };
+        let input = current.await;
+        self.current = None;
+        input
+    }
+}
+
+/// Logs a failed write. A lost answer leaves the agent waiting, and only a client can repeat it.
+fn log_write_error(purpose: &LinePurpose, error: &WriteError) {
+    match purpose {
+        LinePurpose::PermissionAnswer(request_id) | LinePurpose::Denial(request_id) => {
+            warn!(request_id, %error, "an answer may not have reached the agent");
+        }
+        LinePurpose::Prompt(_) | LinePurpose::Other => {
+            debug!(%error, "a line did not reach the agent");
+        }
+    }
+}
