@@ -8,7 +8,9 @@ mod actor;
 mod audit_log;
 mod child;
 mod connection;
+mod connections;
 mod journal;
+mod recorder;
 
 use std::io;
 use std::sync::Arc;

@@ -1,7 +1,6 @@
 //! The task that owns a running session: it feeds events to the state machine and performs the
 //! effects that the machine asks for.
 
-use std::collections::BTreeMap;
 use std::future::poll_fn;
 use std::sync::Arc;
 use std::task::Poll;
@@ -9,22 +8,19 @@ use std::time::Duration;
 
 use bowline_transport::journal::SyncDone;
 use bowline_transport::{Drained, ExitStatus, Piece, TerminationPolicy};
-use bytes::BytesMut;
 use tokio::sync::{mpsc, watch};
 use tokio::time::{Instant, sleep_until, timeout};
 
 use super::SessionStatus;
 use super::audit_log::AuditEvent;
 use super::child::{Child, ChildCommand, ChildEvent};
-use super::connection::{ByteLink, Connection, ConnectionEvent, EventSender};
-use super::journal::{JournalState, SessionJournal, SharedDisk};
-use crate::blocking::spawn_or_run;
+use super::connection::{ByteLink, ConnectionEvent};
+use super::connections::Connections;
+use super::journal::{SessionJournal, SharedDisk};
+use super::recorder::{Recorder, report_degraded};
 use crate::screen::SessionScreen;
-use crate::session_machine::{ClientId, Effect, JournalRead, MachineConfiguration, SessionMachine};
-use crate::wire::{StreamId, encode};
-
-/// Bytes of frames after which a batch is sent.
-const BATCH_BYTES: usize = 128 * 1024;
+use crate::session_machine::{ClientId, Effect, MachineConfiguration, SessionMachine};
+use crate::wire::StreamId;
 
 /// How long connections may take at the end of the session for what was sent to them.
 const CLOSE_TIMEOUT: Duration = Duration::from_secs(2);
@@ -32,9 +28,6 @@ const CLOSE_TIMEOUT: Duration = Duration::from_secs(2);
 /// How long the final kill of the child's tree may take; longer than all steps of a termination
 /// policy.
 const KILL_TIMEOUT: Duration = Duration::from_secs(10);
-
-/// The `kind` of [`Degraded`](crate::wire::Message::Degraded) while the journal cannot be written.
-const JOURNAL: &str = "journal";
 
 /// The `kind` of [`Degraded`](crate::wire::Message::Degraded) after the screen model has failed.
 const SCREEN: &str = "screen";
@@ -52,7 +45,7 @@ pub(super) enum Request {
 enum ActorEvent {
     Output(StreamId, Option<Piece>),
     Child(ChildEvent),
-    Connection(ClientId, ConnectionEvent),
+    Connection((ClientId, ConnectionEvent)),
     Request(Request),
     Synced(SyncDone),
     Timer,
@@ -71,16 +64,11 @@ struct ChildExit {
 pub(super) struct SessionActor<D: SharedDisk> {
     machine: SessionMachine,
     child: Child,
-    journal: Option<SessionJournal<D>>,
+    recorder: Recorder<D>,
     screen: Option<SessionScreen>,
     /// Failures of the screen model that were reported.
     screen_faults: u32,
-    streams: Vec<StreamId>,
-    connections: BTreeMap<ClientId, Connection>,
-    event_sender: EventSender,
-    events: mpsc::UnboundedReceiver<(ClientId, ConnectionEvent)>,
-    sync_sender: mpsc::UnboundedSender<SyncDone>,
-    syncs: mpsc::UnboundedReceiver<SyncDone>,
+    connections: Connections,
     started: Instant,
     /// The child's exit, held back until its streams have ended.
     pending_exit: Option<ChildExit>,
@@ -95,32 +83,26 @@ impl<D: SharedDisk> SessionActor<D> {
         journal: Option<SessionJournal<D>>,
         status: watch::Sender<SessionStatus>,
     ) -> Self {
-        let (event_sender, events) = mpsc::unbounded_channel();
-        let (sync_sender, syncs) = mpsc::unbounded_channel();
         let (epoch, facts) = (configuration.epoch, configuration.facts.clone());
         let size = facts.size.filter(|_| configuration.has_screen);
         let streams = configuration.streams.iter().map(|it| it.id).collect();
         let mut actor = Self {
             machine: SessionMachine::new(configuration),
             child,
-            journal,
+            recorder: Recorder::new(journal, streams),
             screen: size.map(SessionScreen::new),
             screen_faults: 0,
-            streams,
-            connections: BTreeMap::new(),
-            event_sender,
-            events,
-            sync_sender,
-            syncs,
+            connections: Connections::new(),
             started: Instant::now(),
             pending_exit: None,
             is_stopping: false,
             status,
         };
-        actor.audit(&AuditEvent::Started {
+        let event = AuditEvent::Started {
             epoch,
             facts: &facts,
-        });
+        };
+        actor.recorder.audit(&mut actor.machine, &event);
         actor
     }
 
@@ -128,7 +110,7 @@ impl<D: SharedDisk> SessionActor<D> {
     pub(super) async fn run(mut self, mut requests: mpsc::Receiver<Request>) {
         loop {
             self.flush();
-            self.start_sync();
+            self.recorder.start_sync();
             if self.machine.is_over(self.now()) {
                 break;
             }
@@ -143,8 +125,9 @@ impl<D: SharedDisk> SessionActor<D> {
     /// sends a ping after it, to learn whether it was received, would otherwise reconnect to ask, and
     /// find no session.
     fn drain_connection_events(&mut self) {
-        while let Ok((client, event)) = self.events.try_recv() {
-            self.on_connection_event(client, event);
+        while let Some(event) = self.connections.try_next_event() {
+            let now = self.now();
+            self.connections.handle(&mut self.machine, event, now);
         }
         self.flush();
     }
@@ -152,18 +135,13 @@ impl<D: SharedDisk> SessionActor<D> {
     /// Closes all connections, kills what is left of the child's tree and completes the journal.
     async fn shut_down(mut self, mut requests: mpsc::Receiver<Request>) {
         requests.close();
-        for connection in self.connections.values_mut() {
-            connection.finish();
-        }
+        self.connections.finish();
         let kill = ChildCommand::Kill(TerminationPolicy::AT_ONCE);
         if self.child.commands.send(kill).is_ok() {
             let _ = timeout(KILL_TIMEOUT, self.killed()).await;
         }
-        if let Some(journal) = &mut self.journal {
-            let now = Instant::now().into_std();
-            journal.close(&mut self.machine, &self.streams, now);
-        }
-        let _ = timeout(CLOSE_TIMEOUT, self.all_closed()).await;
+        self.recorder.close(&mut self.machine);
+        let _ = timeout(CLOSE_TIMEOUT, self.connections.all_closed()).await;
         self.status.send_modify(|status| status.is_over = true);
         tracing::info!("session ended");
     }
@@ -172,14 +150,6 @@ impl<D: SharedDisk> SessionActor<D> {
         while let Some(event) = self.child.events.recv().await {
             if matches!(event, ChildEvent::Killed(_)) {
                 return;
-            }
-        }
-    }
-
-    async fn all_closed(&mut self) {
-        while !self.connections.is_empty() {
-            if let Some((client, ConnectionEvent::Closed)) = self.events.recv().await {
-                self.connections.remove(&client);
             }
         }
     }
@@ -207,9 +177,9 @@ impl<D: SharedDisk> SessionActor<D> {
             Poll::Pending
         });
         tokio::select! {
-            Some((client, event)) = self.events.recv() => ActorEvent::Connection(client, event),
+            Some(event) = self.connections.next_event() => ActorEvent::Connection(event),
             Some(event) = self.child.events.recv() => ActorEvent::Child(event),
-            Some(done) = self.syncs.recv() => ActorEvent::Synced(done),
+            Some(done) = self.recorder.next_sync() => ActorEvent::Synced(done),
             (id, piece) = output => ActorEvent::Output(id, piece),
             Some(request) = requests.recv() => ActorEvent::Request(request),
             () = until(deadline) => ActorEvent::Timer,
@@ -218,13 +188,9 @@ impl<D: SharedDisk> SessionActor<D> {
 
     fn deadline(&self) -> Option<Instant> {
         let machine = self.machine.deadline().map(|at| self.started + at);
-        let journal = self.journal.as_ref().and_then(SessionJournal::deadline);
-        let connections = self.connections.values().filter_map(Connection::expires);
-        machine
-            .into_iter()
-            .chain(journal.map(Instant::from_std))
-            .chain(connections)
-            .min()
+        let recorder = self.recorder.deadline();
+        let connections = self.connections.deadline();
+        [machine, recorder, connections].into_iter().flatten().min()
     }
 
     fn handle(&mut self, event: ActorEvent) {
@@ -232,7 +198,10 @@ impl<D: SharedDisk> SessionActor<D> {
             ActorEvent::Output(id, Some(piece)) => self.on_output(id, piece),
             ActorEvent::Output(id, None) => self.on_output_ended(id),
             ActorEvent::Child(event) => self.on_child_event(event),
-            ActorEvent::Connection(client, event) => self.on_connection_event(client, event),
+            ActorEvent::Connection(event) => {
+                let now = self.now();
+                self.connections.handle(&mut self.machine, event, now);
+            }
             ActorEvent::Request(Request::Connect(link)) => self.connect(link),
             ActorEvent::Request(Request::Stop) => self.stop(),
             ActorEvent::Request(Request::StopIfUnattached) => {
@@ -240,7 +209,7 @@ impl<D: SharedDisk> SessionActor<D> {
                     self.stop();
                 }
             }
-            ActorEvent::Synced(done) => self.on_synced(done),
+            ActorEvent::Synced(done) => self.recorder.on_synced(&mut self.machine, done),
             ActorEvent::Timer => self.on_timer(),
         }
     }
@@ -256,7 +225,7 @@ impl<D: SharedDisk> SessionActor<D> {
             }
             Piece::Gap { from, to } => self.machine.on_output_lost(id, to - from),
         }
-        self.record(id);
+        self.recorder.record(&mut self.machine, id);
     }
 
     /// Feeds output to the screen model. Terminal queries in it are replied to by the model while no
@@ -272,7 +241,8 @@ impl<D: SharedDisk> SessionActor<D> {
             .set_bracketed_paste(screen.has_bracketed_paste());
         let faults = screen.faults();
         if faults > std::mem::replace(&mut self.screen_faults, faults) {
-            self.degrade(SCREEN, "the screen model failed and was reset");
+            let detail = "the screen model failed and was reset";
+            report_degraded(&mut self.machine, SCREEN, detail);
         }
         self.machine.queue_terminal_reply(replies);
     }
@@ -316,14 +286,16 @@ impl<D: SharedDisk> SessionActor<D> {
             oom,
             drained,
         } = exit;
-        let outputs = self.streams.iter().filter(|id| id.output().is_some());
+        let streams = self.recorder.streams().iter();
+        let outputs = streams.filter(|id| id.output().is_some());
         let ends = outputs.map(|id| (*id, self.machine.end(*id))).collect();
-        self.audit(&AuditEvent::Exited {
+        let event = AuditEvent::Exited {
             status: &status,
             oom,
             drained: &drained,
             ends,
-        });
+        };
+        self.recorder.audit(&mut self.machine, &event);
         tracing::info!(process.exit.status = ?status, oom, "child ended");
         let now = self.now();
         self.machine.on_exited(status, oom, drained, now);
@@ -334,29 +306,9 @@ impl<D: SharedDisk> SessionActor<D> {
         self.status.send_modify(|status| status.exit = exit);
     }
 
-    fn on_connection_event(&mut self, client: ClientId, event: ConnectionEvent) {
-        let now = self.now();
-        let Some(connection) = self.connections.get_mut(&client) else {
-            return;
-        };
-        match event {
-            ConnectionEvent::Frame(frame) => {
-                connection.on_frame();
-                self.machine.on_frame(client, frame, now);
-            }
-            ConnectionEvent::Sent => connection.on_sent(),
-            ConnectionEvent::DecodeError(detail) => self.machine.on_decode_error(client, &detail),
-            ConnectionEvent::Closed => {
-                self.machine.on_closed(client);
-                self.connections.remove(&client);
-            }
-        }
-    }
-
     fn connect(&mut self, link: Box<dyn ByteLink>) {
         let client = self.machine.connect(self.now());
-        let connection = Connection::open(client, link, self.event_sender.clone());
-        self.connections.insert(client, connection);
+        self.connections.open(client, link);
     }
 
     fn stop(&mut self) {
@@ -369,82 +321,8 @@ impl<D: SharedDisk> SessionActor<D> {
 
     fn on_timer(&mut self) {
         self.machine.tick(self.now());
-        self.drop_expired_connections();
-        if let Some(journal) = &mut self.journal {
-            journal.poll(Instant::now().into_std());
-            self.record_all();
-        }
-    }
-
-    fn drop_expired_connections(&mut self) {
-        let now = Instant::now();
-        let machine = &mut self.machine;
-        self.connections.retain(|client, connection| {
-            let is_expired = connection.expires().is_some_and(|at| at <= now);
-            if is_expired {
-                machine.on_closed(*client);
-            }
-            !is_expired
-        });
-    }
-
-    /// Starts a sync that is due in another thread, so that the disk does not stall the session.
-    fn start_sync(&mut self) {
-        let due = self.journal.as_mut().and_then(SessionJournal::due_sync);
-        if let Some(job) = due {
-            let sender = self.sync_sender.clone();
-            spawn_or_run(move || {
-                // Fails if the session ended meanwhile.
-                let _ = sender.send(job.run());
-            });
-        }
-    }
-
-    fn on_synced(&mut self, done: SyncDone) {
-        if let Some(journal) = &mut self.journal {
-            journal.synced(done, Instant::now().into_std());
-            self.record_all();
-        }
-    }
-
-    /// Appends an event to the audit log.
-    fn audit(&mut self, event: &AuditEvent<'_>) {
-        self.machine.on_output(StreamId::LIFECYCLE, event.line());
-        self.record(StreamId::LIFECYCLE);
-    }
-
-    fn record_all(&mut self) {
-        for id in self.streams.clone() {
-            self.record(id);
-        }
-    }
-
-    /// Writes what the journal lacks of a stream.
-    fn record(&mut self, id: StreamId) {
-        let Some(journal) = &mut self.journal else {
-            return;
-        };
-        journal.follow(&mut self.machine, id, Instant::now().into_std());
-        while let Some(state) = self.journal.as_mut().and_then(SessionJournal::next_state) {
-            match state {
-                JournalState::Degraded(detail) => self.degrade(JOURNAL, &detail),
-                JournalState::Recovered => {
-                    self.machine.recover(JOURNAL);
-                    let event = AuditEvent::Recovered { kind: JOURNAL };
-                    self.machine.on_output(StreamId::LIFECYCLE, event.line());
-                    self.record_all();
-                }
-            }
-        }
-    }
-
-    /// Reports a degraded feature to all clients. The journal takes the audit line with its next
-    /// write: it may be what is degraded.
-    fn degrade(&mut self, kind: &str, detail: &str) {
-        tracing::warn!(kind, detail, "session degraded");
-        self.machine.degrade(kind, detail);
-        let event = AuditEvent::Degraded { kind, detail };
-        self.machine.on_output(StreamId::LIFECYCLE, event.line());
+        self.connections.drop_expired(&mut self.machine);
+        self.recorder.poll(&mut self.machine);
     }
 
     /// Performs effects and sends frames until the machine has none left.
@@ -455,11 +333,7 @@ impl<D: SharedDisk> SessionActor<D> {
                 self.perform(one);
                 effect = self.machine.next_effect();
             }
-            let clients: Vec<_> = self.connections.keys().copied().collect();
-            let mut has_sent = false;
-            for client in clients {
-                has_sent |= self.send_frames(client);
-            }
+            let has_sent = self.connections.send_frames(&mut self.machine);
             // Frames may depend on effects, such as a read of the journal.
             effect = self.machine.next_effect();
             if effect.is_none() && !has_sent {
@@ -490,9 +364,7 @@ impl<D: SharedDisk> SessionActor<D> {
                 offset,
                 max,
             } => {
-                let journal = self.journal.as_mut();
-                let read =
-                    journal.map_or(JournalRead::Unreadable, |it| it.read(stream, offset, max));
+                let read = self.recorder.read(stream, offset, max);
                 self.machine.on_journal_read(client, stream, offset, read);
             }
             Effect::Attached {
@@ -501,11 +373,12 @@ impl<D: SharedDisk> SessionActor<D> {
                 generation,
             } => {
                 tracing::debug!(client.name = client, ?lease, generation, "client attached");
-                self.audit(&AuditEvent::Attached {
+                let event = AuditEvent::Attached {
                     client: &client,
                     lease,
                     generation,
-                });
+                };
+                self.recorder.audit(&mut self.machine, &event);
             }
             Effect::Detached {
                 client,
@@ -518,11 +391,12 @@ impl<D: SharedDisk> SessionActor<D> {
                     requested,
                     "writer detached"
                 );
-                self.audit(&AuditEvent::Detached {
+                let event = AuditEvent::Detached {
                     client: &client,
                     generation,
                     said: requested,
-                });
+                };
+                self.recorder.audit(&mut self.machine, &event);
             }
         }
     }
@@ -530,36 +404,6 @@ impl<D: SharedDisk> SessionActor<D> {
     /// Sends a command to the child. One that has ended ignores it.
     fn command(&self, command: ChildCommand) {
         let _ = self.child.commands.send(command);
-    }
-
-    /// Sends a client its pending frames as one batch. Returns whether there were any.
-    fn send_frames(&mut self, client: ClientId) -> bool {
-        let Some(connection) = self.connections.get_mut(&client) else {
-            return false;
-        };
-        if self.machine.wants_frames(client) {
-            connection.permit_frames();
-        }
-        if self.machine.is_timed_out(client) {
-            connection.finish();
-        }
-        if !connection.is_idle() {
-            return false;
-        }
-        let mut batch = BytesMut::new();
-        while batch.len() < BATCH_BYTES
-            && let Some(frame) = self.machine.next_frame(client)
-        {
-            encode(&frame, &mut batch);
-        }
-        if !batch.is_empty() {
-            connection.send(batch.freeze());
-            return true;
-        }
-        if self.machine.is_closing(client) {
-            connection.finish();
-        }
-        false
     }
 }
 

@@ -27,25 +27,15 @@ pub(super) enum JournalState {
     Recovered,
 }
 
-/// Number of positions at which the journal is read. A client at one more position lets a segment
-/// be scanned again.
-const MAX_POSITIONS: usize = 16;
-
-/// A session's journal: one writer, and readers that are opened when they are needed.
+/// A session's journal: a writer, and a reader that is opened when it is needed first.
 #[derive(Debug)]
 pub(crate) struct SessionJournal<D: Disk> {
     writer: JournalWriter<D>,
-    /// Readers, each at a position of its own; the most recently used last.
-    readers: Vec<PositionedReader<D>>,
+    /// Keeps the positions of the clients that read it. `None` before the first read, and after one that
+    /// failed.
+    reader: Option<JournalReader<D>>,
     disk: D,
     limits: JournalLimits,
-}
-
-/// A reader and the position that it has reached.
-#[derive(Debug)]
-struct PositionedReader<D: Disk> {
-    next: (StreamId, u64),
-    reader: JournalReader<D>,
 }
 
 impl SessionJournal<Folder> {
@@ -75,7 +65,7 @@ impl<D: SharedDisk> SessionJournal<D> {
         writer.defer_syncs();
         Ok(Self {
             writer,
-            readers: Vec::new(),
+            reader: None,
             disk,
             limits,
         })
@@ -154,35 +144,23 @@ impl<D: SharedDisk> SessionJournal<D> {
 
     /// Reads up to `max` bytes of a stream from `offset`.
     pub(super) fn read(&mut self, id: StreamId, offset: u64, max: usize) -> JournalRead {
-        let Some(mut at) = self.reader_at(id, offset) else {
-            return JournalRead::Unreadable;
-        };
-        let (read, next) = match at.reader.read(id, offset, max) {
-            Ok(Some(Piece::Bytes { bytes, .. })) => {
-                let next = offset + bytes.len() as u64;
-                (JournalRead::Bytes(bytes), next)
+        match self.read_piece(id, offset, max) {
+            Ok(Some(Piece::Bytes { bytes, .. })) => JournalRead::Bytes(bytes),
+            Ok(Some(Piece::Gap { to, .. })) => JournalRead::Gap { to },
+            Ok(None) => JournalRead::Unreadable,
+            Err(_) => {
+                self.reader = None;
+                JournalRead::Unreadable
             }
-            Ok(Some(Piece::Gap { to, .. })) => (JournalRead::Gap { to }, to),
-            Ok(None) => (JournalRead::Unreadable, offset),
-            Err(_) => return JournalRead::Unreadable,
-        };
-        at.next = (id, next);
-        self.readers.push(at);
-        read
+        }
     }
 
-    /// Takes the reader that has reached an offset; else a new one, or the least recently used.
-    fn reader_at(&mut self, id: StreamId, offset: u64) -> Option<PositionedReader<D>> {
-        let next = (id, offset);
-        let reached = self.readers.iter().rposition(|it| it.next == next);
-        match reached {
-            Some(index) => Some(self.readers.remove(index)),
-            None if self.readers.len() < MAX_POSITIONS => {
-                let reader = JournalReader::open(self.disk.clone()).ok()?;
-                Some(PositionedReader { next, reader })
-            }
-            None => Some(self.readers.remove(0)),
-        }
+    fn read_piece(&mut self, id: StreamId, offset: u64, max: usize) -> io::Result<Option<Piece>> {
+        let reader = match &mut self.reader {
+            Some(reader) => reader,
+            reader => reader.insert(JournalReader::open(self.disk.clone())?),
+        };
+        reader.read(id, offset, max)
     }
 
     fn report_extent(&self, machine: &mut SessionMachine, id: StreamId) {
@@ -280,7 +258,7 @@ mod tests {
         }
         let mut wanted = [0; READERS as usize];
         for round in 0..PIECES - READERS {
-            // Each reader is one piece behind the next one.
+            // Each reader is one piece before the next one.
             for (reader, total) in wanted.iter_mut().enumerate() {
                 let offset = (round + reader as u64) * PIECE;
                 let JournalRead::Bytes(bytes) = journal.read(OUT, offset, PIECE as usize) else {
