@@ -5,19 +5,18 @@
 
 pub(super) mod final_frames;
 mod guard;
+mod shim_frames;
 mod splitter;
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use axum::extract::ws::{CloseFrame, Message, WebSocket};
-use bowline_transport::SessionId;
 use bowline_transport::wire::DEAD_AFTER;
 use bytes::Bytes;
 use futures_util::stream::{SplitSink, SplitStream};
 use futures_util::{SinkExt as _, StreamExt as _};
-use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _, ReadHalf, WriteHalf};
+use tokio::io::{AsyncRead, AsyncWriteExt as _, WriteHalf};
 use tokio::time::timeout;
 use tracing::debug;
 
@@ -25,10 +24,7 @@ use crate::api::web_terminal::release_to_host;
 use crate::app_state::AppState;
 use crate::unix_connection::UnixConnection;
 pub(super) use guard::{FrameGuard, FrameViolation};
-pub(super) use splitter::FrameSplitter;
-
-/// Bytes per read from a shim.
-pub(super) const READ_BYTES: usize = 256 << 10;
+pub(super) use shim_frames::ShimFrames;
 
 /// Close code: the server goes away (RFC 6455, section 7.4.1).
 const GOING_AWAY: u16 = 1001;
@@ -46,18 +42,14 @@ pub(super) async fn serve(
     let _connection = app.metrics.frames.connections.increment();
     let (sink, stream) = socket.split();
     let (read, write) = tokio::io::split(shim);
-    let mut client = ClientSink {
-        sink,
-        app: &app,
-        session,
-        requests_lease: guard.requests_lease(),
-    };
+    let mut frames = ShimFrames::new(read, &app, &guard);
+    let mut client = ClientSink { sink, app: &app };
     let (close, text) = tokio::select! {
         violation = forward_to_shim(stream, write, guard, &app) => match violation {
             Some(violation) => (POLICY_VIOLATION, violation.to_string()),
             None => return,
         },
-        () = client.forward_from(read) => {
+        () = client.forward_from(&mut frames) => {
             if let Some(frames) = final_frames::session_killed(&app, session).await {
                 let _ = client.send(frames).await;
             }
@@ -117,28 +109,14 @@ async fn forward_to_shim(
 struct ClientSink<'a> {
     sink: SplitSink<WebSocket, Message>,
     app: &'a AppState,
-    session: SessionId,
-    requests_lease: Arc<AtomicBool>,
 }
 
 impl ClientSink<'_> {
     /// Forwards the shim's frames until either side disconnects.
-    async fn forward_from(&mut self, mut shim: ReadHalf<UnixConnection>) {
-        let mut splitter = FrameSplitter::default();
-        loop {
-            splitter.buffer().reserve(READ_BYTES);
-            match shim.read_buf(splitter.buffer()).await {
-                Ok(0) | Err(_) => return,
-                Ok(_) => {}
-            }
-            while let Some(whole) = splitter.next() {
-                // A reader does not take the place of a web terminal.
-                if whole.has_attached && self.requests_lease.load(Ordering::Relaxed) {
-                    self.app.detach_timers.cancel(self.session);
-                }
-                if self.send(whole.frames).await.is_err() {
-                    return;
-                }
+    async fn forward_from(&mut self, shim: &mut ShimFrames<impl AsyncRead + Unpin>) {
+        while let Some(frames) = shim.next().await {
+            if self.send(frames).await.is_err() {
+                return;
             }
         }
     }

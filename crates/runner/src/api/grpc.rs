@@ -11,7 +11,6 @@
 mod generated;
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Instant;
 
 use axum::extract::Request;
@@ -20,8 +19,8 @@ use axum::http::header::CONTENT_TYPE;
 use axum::response::Response;
 use bowline_transport::SessionId;
 use bowline_transport::wire::DEAD_AFTER;
-use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
-use tokio::net::unix::{OwnedReadHalf, OwnedWriteHalf};
+use tokio::io::{AsyncRead, AsyncWriteExt as _};
+use tokio::net::unix::OwnedWriteHalf;
 use tokio::sync::{mpsc, oneshot};
 use tokio::time::timeout;
 use tonic::codegen::tokio_stream::Stream;
@@ -30,7 +29,7 @@ use tracing::Instrument as _;
 
 use super::attach::MAX_CLIENT_MESSAGE;
 use super::attach_permit::{AttachPermit, Endpoint};
-use super::frames::{FrameGuard, FrameSplitter, READ_BYTES, final_frames};
+use super::frames::{FrameGuard, ShimFrames, final_frames};
 use super::problem::Problem;
 use super::trace;
 use super::web_terminal::release_to_host;
@@ -77,7 +76,7 @@ impl Runner for Service {
         let (read, write) = shim.into_split();
         let (to_client, queue) = mpsc::channel(CLIENT_QUEUE);
         let (violation, violated) = oneshot::channel();
-        let requests_lease = guard.requests_lease();
+        let frames = ShimFrames::new(read, &app, &guard);
         let input = forward_to_shim(
             request.into_inner(),
             write,
@@ -91,9 +90,8 @@ impl Runner for Service {
             queue: to_client,
             app,
             session,
-            requests_lease,
         };
-        let output = client.serve(read, violated);
+        let output = client.serve(frames, violated);
         tokio::spawn(output.instrument(span));
         Ok(tonic::Response::new(ClientStream(queue)))
     }
@@ -169,12 +167,15 @@ struct Client {
     queue: mpsc::Sender<Result<Frame, Status>>,
     app: Arc<AppState>,
     session: SessionId,
-    requests_lease: Arc<AtomicBool>,
 }
 
 impl Client {
     /// Forwards the shim's frames, and ends the stream with a status.
-    async fn serve(self, mut shim: OwnedReadHalf, violated: oneshot::Receiver<Status>) {
+    async fn serve(
+        self,
+        mut shim: ShimFrames<impl AsyncRead + Unpin>,
+        violated: oneshot::Receiver<Status>,
+    ) {
         let _connection = self.app.metrics.grpc.connections.increment();
         let (frames, last) = tokio::select! {
             () = self.forward_from(&mut shim) => {
@@ -196,24 +197,12 @@ impl Client {
         let _ = self.send(Err(last)).await;
     }
 
-    async fn forward_from(&self, shim: &mut OwnedReadHalf) {
-        let mut splitter = FrameSplitter::default();
-        loop {
-            splitter.buffer().reserve(READ_BYTES);
-            match shim.read_buf(splitter.buffer()).await {
-                Ok(0) | Err(_) => return,
-                Ok(_) => {}
-            }
-            while let Some(whole) = splitter.next() {
-                // A reader does not take the place of a web terminal.
-                if whole.has_attached && self.requests_lease.load(Ordering::Relaxed) {
-                    self.app.detach_timers.cancel(self.session);
-                }
-                let data = whole.frames;
-                self.app.metrics.grpc.sent_bytes.add(data.len() as u64);
-                if self.send(Ok(Frame { data })).await.is_err() {
-                    return;
-                }
+    /// Forwards the shim's frames until either side disconnects.
+    async fn forward_from(&self, shim: &mut ShimFrames<impl AsyncRead + Unpin>) {
+        while let Some(data) = shim.next().await {
+            self.app.metrics.grpc.sent_bytes.add(data.len() as u64);
+            if self.send(Ok(Frame { data })).await.is_err() {
+                return;
             }
         }
     }
