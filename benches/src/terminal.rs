@@ -34,7 +34,7 @@ pub struct Row {
     /// The measured operation.
     pub what: &'static str,
     /// The contender.
-    pub who: &'static str,
+    pub contender: &'static str,
     /// The figure with its unit.
     pub figure: String,
     /// The ratio to the base.

@@ -192,7 +192,7 @@ fn changes_are_as_many_bytes_in_any_transcript() {
         let stats = counted(|| changes = feed.transcript.changes_since(cursor).iter().count());
         (changes, stats.bytes_allocated)
     });
-    assert_eq!(short, long, "changes, and bytes to tell them");
+    assert_eq!(short, long, "changes, and their size in bytes");
     assert!((1..=4).contains(&short.0), "{short:?} for one block");
 }
 

@@ -10,4 +10,4 @@ mod proxy;
 
 pub use network::Impatient;
 pub use plan::{Fault, Faults, Plan, Way};
-pub use proxy::{Address, ChaosProxy, Met, carry};
+pub use proxy::{Address, ChaosProxy, Met, proxy_link};

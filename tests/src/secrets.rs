@@ -18,85 +18,85 @@ pub use serve::run as serve;
 /// The variable that names the folder of the logs.
 pub const LOGS: &str = "BOWLINE_TEST_LOGS";
 
-/// What the program is asked to be.
+/// Values of the first argument, which select the role of the program.
 #[derive(Debug)]
 pub struct Words;
 
 impl Words {
-    /// A runner, told by its input where.
+    /// A runner. Reads its configuration from stdin.
     pub const RUNNER: &str = "runner";
     /// The owner of a session.
     pub const SHIM: &str = "shim";
-    /// A host, told by its input what to do.
+    /// A host. Reads its configuration from stdin.
     pub const HOST: &str = "host";
     /// The understudy.
     pub const AGENT: &str = "agent";
-    /// What carries a hook to its server.
+    /// The client that posts a hook to its server.
     pub const HOOK: &str = "hook";
 }
 
-/// What must not be seen. Each is a word that is nowhere else.
+/// Secrets that must not leak. Each is a unique word.
 #[derive(Clone, Debug, Deserialize, Serialize)]
 pub struct Canaries {
-    /// Opens the runner.
+    /// The token of the runner.
     pub token: String,
-    /// Is shown to the runner, and is not its token.
+    /// A token that the runner refuses.
     pub guess: String,
-    /// A variable of the agent's.
+    /// An environment variable of the agent.
     pub variable: String,
-    /// Is said to the agent.
+    /// A prompt to the agent.
     pub prompt: String,
     /// Sent by a hook, in the input of a tool.
     pub payload: String,
-    /// Opens the backend that hooks are forwarded to.
+    /// The token of the backend that hooks are forwarded to.
     pub backend: String,
-    /// Is posted to the hooks' server, and is no event.
+    /// A body posted to the hook server that is not an event.
     pub junk: String,
 }
 
 /// The arguments of the runner.
 #[derive(Clone, Debug, Deserialize, Serialize)]
 pub struct RunnerOrder {
-    /// Where its socket, its token and its sessions are.
+    /// The folder of its socket, token and sessions.
     pub folder: PathBuf,
     /// The certificate authorities of its clients.
     pub client_authorities: PathBuf,
 }
 
-/// What the runner answers.
+/// The address of the running runner, printed to stdout.
 #[derive(Clone, Debug, Deserialize, Serialize)]
 pub struct Served {
     /// `https://`
     pub url: String,
-    /// Of its certificate.
+    /// The fingerprint of its certificate.
     pub fingerprint: String,
 }
 
 /// The arguments of the host.
 #[derive(Clone, Debug, Deserialize, Serialize)]
 pub struct HostOrder {
-    /// Where the runner is.
+    /// The address of the runner.
     pub served: Served,
-    /// A certificate that the runner lets in, and its key.
+    /// A client certificate that the runner accepts, and its key.
     pub identity: (PathBuf, PathBuf),
-    /// What it must not tell.
+    /// Secrets that it must not print.
     pub canaries: Canaries,
 }
 
-/// What the host has met when it says that all is there to be looked at.
+/// The secrets that the host has received, printed when the processes are ready to be inspected.
 #[derive(Clone, Debug, Deserialize, Serialize)]
 pub struct Live {
-    /// The ticket that the runner gave it.
+    /// The ticket that the runner issued.
     pub ticket: String,
-    /// What opens the hooks' server.
+    /// The token of the hook server.
     pub hook_token: String,
 }
 
-/// Logs everything there is into a file of this process's own.
+/// Logs all levels to a file of this process.
 ///
 /// # Errors
 ///
-/// The file cannot be made.
+/// Fails if the file cannot be created.
 pub fn log_everything() -> io::Result<()> {
     let Some(folder) = std::env::var_os(LOGS) else {
         return Ok(());

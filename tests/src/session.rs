@@ -7,7 +7,7 @@ use bowline_lifecycle::{Decision, DialogueEnd, DialogueSession, Prompt, ReceiptS
 use serde_json::Value;
 
 /// Upper bound of every wait, sufficient on a busy machine.
-const PATIENCE: Duration = Duration::from_secs(120);
+const TIMEOUT: Duration = Duration::from_secs(120);
 
 /// Awaits `work` with a time limit.
 ///
@@ -15,8 +15,8 @@ const PATIENCE: Duration = Duration::from_secs(120);
 ///
 /// It is not done within two minutes.
 pub async fn within<T>(what: &str, work: impl Future<Output = T>) -> T {
-    let done = tokio::time::timeout(PATIENCE, work).await;
-    done.unwrap_or_else(|_| panic!("no {what} within {} s", PATIENCE.as_secs()))
+    let done = tokio::time::timeout(TIMEOUT, work).await;
+    done.unwrap_or_else(|_| panic!("no {what} within {} s", TIMEOUT.as_secs()))
 }
 
 /// The session's transcript as JSON.

@@ -15,7 +15,7 @@ use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader, Lines};
 use tokio::process::{Child, ChildStdin, ChildStdout, Command};
 
 /// Longest wait for one event; a run takes about a second, so this only bounds a broken one.
-const PATIENCE: Duration = Duration::from_secs(60);
+const TIMEOUT: Duration = Duration::from_secs(60);
 
 const SESSION: &[&str] = &[
     "-p",
@@ -120,8 +120,8 @@ impl Run {
 }
 
 async fn within<T>(what: &str, wait: impl Future<Output = T>) -> T {
-    let waited = tokio::time::timeout(PATIENCE, wait).await;
-    waited.unwrap_or_else(|_| panic!("waited {PATIENCE:?} for {what}"))
+    let waited = tokio::time::timeout(TIMEOUT, wait).await;
+    waited.unwrap_or_else(|_| panic!("waited {TIMEOUT:?} for {what}"))
 }
 
 /// `system/init`, `assistant[text]`, `user^[tool_result]` (`^` in a sub-agent), `stream_event`, ….

@@ -89,7 +89,7 @@ async fn detached_dialogue_continues() {
     let session = rig.start().await;
     answered(&session, "one").await;
     let id = session.id();
-    let end = within("a farewell", session.detach())
+    let end = within("the detach", session.detach())
         .await
         .expect("it is remote");
     assert!(end.expected && end.report.killed.is_empty());

@@ -29,9 +29,9 @@ pub(crate) fn pieces(stream: &[u8], random: &mut Random) -> Vec<Piece> {
         } else {
             same
         };
-        let (piece, behind) = rest.split_at(length.min(rest.len()));
+        let (piece, after) = rest.split_at(length.min(rest.len()));
         pieces.push(exact(piece, random.below(2) == 0));
-        rest = behind;
+        rest = after;
     }
     pieces
 }

@@ -18,13 +18,13 @@ const MARK: &[u8] = b"\xef\xbb\xbf";
 pub(crate) fn judge(stream: &[u8]) -> Result<[u64; 2], String> {
     let mut counts = [0; 2];
     let mut wrong = None;
-    let mut behind = 0;
+    let mut next = 0;
     let seen = each(&whole(stream), |item| {
         counts[usize::from(item.event.is_err())] += 1;
         let range = item.at.offset as usize..item.at.end as usize;
         let line = stream.get(range.clone()).unwrap_or_default();
-        let is_skipped = is_blank(stream, behind..range.start);
-        behind = range.end;
+        let is_skipped = is_blank(stream, next..range.start);
+        next = range.end;
         if !is_skipped {
             wrong = Some("bytes before it are in no line".to_owned());
         }
@@ -40,7 +40,7 @@ pub(crate) fn judge(stream: &[u8]) -> Result<[u64; 2], String> {
     });
     match (seen, wrong) {
         (Err(_), Some(wrong)) => Err(wrong),
-        _ if is_blank(stream, behind..stream.len()) => Ok(counts),
+        _ if is_blank(stream, next..stream.len()) => Ok(counts),
         _ => Err("bytes at the end are in no line".to_owned()),
     }
 }
@@ -123,10 +123,10 @@ fn whole_pairs(text: &str) -> String {
             }
             _ => escape.chars().next().map_or(0, char::len_utf8),
         };
-        let (taken, behind) = escape.split_at_checked(taken).unwrap_or((escape, ""));
+        let (taken, after) = escape.split_at_checked(taken).unwrap_or((escape, ""));
         out.push('\\');
         out += taken;
-        rest = behind;
+        rest = after;
     }
     out + rest
 }

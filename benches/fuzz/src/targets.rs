@@ -44,8 +44,8 @@ fn pieces(stream: &[u8], pattern: u8) -> impl Iterator<Item = &[u8]> {
     ];
     let (mut rest, mut turn) = (stream, 0);
     std::iter::from_fn(move || {
-        let (piece, behind) = rest.split_at(rest.len().min(lengths[turn & 1]));
-        (rest, turn) = (behind, turn + 1);
+        let (piece, after) = rest.split_at(rest.len().min(lengths[turn & 1]));
+        (rest, turn) = (after, turn + 1);
         (!piece.is_empty()).then_some(piece)
     })
 }

@@ -100,14 +100,14 @@ impl Arguments {
         for contender in Contender::ALL {
             let (calls, size) = per_event(contender, bytes)
                 .map_err(|refused| format!("let {} take {refused}", contender.name()))?;
-            let who = contender.name();
+            let contender = contender.name();
             let line = if self.json {
                 format!(
-                    "{{\"corpus\":\"{name}\",\"contender\":\"{who}\",\"allocations_per_event\":{calls:.4},\"bytes_per_event\":{size:.1}}}\n"
+                    "{{\"corpus\":\"{name}\",\"contender\":\"{contender}\",\"allocations_per_event\":{calls:.4},\"bytes_per_event\":{size:.1}}}\n"
                 )
             } else {
                 format!(
-                    "{name:<10}{who:<20}{calls:>12.4} allocations/event{size:>14.1} bytes/event\n"
+                    "{name:<10}{contender:<20}{calls:>12.4} allocations/event{size:>14.1} bytes/event\n"
                 )
             };
             io::stdout()

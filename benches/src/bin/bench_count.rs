@@ -98,16 +98,18 @@ impl Arguments {
     }
 
     fn line(&self, corpus: Corpus, worker: Worker, count: Count) -> String {
-        let (name, who, byte) = (corpus.name(), worker.name(), count.per_byte);
+        let (name, contender, byte) = (corpus.name(), worker.name(), count.per_byte);
         let event = count.per_event.map(|event| format!("{event:.1}"));
         if self.json {
             let event = event.unwrap_or_else(|| "null".into());
             return format!(
-                "{{\"corpus\":\"{name}\",\"contender\":\"{who}\",\"instructions_per_event\":{event},\"instructions_per_byte\":{byte:.3}}}\n"
+                "{{\"corpus\":\"{name}\",\"contender\":\"{contender}\",\"instructions_per_event\":{event},\"instructions_per_byte\":{byte:.3}}}\n"
             );
         }
         let event = event.unwrap_or_else(|| "-".into());
-        format!("{name:<10}{who:<20}{event:>12} instructions/event{byte:>10.3} instructions/byte\n")
+        format!(
+            "{name:<10}{contender:<20}{event:>12} instructions/event{byte:>10.3} instructions/byte\n"
+        )
     }
 
     /// Runs under callgrind; reading the file costs almost no instructions in this process.

@@ -335,7 +335,7 @@ impl Arguments {
         let steady: Steady = self.worker("steady", SMALL_FLEET, bytes)?;
         let (least, most) = steady.least_and_most();
         let name = format!("{} MB", steady.bytes / 1_000_000);
-        let held = format!("{name} through a window: memory behind a fifth, most and least");
+        let held = format!("{name} through a window: memory after the first fifth, most and least");
         let [least, most] = [least, most].map(|bytes| bytes as f64 / 1e6);
         let row = |metric, ours: u64| Row {
             metric,

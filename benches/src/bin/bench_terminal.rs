@@ -63,7 +63,10 @@ fn table(rows: &[Row]) -> String {
         let goal = row
             .goal
             .map_or_else(String::new, |goal| format!("(goal {goal})"));
-        let line = format!("  {:36} {:>28} {ratio:>8} {goal}", row.who, row.figure);
+        let line = format!(
+            "  {:36} {:>28} {ratio:>8} {goal}",
+            row.contender, row.figure
+        );
         let _ = writeln!(text, "{}", line.trim_end());
     }
     text

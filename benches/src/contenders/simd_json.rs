@@ -14,8 +14,8 @@ pub(super) fn run<D: Digest>(mut rest: &mut [u8]) -> Result<Folded, Refused> {
     let mut buffers = Buffers::default();
     let mut number = 0;
     while let Some(end) = memchr(b'\n', rest) {
-        let (line, behind) = rest.split_at_mut(end + 1);
-        rest = behind;
+        let (line, after) = rest.split_at_mut(end + 1);
+        rest = after;
         number += 1;
         let line = line.get_mut(..end).unwrap_or_default();
         let line: Line<'_, IgnoredAny> =

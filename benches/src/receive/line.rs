@@ -39,12 +39,12 @@ pub(super) fn result(turn: u64) -> Vec<u8> {
 /// Replaces `line` by delta number `number` of a session, with the time `at`.
 pub(super) fn write(line: &mut Vec<u8>, number: u64, at: u64) {
     line.clear();
-    let [before, between, behind] = PARTS;
+    let [before, between, after] = PARTS;
     let fill = PIECE - DIGITS;
     // Writing to a vector cannot fail.
     let _ = write!(
         line,
-        "{before}{at:0DIGITS$}{:.<fill$}{between}{number:08x}-0000-4000-8000-{number:012x}{behind}",
+        "{before}{at:0DIGITS$}{:.<fill$}{between}{number:08x}-0000-4000-8000-{number:012x}{after}",
         ""
     );
 }

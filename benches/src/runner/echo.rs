@@ -20,18 +20,21 @@ pub(super) async fn rows(served: &Served, plan: &Plan) -> Result<Vec<Row>> {
     let first = median(all[0].clone()).as_secs_f64();
     let names = ["a byte over TCP and back"].into_iter();
     let names = names.chain(Endpoint::ALL.map(Endpoint::name));
-    let rows = names.zip(all).enumerate().map(|(at, (who, mut times))| {
-        times.sort_unstable();
-        let late = times[times.len() * 99 / 100].as_secs_f64();
-        let middle = median(times).as_secs_f64();
-        Row {
-            what: "a key to a terminal and back",
-            who,
-            figure: format!("{:.0} us, p99 {:.0} us", middle * 1e6, late * 1e6),
-            ratio: (at > 0).then(|| middle / first),
-            goal: None,
-        }
-    });
+    let rows = names
+        .zip(all)
+        .enumerate()
+        .map(|(at, (contender, mut times))| {
+            times.sort_unstable();
+            let late = times[times.len() * 99 / 100].as_secs_f64();
+            let middle = median(times).as_secs_f64();
+            Row {
+                what: "a key to a terminal and back",
+                contender,
+                figure: format!("{:.0} us, p99 {:.0} us", middle * 1e6, late * 1e6),
+                ratio: (at > 0).then(|| middle / first),
+                goal: None,
+            }
+        });
     Ok(rows.collect())
 }
 

@@ -40,9 +40,9 @@ pub(super) async fn rows(served: &Served, plan: &Plan) -> Result<Vec<Row>> {
     let rows = names
         .zip(&middles)
         .enumerate()
-        .map(|(at, (who, (speed, frames)))| Row {
+        .map(|(at, (contender, (speed, frames)))| Row {
             what: "output of a child on pipes",
-            who,
+            contender,
             figure: format!("{speed:.0} MB/s, {frames:.0} frames/s"),
             ratio: (at > 0).then(|| speed / middles[0].0),
             goal: None,

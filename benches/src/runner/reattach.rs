@@ -41,7 +41,7 @@ pub(super) async fn rows(served: &Served, plan: &Plan) -> Result<Vec<Row>> {
                 let mib = history >> 20;
                 rows.push(Row {
                     what,
-                    who: endpoint.name(),
+                    contender: endpoint.name(),
                     figure: format!("{mib} MiB: {:.2} ms, worst {:.2} ms", ms(middle), ms(worst)),
                     ratio: None,
                     goal: None,
@@ -50,7 +50,7 @@ pub(super) async fn rows(served: &Served, plan: &Plan) -> Result<Vec<Row>> {
         }
         shell.terminate(TerminationPolicy::AT_ONCE).await;
     }
-    rows.sort_by_key(|row| (row.what, row.who));
+    rows.sort_by_key(|row| (row.what, row.contender));
     Ok(rows)
 }
 

@@ -18,7 +18,10 @@ pub fn table(rows: &[Row]) -> String {
         let ratio = ratio.unwrap_or_default();
         let goal = row.goal.map(|goal| format!("(goal {goal})"));
         let goal = goal.unwrap_or_default();
-        let line = format!("  {:28} {:>36} {ratio:>8} {goal}", row.who, row.figure);
+        let line = format!(
+            "  {:28} {:>36} {ratio:>8} {goal}",
+            row.contender, row.figure
+        );
         let _ = writeln!(text, "{}", line.trim_end());
     }
     text

@@ -17,15 +17,15 @@ pub(super) fn rows(plan: &Plan) -> Result<Vec<Row>> {
         ("portable-pty + thread", stock_keys(plan.keys)?),
     ];
     let bare = middle(&contenders[0].1);
-    let rows = contenders.into_iter().map(|(who, times)| Row {
+    let rows = contenders.into_iter().map(|(contender, times)| Row {
         what: "key and back",
-        who,
+        contender,
         figure: format!(
             "p50 {:.0} us, p99 {:.0} us",
             middle(&times) * 1e6,
             at(&times, 99) * 1e6
         ),
-        ratio: (who != "bare read loop").then(|| middle(&times) / bare),
+        ratio: (contender != "bare read loop").then(|| middle(&times) / bare),
         goal: None,
     });
     Ok(rows.collect())

@@ -21,20 +21,23 @@ fn by_turns(
 ) -> Result<Vec<Row>> {
     let mut figures = vec![Vec::new(); contenders.len()];
     for _ in 0..plan.rounds {
-        for ((who, contender), figures) in contenders.iter().zip(&mut figures) {
-            let (came, took) = contender(bytes)?;
-            ensure!(came == bytes, "{who}: received {came} of {bytes} bytes");
+        for ((contender, measure), figures) in contenders.iter().zip(&mut figures) {
+            let (came, took) = measure(bytes)?;
+            ensure!(
+                came == bytes,
+                "{contender}: received {came} of {bytes} bytes"
+            );
             figures.push(megabytes(bytes, took));
         }
     }
     let middles: Vec<f64> = figures.into_iter().map(median).collect();
     let rows = contenders.iter().zip(&middles).enumerate();
-    let rows = rows.map(|(index, ((who, _), middle))| Row {
+    let rows = rows.map(|(index, ((contender, _), middle))| Row {
         what,
-        who,
+        contender,
         figure: format!("{middle:.0} MB/s"),
         ratio: (index > 0).then(|| middle / middles[0]),
-        goal: who.starts_with("bowline").then_some(goal),
+        goal: contender.starts_with("bowline").then_some(goal),
     });
     Ok(rows.collect())
 }

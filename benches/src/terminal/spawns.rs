@@ -22,14 +22,15 @@ pub(super) fn rows(plan: &Plan) -> Result<Vec<Row>> {
         ("portable-pty + thread", stock),
         ("bowline, control groups", cgroup),
         ("bowline, process groups", group),
-        ("bowline behind the traits + thread", hardened),
+        ("bowline's PtySystem + thread", hardened),
     ];
-    let rows = contenders.into_iter().map(|(who, took)| Row {
+    let rows = contenders.into_iter().map(|(contender, took)| Row {
         what: "start and keep sessions",
-        who,
+        contender,
         figure: format!("{:.2} s for {count}", took.as_secs_f64()),
-        ratio: (who != "portable-pty + thread").then(|| took.as_secs_f64() / stock.as_secs_f64()),
-        goal: who.starts_with("bowline,").then_some("<= 0.4"),
+        ratio: (contender != "portable-pty + thread")
+            .then(|| took.as_secs_f64() / stock.as_secs_f64()),
+        goal: contender.starts_with("bowline,").then_some("<= 0.4"),
     });
     Ok(rows.collect())
 }

@@ -131,7 +131,7 @@ pub(crate) fn unreachable_session(
     Failure::failed(format!("session {id} is unreachable: {why}; {next}"))
 }
 
-/// Describes a session that was told to end over a connection that did not confirm it.
+/// Describes a session whose end was requested over a connection that did not confirm it.
 pub(crate) fn unconfirmed_end(runner: &str, id: SessionId) -> Failure {
     Failure::interrupted(format!(
         "detached from session {id}, which may still be running; end it with `bowline kill{runner} {id}`"

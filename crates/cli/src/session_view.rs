@@ -37,7 +37,7 @@ const REPORT_DELAY: Duration = Duration::from_secs(1);
 
 /// How long a remote session that is terminated may take to confirm its end: longer than the agent's grace
 /// periods.
-const END_PATIENCE: Duration = Duration::from_secs(10);
+const END_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// The same after a request to end it that follows one without an answer. The request is sent in this time.
 const DETACH_DELAY: Duration = Duration::from_millis(500);
@@ -379,12 +379,12 @@ impl<'a> SessionView<'a> {
         let is_doubtful = !self.interrupts.is_empty() || self.is_terminating;
         self.is_terminating = true;
         if self.is_remote {
-            let patience = if is_doubtful {
+            let delay = if is_doubtful {
                 DETACH_DELAY
             } else {
-                END_PATIENCE
+                END_TIMEOUT
             };
-            let at = Instant::now() + patience;
+            let at = Instant::now() + delay;
             self.detach_at = Some(self.detach_at.map_or(at, |earlier| earlier.min(at)));
         }
         tokio::spawn(async move { session.terminate().await });

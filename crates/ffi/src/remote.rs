@@ -127,7 +127,7 @@ impl TryFrom<RunnerConfiguration> for core::Remote {
             key: it.key.into(),
         });
         if let Some(timeout) = it.reconnect_timeout_ms {
-            remote.patience = duration(timeout);
+            remote.reconnect_timeout = duration(timeout);
         }
         if let Some(name) = it.client_name {
             remote.client = name;

@@ -87,11 +87,11 @@ fn mark_ended(mut info: SessionInfo) -> SessionInfo {
 fn set_aside(path: &Path, reason: String) -> Result<StateWarning, ManagerError> {
     let mut name = path.as_os_str().to_owned();
     name.push(format!(".broken-{}", Timestamp::now().unix_ms()));
-    let aside = PathBuf::from(name);
-    std::fs::rename(path, &aside).map_err(ManagerError::state("rename the list", path))?;
-    tracing::warn!(path = %aside.display(), reason, "the list of sessions is not valid and was renamed");
+    let renamed = PathBuf::from(name);
+    std::fs::rename(path, &renamed).map_err(ManagerError::state("rename the list", path))?;
+    tracing::warn!(path = %renamed.display(), reason, "the list of sessions is not valid and was renamed");
     Ok(StateWarning::SetAside {
-        path: aside,
+        path: renamed,
         reason,
     })
 }

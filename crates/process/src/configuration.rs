@@ -102,7 +102,7 @@ pub enum Stdio {
     },
 }
 
-/// Implementation of the terminals of sessions, behind portable-pty's traits.
+/// Implementation of portable-pty's traits with which sessions open terminals.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum PtyBackend {

@@ -46,7 +46,7 @@ struct Fragment {
 /// What a line is in relation to the lines before it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum LineOrigin {
-    /// It did not come before, as far as its position tells.
+    /// It is not known to have come before.
     New,
     /// It came before.
     Repeated,

@@ -1,4 +1,4 @@
-//! The HTTP endpoints: REST, frames over WebSocket and gRPC, and the web terminal, behind one
+//! The HTTP endpoints: REST, frames over WebSocket and gRPC, and the web terminal, all on one
 //! authentication layer.
 
 mod attach;

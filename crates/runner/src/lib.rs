@@ -18,7 +18,7 @@
 //! | `shim` | the process of one session, and its folder |
 //! | `session` | one running session: child, connections, journal |
 //! | `session_machine` | the state machine of a session, without I/O |
-//! | `screen` | the terminal screen model behind snapshots |
+//! | `screen` | the terminal screen model that snapshots come from |
 //! | `client` | a client of the daemon |
 //!
 //! # Terms

@@ -10,10 +10,11 @@ mod terminal;
 use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::path::PathBuf;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
 use bowline_transport::{Environment, ExitStatus, TerminalSession};
+use parking_lot::Mutex;
 use tokio::sync::{OwnedMutexGuard, watch};
 use tokio::time::{Instant, timeout};
 use tracing::field::{Empty, display};
@@ -164,19 +165,19 @@ impl TerminalExecutor {
     /// Returns the id of the latest conversation.
     #[must_use]
     pub fn conversation(&self) -> Option<String> {
-        locked(&self.conversation).clone()
+        self.conversation.lock().clone()
     }
 
     /// Returns a reader of the hooks from now on; `None` after the cleanup.
     #[must_use]
     pub fn subscribe(&self) -> Option<HookSubscription> {
-        locked(&self.server).as_ref().map(HookServer::subscribe)
+        self.server.lock().as_ref().map(HookServer::subscribe)
     }
 
     /// Takes the questions of the hooks' gate; `None` after the first call.
     #[must_use]
     pub fn questions(&self) -> Option<HookQuestions> {
-        locked(&self.server).as_mut()?.questions()
+        self.server.lock().as_mut()?.questions()
     }
 
     /// Runs a command and waits until its process has exited *and* its session has ended, each for a
@@ -215,7 +216,7 @@ impl TerminalExecutor {
         self.closing.send_replace(true);
         let _turn = self.turn.lock().await;
         self.terminal.cleanup(&self.configuration.session).await;
-        let server = locked(&self.server).take();
+        let server = self.server.lock().take();
         let hooks = match server {
             Some(server) => server.stop().await,
             None => HookReport::default(),
@@ -313,7 +314,7 @@ impl TerminalExecutor {
         prepare::check(&self.configuration, command)?;
         let agent = prepare::agent_version(&self.configuration, command).await;
         let conversation = self.conversation();
-        let server = locked(&self.server);
+        let server = self.server.lock();
         let server = server.as_ref().ok_or(ExecutorError::CleanedUp)?;
         let hooks = match agent {
             Some(agent) => server.settings_for(&command.interaction, agent)?,
@@ -356,7 +357,7 @@ impl TerminalExecutor {
     fn on_event(&self, event: &HookEvent) -> Option<String> {
         match &event.payload {
             HookPayload::SessionStart { .. } => {
-                event.session_id.clone_into(&mut locked(&self.conversation));
+                event.session_id.clone_into(&mut self.conversation.lock());
                 None
             }
             // The session continues under another id.
@@ -364,7 +365,7 @@ impl TerminalExecutor {
             HookPayload::SessionEnd { reason, .. } => {
                 // Without a `SessionStart`, the end names the conversation.
                 if event.session_id.is_some() {
-                    event.session_id.clone_into(&mut locked(&self.conversation));
+                    event.session_id.clone_into(&mut self.conversation.lock());
                 }
                 Some(reason.clone())
             }
@@ -395,8 +396,4 @@ async fn exit_status(session: Option<&TerminalSession>, code: Option<i32>) -> Op
 /// Whether the session only switches to another conversation (`crates/jsonl/PROTOCOL.md`, Hooks).
 fn is_change(reason: &str) -> bool {
     matches!(reason, "clear" | "resume")
-}
-
-fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

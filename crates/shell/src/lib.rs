@@ -1,5 +1,5 @@
-//! A login shell as lines, prompts typed whole, and an executor that runs an agent in a visible
-//! terminal.
+//! A login shell as lines of output, prompts submitted as one paste, and an executor that runs an agent
+//! in a visible terminal.
 //!
 //! * [`ShellSession`] runs a login shell, or any interactive program, on a PTY, and reports its output
 //!   as lines with colours. [`submit`](ShellSession::submit) types a prompt into the program in the

@@ -59,15 +59,15 @@ impl ShellSession {
         Self::start_as(ManagedId::random(), configuration, Arc::default()).await
     }
 
-    /// As [`start`](Self::start), with an id chosen by the caller and a `bell` that is notified with
-    /// every event.
+    /// As [`start`](Self::start), with an id chosen by the caller. Notifies `change_notify` of every
+    /// event.
     pub async fn start_as(
         id: ManagedId,
         configuration: ShellConfiguration,
-        bell: Arc<Notify>,
+        change_notify: Arc<Notify>,
     ) -> Result<Self, SpawnError> {
         let terminal = TerminalEngine.make_session(configuration.terminal().await)?;
-        Ok(Self::begin(id, terminal, &configuration, bell))
+        Ok(Self::begin(id, terminal, &configuration, change_notify))
     }
 
     /// Spawns the reader of a terminal and returns a handle.
@@ -75,13 +75,13 @@ impl ShellSession {
         id: ManagedId,
         terminal: TerminalSession,
         configuration: &ShellConfiguration,
-        bell: Arc<Notify>,
+        change_notify: Arc<Notify>,
     ) -> Self {
         let log = SessionLog::new(
             id,
             configuration.history_lines,
             configuration.history_bytes,
-            bell,
+            change_notify,
         );
         let (alive, dropped) = oneshot::channel();
         let shared = Arc::new(Shared::new(configuration.line_limits()));

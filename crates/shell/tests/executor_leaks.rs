@@ -1,4 +1,4 @@
-//! A census over many commands: descriptors, tasks, children and files, before and after. Alone in
+//! Counts descriptors, tasks, children and files before and after many commands. Alone in
 //! its program, so that no other test opens descriptors.
 
 #[path = "executor/agent.rs"]
@@ -21,7 +21,7 @@ pub(crate) async fn within<T>(what: &str, work: impl Future<Output = T>) -> T {
 }
 
 /// Open descriptors, the runtime's tasks, and children of this process.
-fn census() -> (usize, usize, String) {
+fn open_resources() -> (usize, usize, String) {
     let descriptors = fs::read_dir("/proc/self/fd").expect("/proc").count();
     let tasks = tokio::runtime::Handle::current()
         .metrics()
@@ -48,9 +48,9 @@ async fn cycle(agent: &Agent, acts: &str) {
 
 /// Tasks that were let go run once more to their end.
 async fn settled() -> (usize, usize, String) {
-    within("quiet", async {
+    within("the same count", async {
         loop {
-            let now = census();
+            let now = open_resources();
             tokio::task::yield_now().await;
             if now.1 == 0 {
                 return now;

@@ -151,7 +151,7 @@ impl Player {
         }
     }
 
-    /// Waits for input for a moment, because the reader of stdout is far behind.
+    /// Waits for input for a moment, because much of stdout is unread.
     fn pause(&mut self) -> Played {
         match self.inputs.queue.recv_timeout(Duration::from_millis(5)) {
             Ok(input) => self.on_input(input),

@@ -58,7 +58,7 @@ fn round(levels: &[Containment], report: &mut Report) -> Result<u64, String> {
     }
     report.violations.extend(guards());
     if open_descriptors() != before {
-        report.violation("a failed start leaves descriptors behind");
+        report.violation("a failed start leaks descriptors");
     }
     Ok(kinds + 2)
 }
@@ -149,7 +149,7 @@ fn places(folder: &Path) -> Vec<Way> {
             is!(SpawnError::CwdNotADirectory { .. }),
         ),
         way(
-            "a directory behind a loop",
+            "a directory in a loop of links",
             at("loop"),
             is!(SpawnError::Io { .. }),
         ),

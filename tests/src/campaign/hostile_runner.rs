@@ -34,10 +34,10 @@ use super::{Job, Random, Report};
 const VISIT: Duration = Duration::from_secs(5 * 60);
 
 /// How long a host tries to attach.
-const JOIN_PATIENCE: Duration = Duration::from_secs(60);
+const CONNECT_TIMEOUT: Duration = Duration::from_secs(60);
 
-/// The longest time of an attach that fails: the patience begins with the end of the first attempt, and the
-/// last attempt with the end of the patience, and an attempt takes 10 s.
+/// The longest time of an attach that fails: the timeout begins with the end of the first attempt, the last
+/// attempt with the end of the timeout, and an attempt takes 10 s.
 const MAX_JOIN: Duration = Duration::from_secs(80);
 
 /// The longest time without a byte on a link that counts as up.
@@ -103,7 +103,7 @@ async fn schedule(seed: u64) -> Result<Visit, String> {
     let mut remote = Remote::new(url.parse().map_err(|error| format!("{error}"))?);
     remote.network = Arc::clone(&network) as Arc<dyn Network>;
     let attachment = Attachment {
-        patience: JOIN_PATIENCE,
+        connect_timeout: CONNECT_TIMEOUT,
         ..Attachment::default()
     };
     let begin = Instant::now();

@@ -19,7 +19,7 @@ enum Repeat {
     /// The input ends, and another reader delivers the whole.
     Reconnected,
     /// Another part follows, up to this byte, and then the whole. The first part has a line with a
-    /// uuid: of two parts of one line, nothing tells what they are.
+    /// uuid: two parts of one line cannot be matched.
     Twice(usize),
 }
 

@@ -15,7 +15,7 @@ use super::{Job, Random, Report};
 use kinds::{KINDS, Kind};
 
 /// Time limit of a shell, and of its termination.
-const PATIENCE: Duration = Duration::from_secs(8);
+const TIMEOUT: Duration = Duration::from_secs(8);
 const ENDING: Duration = Duration::from_secs(1);
 
 /// Shells that are tested too, where they are installed.
@@ -78,7 +78,7 @@ async fn one(kind: &'static Kind, token: String) -> Result<Duration, String> {
     {
         return Err(format!("{name}: {provenance:?}"));
     }
-    if provenance.took > PATIENCE + ENDING {
+    if provenance.took > TIMEOUT + ENDING {
         return Err(format!("{name}: took {:?}", provenance.took));
     }
     check(kind, &found)?;
@@ -94,7 +94,7 @@ async fn ask(shell: &Path, home: &Path, token: &str) -> LoginEnvironment {
     let login = LoginShell {
         shell: shell.into(),
         env,
-        timeout: PATIENCE,
+        timeout: TIMEOUT,
     };
     login.capture().await
 }

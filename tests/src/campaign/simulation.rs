@@ -27,7 +27,7 @@ use tokio::task::JoinSet;
 
 use self::child::Played;
 use self::client::{Client, HostRecord, Role};
-use self::network::Weather;
+use self::network::Conditions;
 use super::{Job, Random, Report};
 
 /// Number of hosts of each session.
@@ -41,9 +41,9 @@ const LONGEST: Duration = Duration::from_secs(60 * 60);
 
 /// Phase of a schedule.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Act {
+enum Phase {
     /// Faults are injected.
-    Storm,
+    Faulty,
     /// The network works; hosts reconnect and stay.
     Calm,
 }
@@ -100,7 +100,7 @@ impl std::fmt::Display for Sums {
         write!(
             f,
             "{connections} connections of {lives} hosts, {lines} lines typed, {bytes} bytes read, \
-             {gaps} gaps told"
+             {gaps} gaps reported"
         )
     }
 }
@@ -111,8 +111,8 @@ async fn schedule(seed: u64) -> Result<Sums, String> {
     let (child, end) = Child::channels([StreamId::STDOUT]);
     let host = SessionHandle::start(configuration(session), child);
     let played = Played::begin(end, Random::new(random.draw()));
-    let weather = Arc::new(Weather::new(host, random.draw()));
-    let act = watch::Sender::new(Act::Storm);
+    let conditions = Arc::new(Conditions::new(host, random.draw()));
+    let phase = watch::Sender::new(Phase::Faulty);
     // Rivals for the lease take it from each other; a sole holder must never miss a byte.
     let is_contested = random.below(2) == 0;
     let mut hosts = JoinSet::new();
@@ -123,18 +123,24 @@ async fn schedule(seed: u64) -> Result<Sums, String> {
             0 => Role::Owner,
             _ => Role::Reader,
         };
-        let client = Client::new(number, role, session, &weather, Random::new(random.draw()));
-        hosts.spawn(client.live(act.subscribe(), played.arrivals()));
+        let client = Client::new(
+            number,
+            role,
+            session,
+            &conditions,
+            Random::new(random.draw()),
+        );
+        hosts.spawn(client.live(phase.subscribe(), played.arrivals()));
     }
-    let storms = tokio::spawn(Arc::clone(&weather).rage(Random::new(random.draw())));
+    let partitions = tokio::spawn(Arc::clone(&conditions).partition(Random::new(random.draw())));
     unless_one_fails(&mut hosts, "the child cannot write", played.wrote_all()).await?;
-    storms.abort();
-    weather.calm();
-    act.send_replace(Act::Calm);
+    partitions.abort();
+    conditions.disable_faults();
+    phase.send_replace(Phase::Calm);
     let ended = played.end_when_all_are_there(HOSTS);
     unless_one_fails(&mut hosts, "a host does not come back", ended).await?;
     let mut sums = Sums {
-        connections: weather.connections(),
+        connections: conditions.connections(),
         ..Sums::default()
     };
     let mut sent = Vec::new();

@@ -13,7 +13,7 @@ use bowline_transport::{
 use super::{Job, Random, Report};
 
 /// Upper bound of every wait.
-pub(super) const PATIENCE: Duration = Duration::from_secs(120);
+pub(super) const TIMEOUT: Duration = Duration::from_secs(120);
 
 /// Path of this binary, which also serves as guard, host and child.
 pub(super) fn own() -> PathBuf {
@@ -48,8 +48,8 @@ pub(super) fn start(configuration: Configuration) -> Result<TerminalSession, Str
 }
 
 pub(super) async fn within<T>(what: &str, future: impl Future<Output = T>) -> Result<T, String> {
-    let done = tokio::time::timeout(PATIENCE, future).await;
-    done.map_err(|_| format!("{what}: not within {PATIENCE:?}"))
+    let done = tokio::time::timeout(TIMEOUT, future).await;
+    done.map_err(|_| format!("{what}: not within {TIMEOUT:?}"))
 }
 
 /// Runs `job.count` tasks, `lanes` at a time on two threads, each with its own random sequence.
@@ -116,9 +116,9 @@ fn memchr_find(text: &[u8], wanted: &[u8]) -> bool {
     text.windows(wanted.len()).any(|window| window == wanted)
 }
 
-/// Polls until no marked process is left, for at most `patience`, and returns the remaining ones.
-pub(super) fn left_after(patience: Duration, token: &str) -> BTreeSet<u32> {
-    let deadline = Instant::now() + patience;
+/// Polls until no marked process is left, for at most `timeout`, and returns the remaining ones.
+pub(super) fn left_after(timeout: Duration, token: &str) -> BTreeSet<u32> {
+    let deadline = Instant::now() + timeout;
     loop {
         let left = marked(token);
         if left.is_empty() || Instant::now() > deadline {

@@ -1,9 +1,10 @@
 //! Process trees that resist termination.
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
 use bowline_transport::{Configuration, Containment, PtyMode, Stream, TerminationPolicy};
+use parking_lot::Mutex;
 
 use super::support::{
     describe, in_lanes, levels, marked, on_pty, own, percentiles, shell, start, within,
@@ -65,7 +66,7 @@ pub(super) fn run(job: &Job) -> Report {
         report.merge(in_lanes(&part, lanes(*level), |number, random| {
             one(number, random, *level, Arc::clone(&took))
         }));
-        let took = std::mem::take(&mut *took.lock().unwrap_or_else(PoisonError::into_inner));
+        let took = std::mem::take(&mut *took.lock());
         report.note(format!(
             "{level}: {share} trees, terminate {}",
             percentiles(took)
@@ -112,9 +113,7 @@ async fn one(
         tokio::time::sleep(Duration::from_micros(random.below(10_000))).await;
     }
     let report = within("terminate", session.terminate(TerminationPolicy::AT_ONCE)).await?;
-    took.lock()
-        .unwrap_or_else(PoisonError::into_inner)
-        .push(report.took);
+    took.lock().push(report.took);
     let left = marked(&token);
     if report.survivors.is_empty() && left.is_empty() && report.level == level {
         return Ok(());

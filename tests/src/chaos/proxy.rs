@@ -4,10 +4,11 @@ use std::fmt;
 use std::io;
 use std::net::SocketAddr;
 use std::path::PathBuf;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
+use parking_lot::Mutex;
 use tokio::io::{AsyncRead, AsyncReadExt as _, AsyncWrite, AsyncWriteExt as _, split};
 use tokio::net::{TcpListener, TcpStream, UnixStream};
 use tokio::sync::watch;
@@ -133,11 +134,7 @@ impl ChaosProxy {
     /// run.
     #[must_use]
     pub fn met(&self) -> Vec<Met> {
-        self.shared
-            .met
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-            .clone()
+        self.shared.met.lock().clone()
     }
 
     /// Stops or resumes reading from both sides of every connection. New connections are accepted
@@ -194,18 +191,14 @@ async fn accept(listener: TcpListener, shared: Arc<Shared>) {
             shared
                 .severed
                 .fetch_add(u64::from(is_severed), Ordering::Relaxed);
-            shared
-                .met
-                .lock()
-                .unwrap_or_else(PoisonError::into_inner)
-                .push(met);
+            shared.met.lock().push(met);
         });
     }
 }
 
 /// Copies bytes between two streams until one ends, `cut` changes, or the planned fault occurs;
 /// returns whether it occurred. A reset is a cut here.
-pub async fn carry(
+pub async fn proxy_link(
     client: impl AsyncRead + AsyncWrite + Send + Unpin + 'static,
     server: impl AsyncRead + AsyncWrite + Send + Unpin + 'static,
     plan: Option<Plan>,
@@ -281,7 +274,7 @@ fn linger_none(stream: &std::os::fd::OwnedFd) {
     let _ = rustix::net::sockopt::set_socket_linger(stream, Some(Duration::ZERO));
 }
 
-/// Carries bytes until an end, a cut or the fault.
+/// Copies bytes until an end, a cut or the fault.
 async fn link(
     ends: Ends,
     plan: Option<Plan>,
@@ -294,8 +287,8 @@ async fn link(
     let piece = plan.map_or(READ_BYTES, |plan| plan.piece);
     let happened = AtomicBool::new(false);
     let is_cut = tokio::select! {
-        () = pump(up, of(Way::Up), piece, &held, [hold.clone(), frozen.clone()], &happened) => false,
-        () = pump(down, of(Way::Down), piece, &held, [hold, frozen], &happened) => false,
+        () = copy_direction(up, of(Way::Up), piece, &held, [hold.clone(), frozen.clone()], &happened) => false,
+        () = copy_direction(down, of(Way::Down), piece, &held, [hold, frozen], &happened) => false,
         _ = cut.changed() => true,
     };
     let happened = happened.into_inner();
@@ -305,9 +298,9 @@ async fn link(
     Over { happened, is_cut }
 }
 
-/// One direction. It returns when the whole connection is over, and says at once that its fault
-/// happened: the other direction may end first.
-async fn pump(
+/// Copies one direction until the connection is over. Sets `happened` as soon as the fault occurs, since
+/// the other direction may end first.
+async fn copy_direction(
     (mut from, mut to): (
         Box<dyn AsyncRead + Send + Unpin>,
         Box<dyn AsyncWrite + Send + Unpin>,
@@ -390,7 +383,7 @@ async fn suffer(
 }
 
 async fn write(to: &mut (impl AsyncWrite + Unpin), bytes: &[u8], piece: usize) -> io::Result<()> {
-    // A piece of one byte takes a thousand times as long, and tells no more after a while.
+    // A piece of one byte takes a thousand times as long, and finds nothing more after a while.
     let piece = piece.max(bytes.len() / 64);
     for piece in bytes.chunks(piece.max(1)) {
         to.write_all(piece).await?;

@@ -1,8 +1,9 @@
 //! A named point at which scripted work waits for the test.
 
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
+use parking_lot::Mutex;
 use tokio::sync::watch;
 
 /// A point at which scripted work waits until the test opens it.
@@ -25,7 +26,7 @@ impl Gate {
 
     /// Waits until scripted work has reached this gate.
     pub async fn reached(&self) {
-        set(&self.reached).await;
+        wait_until_set(&self.reached).await;
     }
 
     /// Releases all current and future waiters.
@@ -35,16 +36,16 @@ impl Gate {
 
     pub(super) async fn pass(&self) {
         self.reached.send_replace(true);
-        set(&self.opened).await;
+        wait_until_set(&self.opened).await;
     }
 }
 
-async fn set(flag: &watch::Sender<bool>) {
+async fn wait_until_set(flag: &watch::Sender<bool>) {
     let mut receiver = flag.subscribe();
     receiver
         .wait_for(|&is_set| is_set)
         .await
-        .expect("the gate itself holds the sender");
+        .expect("the sender is a field of the gate");
 }
 
 /// The gates of one server, created on first use.
@@ -53,7 +54,7 @@ pub(super) struct Gates(Arc<Mutex<HashMap<String, Gate>>>);
 
 impl Gates {
     pub(super) fn named(&self, name: &str) -> Gate {
-        let mut gates = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut gates = self.0.lock();
         gates
             .entry(name.to_owned())
             .or_insert_with(Gate::closed)

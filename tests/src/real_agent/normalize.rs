@@ -26,8 +26,8 @@ fn without_names_of_agents(text: &str) -> String {
     let mut parts = text.split("agentId: ");
     let mut rest = parts.next().unwrap_or_default().to_owned();
     for part in parts {
-        let (_, behind) = part.split_once("</usage>").unwrap_or(("", part));
-        rest.push_str(behind);
+        let (_, after) = part.split_once("</usage>").unwrap_or(("", part));
+        rest.push_str(after);
     }
     rest
 }

@@ -1,4 +1,4 @@
-//! An answer as an HTTP response.
+//! Converts an answer of the script to an HTTP response.
 
 use std::io;
 use std::time::Duration;
@@ -11,20 +11,20 @@ use serde_json::{Value, json};
 use super::gate::Gates;
 use super::{Answer, ApiError, Gate, Reply, Request, sse};
 
-/// The response to a request for a message; `id` is the message's.
-pub(super) async fn answered(
+/// Returns the response to a request for a message with this `id`.
+pub(super) async fn response_to(
     answer: Answer,
     request: &Request,
     id: &str,
     gates: &Gates,
 ) -> Response<Body> {
     let model = request.model();
-    let whole = |reply| steps(reply, &sse::events(reply, id, model), gates);
+    let complete = |reply| steps(reply, &sse::events(reply, id, model), gates);
     match answer {
-        Answer::Reply(reply) if request.streams() => streamed(whole(&reply)),
+        Answer::Reply(reply) if request.streams() => streamed(complete(&reply)),
         Answer::Reply(reply) => json_body(StatusCode::OK, &sse::message(&reply, id, model)),
         Answer::CutAfter(events, reply) if request.streams() => {
-            streamed(cut(whole(&reply), events))
+            streamed(cut(complete(&reply), events))
         }
         Answer::CutAfter(..) => streamed(cut(Vec::new(), 0)),
         Answer::ApiError(error) => error_body(&error),
@@ -32,7 +32,7 @@ pub(super) async fn answered(
     }
 }
 
-/// A JSON object as a response.
+/// Returns a response with a JSON body.
 pub(super) fn json_body(status: StatusCode, body: &Value) -> Response<Body> {
     let response = Response::builder().status(status);
     let response = response.header(header::CONTENT_TYPE, "application/json");
@@ -41,7 +41,7 @@ pub(super) fn json_body(status: StatusCode, body: &Value) -> Response<Body> {
         .expect("a fixed head")
 }
 
-/// An error in the form of the API.
+/// Returns an error response as the API formats it.
 pub(super) fn error_body(error: &ApiError) -> Response<Body> {
     let status = StatusCode::from_u16(error.status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
     let body = json!({"type": "error", "error": {"type": error.kind, "message": error.message}});
@@ -54,20 +54,20 @@ pub(super) fn error_body(error: &ApiError) -> Response<Body> {
     response
 }
 
-/// One step of a stream: wait, then send, or break the connection where there is no data.
-struct Step {
+/// One step of a streamed response: waits, then sends the data or, without data, breaks the connection.
+struct StreamStep {
     pace: Duration,
     gate: Option<Gate>,
     data: Option<Bytes>,
 }
 
-/// One step for each event, and one after the last, which sends nothing.
-fn steps(reply: &Reply, events: &[Value], gates: &Gates) -> Vec<Step> {
+/// Returns a step for each event, and a last one that sends nothing, for a gate after the last event.
+fn steps(reply: &Reply, events: &[Value], gates: &Gates) -> Vec<StreamStep> {
     let data = events
         .iter()
         .map(|event| (sse::is_delta(event), sse::encode(event).into()));
     let data = data.chain([(false, Bytes::new())]);
-    let step = |(sent, (is_delta, data))| Step {
+    let step = |(sent, (is_delta, data))| StreamStep {
         pace: if is_delta { reply.pace } else { Duration::ZERO },
         gate: reply.gate_after(sent).map(|name| gates.named(name)),
         data: Some(data),
@@ -75,11 +75,11 @@ fn steps(reply: &Reply, events: &[Value], gates: &Gates) -> Vec<Step> {
     data.enumerate().map(step).collect()
 }
 
-/// Breaks the connection at the step after the first `events`, gate included.
-fn cut(mut steps: Vec<Step>, events: usize) -> Vec<Step> {
+/// Replaces the steps after the first `events` by one that breaks the connection, at the same gate.
+fn cut(mut steps: Vec<StreamStep>, events: usize) -> Vec<StreamStep> {
     let gate = steps.get_mut(events).and_then(|step| step.gate.take());
     steps.truncate(events);
-    steps.push(Step {
+    steps.push(StreamStep {
         pace: Duration::ZERO,
         gate,
         data: None,
@@ -87,21 +87,21 @@ fn cut(mut steps: Vec<Step>, events: usize) -> Vec<Step> {
     steps
 }
 
-fn streamed(steps: Vec<Step>) -> Response<Body> {
-    let body = Body::from_stream(stream::iter(steps).then(take));
+fn streamed(steps: Vec<StreamStep>) -> Response<Body> {
+    let body = Body::from_stream(stream::iter(steps).then(send));
     let response = Response::builder().header(header::CONTENT_TYPE, "text/event-stream");
     response.body(body).expect("a fixed head")
 }
 
-async fn take(step: Step) -> io::Result<Bytes> {
+async fn send(step: StreamStep) -> io::Result<Bytes> {
     if let Some(gate) = step.gate {
         gate.pass().await;
     }
     if !step.pace.is_zero() {
         tokio::time::sleep(step.pace).await;
     }
-    // hyper writes what is queued when the next item is not ready: without this a cut would take
-    // events with it that were sent before.
+    // hyper writes its buffer when the next item is not ready. Without this yield, a cut would discard
+    // events of earlier steps.
     tokio::task::yield_now().await;
     step.data
         .ok_or_else(|| io::ErrorKind::ConnectionReset.into())

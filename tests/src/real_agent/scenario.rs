@@ -1,7 +1,7 @@
-//! Ready-made conversations for the real CLI: what the model says, and what the host must do.
+//! Ready-made conversations for the real CLI: the replies of the model and the prompts of the host.
 //!
-//! Every tool call has a fixed id (the `*_CALL` constants), so a test finds its result, or its
-//! sub-agent's lines, by name.
+//! Every tool call has a fixed id (the `*_CALL` constants), by which a test finds its result or the
+//! lines of its sub-agent.
 
 use std::time::Duration;
 
@@ -9,14 +9,14 @@ use serde_json::{Value, json};
 
 use super::{Answer, ApiError, Block, Lanes, RIG_PORT, Reply};
 
-/// One conversation: the script for the model, and the host's part of it.
+/// One conversation: the script of the model, and the host's prompts and arguments.
 #[derive(Clone, Debug)]
 pub struct Scenario {
-    /// What the model answers.
+    /// The replies of the model.
     pub script: Lanes,
-    /// What the user says, in order; more than one only where the doc comment says when.
+    /// The prompts in order. If there are several, the scenario documents when to send each.
     pub prompts: Vec<&'static str>,
-    /// Arguments that the CLI needs besides those of a stream-json session.
+    /// CLI arguments in addition to those of a stream-json session.
     pub args: Vec<&'static str>,
 }
 
@@ -30,11 +30,11 @@ impl Scenario {
     }
 }
 
-/// The one text of [`plain`], [`partial`] and the second turn of [`interruptible`].
+/// The text of [`plain`], of [`partial`] and of the second turn of [`interruptible`].
 pub const PLAIN_TEXT: &str = "All systems are in order. Nothing else needs to be done here.";
-/// The gate that a held stream stops at.
+/// The gate at which a held stream stops.
 pub const STREAM_GATE: &str = "stream";
-/// The gate that a held tool waits at.
+/// The gate at which a held tool waits.
 pub const TOOL_GATE: &str = "tool";
 /// The id of the only tool call of a scenario.
 pub const TOOL_CALL: &str = "toolu_only";
@@ -51,7 +51,7 @@ const BASH_ALLOWED: &[&str] = &["--allowedTools", "Bash"];
 const PARTIAL: &[&str] = &["--include-partial-messages"];
 const FORWARD: &[&str] = &["--allowedTools", "Bash", "--forward-subagent-text"];
 
-/// One turn of one text. No flags.
+/// One turn with one text. Needs no flags.
 #[must_use]
 pub fn plain() -> Scenario {
     Scenario::new(Lanes::main([Reply::text(PLAIN_TEXT)]), "say something", &[])
@@ -68,13 +68,13 @@ pub fn partial() -> Scenario {
     Scenario::new(Lanes::main([reply]), "think, then say something", PARTIAL)
 }
 
-/// A text of so many lines, in deltas of twelve characters that are cut anywhere. Needs
+/// A text of `lines` lines, in deltas of twelve characters, cut without regard to words. Needs
 /// `--include-partial-messages`.
 #[must_use]
-pub fn at_length(lines: usize, pace: Duration) -> Scenario {
+pub fn long_text(lines: usize, pace: Duration) -> Scenario {
     let lines = (0..lines).map(|number| format!("Line {number} of a long answer, é and 🪢.\n"));
     let reply = Reply::text(lines.collect::<String>()).in_chunks(12, pace);
-    Scenario::new(Lanes::main([reply]), "tell it at length", PARTIAL)
+    Scenario::new(Lanes::main([reply]), "write a long text", PARTIAL)
 }
 
 /// One `Bash` call that prints `one-tool`, then a text. Needs `--allowedTools Bash`.
@@ -98,8 +98,8 @@ pub fn parallel_tools() -> Scenario {
 
 /// A foreground sub-agent that starts another, which runs `Bash`.
 ///
-/// Needs `--allowedTools Bash`; with `--forward-subagent-text`, as here, the inner agent's lines
-/// come too, under the id of the inner call. Without it only `task_*` events speak of it.
+/// Needs `--allowedTools Bash`. With `--forward-subagent-text`, as here, the CLI prints the inner
+/// agent's lines too, under the id of the inner call; without it, only `task_*` events mention it.
 #[must_use]
 pub fn nested_agents() -> Scenario {
     let script = Lanes::main([
@@ -117,11 +117,11 @@ pub fn nested_agents() -> Scenario {
     Scenario::new(script, "survey the project", FORWARD)
 }
 
-/// A sub-agent in the background, the default; the main thread answers first, then gets a turn
-/// of its own for the news.
+/// A sub-agent in the background, which is the default. The main thread replies first; the end of the
+/// sub-agent starts another turn.
 ///
-/// Needs `--allowedTools Bash`. The sub-agent's last answer waits at [`STREAM_GATE`]: open it once
-/// the first result is there. With stdin at its end the first result would be held back instead.
+/// Needs `--allowedTools Bash`. The sub-agent's last reply waits at [`STREAM_GATE`]: open it after the
+/// first result. If stdin is closed, the CLI holds the first result back until the sub-agent ends.
 #[must_use]
 pub fn background_agent() -> Scenario {
     let launch = agent(AGENT_CALL, INNER_PROMPT, json!({}));
@@ -140,7 +140,7 @@ pub fn background_agent() -> Scenario {
 ///
 /// Needs `--permission-prompt-tool stdio` and a host that answers both `can_use_tool` requests.
 /// The ids are [`TOOL_CALL`] for `Write` (file `permitted.txt`) and [`AGENT_BASH_CALL`] for `Bash`
-/// (file `touched`); the script goes on in the same way whether they are allowed or denied.
+/// (file `touched`). The script continues in the same way whether they are allowed or denied.
 #[must_use]
 pub fn permission(project: &std::path::Path) -> Scenario {
     let file = project.join("permitted.txt").display().to_string();
@@ -162,7 +162,7 @@ pub fn permission(project: &std::path::Path) -> Scenario {
 
 /// A long text that stops at [`STREAM_GATE`] after ten deltas, then a plain turn.
 ///
-/// Needs `--include-partial-messages`. Interrupt while the gate holds, or open it; then send the
+/// Needs `--include-partial-messages`. Interrupt while the gate is closed, or open it; then send the
 /// second prompt.
 #[must_use]
 pub fn interruptible() -> Scenario {
@@ -179,8 +179,8 @@ pub fn interruptible() -> Scenario {
 /// Two prompts that are queued during a turn that waits at [`STREAM_GATE`].
 ///
 /// Needs `--replay-user-messages` and a uuid on each prompt. Send the second and third while the
-/// gate holds, then open it. The CLI may answer both in one turn: there are answers for three, and
-/// a result need not be the answer to one prompt.
+/// gate is closed, then open it. The CLI may answer both in one turn, so the script has replies for
+/// three turns, and a result may belong to two prompts.
 #[must_use]
 pub fn queued_prompts() -> Scenario {
     let script = Lanes::main([
@@ -195,14 +195,16 @@ pub fn queued_prompts() -> Scenario {
     }
 }
 
-/// The API answers 400 to everything: no `api_retry`, a `success` result with `is_error`. No flags.
+/// The API answers every request with 400: no `api_retry`, a `success` result with `is_error`. Needs
+/// no flags.
 #[must_use]
 pub fn bad_request() -> Scenario {
     let error = ApiError::new(400, "invalid_request_error", "scripted: bad request");
-    Scenario::new(Lanes::default().beyond(error), "say something", &[])
+    Scenario::new(Lanes::default().fallback(error), "say something", &[])
 }
 
-/// The API is overloaded once, then answers. No flags; the agent waits about half a second.
+/// The API is overloaded once, then replies. Needs no flags. The agent retries after about half a
+/// second.
 #[must_use]
 pub fn overloaded_once() -> Scenario {
     let error = ApiError::new(529, "overloaded_error", "scripted: overloaded");
@@ -212,9 +214,9 @@ pub fn overloaded_once() -> Scenario {
 
 /// The stream breaks after three deltas, then the agent's next attempt succeeds.
 ///
-/// Needs `--include-partial-messages` for the lost deltas to be seen. The break waits at
-/// [`STREAM_GATE`]: the agent drops what it had no time to print, so open the gate at the first
-/// delta to have them printed, or at once to have them lost.
+/// The lost deltas are visible with `--include-partial-messages`. The break waits at
+/// [`STREAM_GATE`]. The agent discards deltas that it has not printed when the stream breaks: to have
+/// them printed, open the gate at the first delta; to have them lost, open it at the start.
 #[must_use]
 pub fn cut_stream() -> Scenario {
     let lost = Reply::text(PLAIN_TEXT)
@@ -229,23 +231,23 @@ pub fn cut_stream() -> Scenario {
     Scenario::new(Lanes::main(answers), "say something", PARTIAL)
 }
 
-/// A `Bash` call that waits at [`TOOL_GATE`], for signals and interrupts in the middle of a tool.
+/// A `Bash` call that waits at [`TOOL_GATE`], for signals and interrupts during a tool.
 ///
 /// Needs `--allowedTools Bash`. The tool prints `opened` and ends when the gate opens.
 #[must_use]
 pub fn long_tool() -> Scenario {
     let replies = [
         bash(TOOL_CALL, &wait_at_gate(TOOL_GATE)),
-        Reply::text("The tool came back."),
+        Reply::text("The tool returned."),
     ];
     Scenario::new(Lanes::main(replies), "run something long", BASH_ALLOWED)
 }
 
 /// A foreground sub-agent whose `Bash` call waits at [`TOOL_GATE`].
 ///
-/// Needs `--allowedTools Bash`. Interrupt while the gate holds; then send the second prompt.
+/// Needs `--allowedTools Bash`. Interrupt while the gate is closed; then send the second prompt.
 #[must_use]
-pub fn agent_in_a_tool() -> Scenario {
+pub fn tool_in_subagent() -> Scenario {
     let script = Lanes::main([
         foreground(AGENT_CALL, INNER_PROMPT),
         Reply::text(PLAIN_TEXT),
@@ -260,12 +262,12 @@ pub fn agent_in_a_tool() -> Scenario {
     }
 }
 
-/// Questions to the user, then a plan that wants approval.
+/// A question to the user, then a plan that requires approval.
 ///
 /// Needs `--permission-prompt-tool stdio`, and `--permission-mode plan` for the plan. The ids are
 /// [`TOOL_CALL`] for `AskUserQuestion` and [`AGENT_BASH_CALL`] for `ExitPlanMode`.
 #[must_use]
-pub fn questions_and_a_plan() -> Scenario {
+pub fn questions_and_plan() -> Scenario {
     let question = json!({"questions": [{
         "question": "Which colour?", "header": "Colour", "multiSelect": false,
         "options": [
@@ -288,9 +290,10 @@ pub fn questions_and_a_plan() -> Scenario {
     )
 }
 
-/// A shell command that reaches the named gate and prints `opened` once the test opens it.
+/// Returns a shell command that waits at the named gate and prints `opened` after the test has opened
+/// it.
 ///
-/// It asks the scripted server over bash's own `/dev/tcp`, so nothing sleeps and nothing polls.
+/// It sends the scripted server a request through bash's `/dev/tcp`, and so neither sleeps nor polls.
 #[must_use]
 pub fn wait_at_gate(gate: &str) -> String {
     format!(

@@ -21,13 +21,13 @@ impl<F: FnMut(&Request) -> Answer + Send + 'static> Script for F {
 /// Lists of answers, each consumed in order: one for the main thread, one for each sub-agent.
 ///
 /// A sub-agent's list is selected by a part of its prompt, so the answers do not depend on the order
-/// in which concurrent agents send requests. A request beyond the end of its list is answered with 400,
-/// unless [`Lanes::beyond`] sets an answer.
+/// in which concurrent agents send requests. A request after the end of its list is answered with 400,
+/// unless [`Lanes::fallback`] sets an answer.
 #[derive(Clone, Debug, Default)]
 pub struct Lanes {
     main: VecDeque<Answer>,
     agents: Vec<(String, VecDeque<Answer>)>,
-    beyond: Option<Answer>,
+    fallback: Option<Answer>,
 }
 
 impl Lanes {
@@ -54,13 +54,13 @@ impl Lanes {
         self
     }
 
-    /// Sets the answer to every request beyond the end of its list.
+    /// Sets the answer to every request after the end of its list.
     ///
     /// A permanent API error needs this: after a 400, the agent repeats the request several times
     /// with fewer features.
     #[must_use]
-    pub fn beyond(mut self, answer: impl Into<Answer>) -> Self {
-        self.beyond = Some(answer.into());
+    pub fn fallback(mut self, answer: impl Into<Answer>) -> Self {
+        self.fallback = Some(answer.into());
         self
     }
 
@@ -86,7 +86,7 @@ impl Script for Lanes {
     fn answer(&mut self, request: &Request) -> Answer {
         let next = self.lane(&request.opening()).pop_front();
         let mut answer = next
-            .or_else(|| self.beyond.clone())
+            .or_else(|| self.fallback.clone())
             .unwrap_or_else(|| unscripted(request).into());
         if let Answer::Reply(reply) | Answer::CutAfter(_, reply) = &mut answer {
             reply.adapt_to(request);

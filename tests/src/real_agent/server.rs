@@ -4,19 +4,20 @@ use std::convert::Infallible;
 use std::fmt;
 use std::io;
 use std::net::{Ipv4Addr, SocketAddr, TcpListener};
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
 
 use axum::Router;
 use axum::body::{Body, to_bytes};
 use axum::extract::State;
 use axum::http::{HeaderValue, Response, StatusCode, header};
+use parking_lot::{Mutex, MutexGuard};
 use serde_json::{Value, json};
 use tokio::sync::oneshot;
 
 use super::gate::Gates;
-use super::response::{answered, error_body, json_body};
+use super::response::{error_body, json_body, response_to};
 use super::{Answer, ApiError, Gate, Kind, Reply, Request, Script};
 
 /// A scripted Messages API on loopback.
@@ -134,7 +135,7 @@ impl Shared {
     }
 
     fn log(&self) -> MutexGuard<'_, Vec<Request>> {
-        self.log.lock().unwrap_or_else(PoisonError::into_inner)
+        self.log.lock()
     }
 
     /// Records the request and returns its number, from 1.
@@ -145,10 +146,7 @@ impl Shared {
     }
 
     fn answer(&self, request: &Request) -> Answer {
-        self.script
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-            .answer(request)
+        self.script.lock().answer(request)
     }
 
     fn message_id(&self) -> String {
@@ -195,7 +193,7 @@ async fn dispatch(shared: &Shared, request: &Request) -> Response<Body> {
         Kind::CountTokens => return json_body(StatusCode::OK, &json!({"input_tokens": 1000})),
         Kind::Unknown => return error_body(&ApiError::new(404, "not_found_error", "no such path")),
     };
-    answered(answer, request, &shared.message_id(), &shared.gates).await
+    response_to(answer, request, &shared.message_id(), &shared.gates).await
 }
 
 /// Holds a scripted tool until the test opens the gate; see [`super::scenario`].

@@ -1,15 +1,15 @@
-//! A reply as the Messages API puts it on the wire: events of a stream, or one JSON object.
+//! Encodes a reply as the Messages API does: as server-sent events, or as one JSON object.
 
 use serde_json::{Value, json};
 
 use super::{Block, Reply};
 
-/// The events of a streamed message, first to last.
+/// Returns the events of a streamed message in order.
 pub(super) fn events(reply: &Reply, id: &str, model: &str) -> Vec<Value> {
     let mut events = vec![message_start(reply, id, model)];
     for (index, block) in reply.blocks.iter().enumerate() {
         events.push(
-            json!({"type": "content_block_start", "index": index, "content_block": opening(block)}),
+            json!({"type": "content_block_start", "index": index, "content_block": block_start(block)}),
         );
         events.extend(
             deltas(block, reply.chunk).into_iter().map(
@@ -27,20 +27,20 @@ pub(super) fn events(reply: &Reply, id: &str, model: &str) -> Vec<Value> {
     events
 }
 
-/// One event in the `text/event-stream` form, which names the event twice.
+/// Encodes an event as `text/event-stream`, with its type in the field `event` and in the data.
 pub(super) fn encode(event: &Value) -> String {
     let kind = event["type"].as_str().unwrap_or_default();
     format!("event: {kind}\ndata: {event}\n\n")
 }
 
-/// Whether the event carries a piece of a block, the unit that a reply's pace is about.
+/// Returns whether the event is a delta of a block; [`Reply::pace`] delays only these.
 pub(super) fn is_delta(event: &Value) -> bool {
     event["type"] == "content_block_delta"
 }
 
-/// The whole message, for a request that does not stream.
+/// Returns the complete message, for a request without streaming.
 pub(super) fn message(reply: &Reply, id: &str, model: &str) -> Value {
-    let blocks: Vec<Value> = reply.blocks.iter().map(whole).collect();
+    let blocks: Vec<Value> = reply.blocks.iter().map(complete_block).collect();
     json!({
         "id": id, "type": "message", "role": "assistant", "model": model, "content": blocks,
         "stop_reason": reply.stop_reason(), "stop_sequence": null,
@@ -62,7 +62,7 @@ fn usage(reply: &Reply, output_tokens: u64) -> Value {
     })
 }
 
-fn opening(block: &Block) -> Value {
+fn block_start(block: &Block) -> Value {
     match block {
         Block::Text(_) => json!({"type": "text", "text": ""}),
         Block::Thinking(_) => json!({"type": "thinking", "thinking": "", "signature": ""}),
@@ -72,7 +72,7 @@ fn opening(block: &Block) -> Value {
     }
 }
 
-fn whole(block: &Block) -> Value {
+fn complete_block(block: &Block) -> Value {
     match block {
         Block::Text(text) => json!({"type": "text", "text": text}),
         Block::Thinking(text) => {
@@ -84,7 +84,7 @@ fn whole(block: &Block) -> Value {
     }
 }
 
-/// The agent stores signatures and sends them back, but only the API can check one.
+/// A placeholder: the agent stores signatures and returns them, but only the API can verify one.
 const SIGNATURE: &str = "c2NyaXB0ZWQ=";
 
 fn deltas(block: &Block, chunk: usize) -> Vec<Value> {

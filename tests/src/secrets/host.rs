@@ -170,7 +170,7 @@ async fn errors(
     messages: &mut Vec<String>,
 ) -> io::Result<()> {
     let canaries = &order.canaries;
-    let stranger = self::remote(order, &canaries.guess)?;
+    let unauthorized = self::remote(order, &canaries.guess)?;
     let mut nameless = remote.clone();
     nameless.identity = None;
     let mut keyless = remote.clone();
@@ -180,7 +180,7 @@ async fn errors(
         certificate: key.clone(),
         key,
     });
-    for remote in [&stranger, &nameless, &keyless] {
+    for remote in [&unauthorized, &nameless, &keyless] {
         let mut wrong = good.clone();
         wrong.location = AgentLocation::Runner(remote.clone());
         record(

@@ -45,7 +45,7 @@ pub struct Arguments {
     #[arg(long, value_name = "FILE")]
     pub(super) resume: Option<PathBuf>,
 
-    /// Whether a missed deadline is a violation (judges) or only a note (is-heard), for a machine
+    /// Whether a missed deadline is a violation (enforce) or only a note (report), for a machine
     /// under other load
     #[arg(
         long,

@@ -22,9 +22,9 @@ pub(super) struct Batch {
 pub(super) enum Clock {
     /// A missed deadline is a violation.
     #[default]
-    Judges,
+    Enforce,
     /// A missed deadline is reported as a note.
-    IsHeard,
+    Report,
 }
 
 impl Batch {
@@ -39,8 +39,8 @@ impl Batch {
         });
         let late = std::mem::take(&mut report.late);
         match clock {
-            Clock::Judges => report.violations.extend(late),
-            Clock::IsHeard => report.notes.extend(late),
+            Clock::Enforce => report.violations.extend(late),
+            Clock::Report => report.notes.extend(late),
         }
         Self {
             job,
@@ -78,7 +78,7 @@ mod tests {
             stress_count: 1,
             run: |job| panic!("at {}", job.seed),
         };
-        let batch = Batch::run(&campaign, Job { seed: 5, count: 1 }, Clock::IsHeard);
+        let batch = Batch::run(&campaign, Job { seed: 5, count: 1 }, Clock::Report);
         assert_eq!(batch.report.violations, ["panicked: at 5"]);
     }
 
@@ -95,8 +95,8 @@ mod tests {
             },
         };
         let run = |clock| Batch::run(&campaign, Job { seed: 5, count: 1 }, clock).report;
-        assert_eq!(run(Clock::Judges).violations, ["by an hour"]);
-        let noted = run(Clock::IsHeard);
+        assert_eq!(run(Clock::Enforce).violations, ["by an hour"]);
+        let noted = run(Clock::Report);
         assert_eq!((noted.violations.len(), noted.notes.len()), (0, 1));
     }
 

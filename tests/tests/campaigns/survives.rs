@@ -13,7 +13,7 @@ pub(crate) fn survives(name: &str) -> String {
         .expect("in the list");
     let mut stress = Command::new(env!("CARGO_BIN_EXE_stress"));
     let count = campaign.test_count.to_string();
-    stress.args([name, "--seed", "8", "--count", &count, "--clock=is-heard"]);
+    stress.args([name, "--seed", "8", "--count", &count, "--clock=report"]);
     let output = stress.output().expect("it can be run");
     let printed = String::from_utf8_lossy(&output.stdout).into_owned();
     println!("{printed}");

@@ -57,7 +57,7 @@ async fn interrupt_in_a_tool() {
 
 #[tokio::test]
 async fn interrupt_in_a_sub_agent() {
-    let Some(rig) = Rig::start(scenario::agent_in_a_tool()).await else {
+    let Some(rig) = Rig::start(scenario::tool_in_subagent()).await else {
         return;
     };
     let mut receipt = rig.send(0).await;

@@ -36,9 +36,9 @@ async fn answer_permission(rig: &Rig, tool: &str, decision: Decision) {
         .answer_permission(&id, decision)
         .await
         .expect("the same answer again changes nothing");
-    let other = Decision::deny("said by somebody else");
+    let other = Decision::deny("answered by another host");
     let second = rig.session.answer_permission(&id, other).await;
-    assert!(second.is_err(), "another answer is told that it is late");
+    assert!(second.is_err(), "another answer is refused as late");
 }
 
 #[tokio::test]
@@ -161,7 +161,7 @@ async fn questions_and_plans_are_answered() {
         return;
     };
     let home = Home::new().expect("a temporary home");
-    let rig = Rig::start_in(&agent, home, scenario::questions_and_a_plan(), |it| {
+    let rig = Rig::start_in(&agent, home, scenario::questions_and_plan(), |it| {
         it.permission_mode = Some("plan".to_owned());
     })
     .await;

@@ -9,7 +9,7 @@ use bowline_lifecycle::{AgentLocation, Remote};
 use bowline_runner::{Runner, ServeConfiguration, ServeLimits, ShimProgram, StateDir};
 use bowline_tests::chaos::{Address, ChaosProxy, Faults, Impatient};
 use bowline_tests::normalize::same;
-use bowline_tests::real_agent::scenario::{at_length, nested_agents};
+use bowline_tests::real_agent::scenario::{long_text, nested_agents};
 use bowline_tests::real_agent::{Agent, Home, Scenario, normalized_agent};
 use bowline_tests::session::within;
 use bowline_transport::SystemNetwork;
@@ -22,7 +22,7 @@ const CUT_EVERY: Duration = Duration::from_millis(200);
 
 /// A text that takes the model some seconds.
 fn long() -> Scenario {
-    at_length(120, Duration::from_millis(6))
+    long_text(120, Duration::from_millis(6))
 }
 
 #[tokio::test]

@@ -11,8 +11,8 @@ use serde_json::{Value, json};
 use crate::rig::{Rig, gated, server};
 
 async fn gate() -> (HookServer, HookQuestions) {
-    let patience = Duration::from_secs(60);
-    let mut server = server(gated(HookReply::deny("nobody decided"), patience)).await;
+    let timeout = Duration::from_secs(60);
+    let mut server = server(gated(HookReply::deny("no decision"), timeout)).await;
     let questions = server.questions().expect("the first to ask for them");
     (server, questions)
 }
@@ -103,7 +103,7 @@ async fn ask_decision_opens_permission_request() {
 #[tokio::test]
 async fn default_applies_without_decision() {
     let server = server(gated(
-        HookReply::deny("nobody decided in time"),
+        HookReply::deny("no decision in time"),
         Duration::from_millis(100),
     ))
     .await;
@@ -113,6 +113,6 @@ async fn default_applies_without_decision() {
     let (transcript, _) = rig.one_turn().await;
     let (state, text) = call(&transcript);
     assert_eq!(state, "failed");
-    assert!(text.contains("nobody decided in time"), "{text}");
+    assert!(text.contains("no decision in time"), "{text}");
     assert_eq!(server.report().defaults, 1);
 }

@@ -187,7 +187,7 @@ async fn transcript_is_complete_without_hooks() {
 
 #[tokio::test]
 async fn deny_default_holds_without_server() {
-    let shut = gated(HookReply::deny("nobody is there"), Duration::from_secs(5));
+    let shut = gated(HookReply::deny("no server"), Duration::from_secs(5));
     let server = server(shut).await;
     let Some(rig) = Rig::start(scenario::one_tool(), &server).await else {
         return;

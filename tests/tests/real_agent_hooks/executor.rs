@@ -63,10 +63,10 @@ impl Stage {
 
 const PRINT: AgentMode = AgentMode::Print(PrintFormat::Text);
 
-async fn received(news: &mut HookSubscription, kind: HookKind) {
+async fn received(events: &mut HookSubscription, kind: HookKind) {
     within("a hook", async {
         loop {
-            match news.next().await {
+            match events.next().await {
                 Some(HookEventItem::Event(event)) if event.kind == kind => return,
                 Some(_) => {}
                 None => panic!("the hooks ended before {kind:?}"),
@@ -140,9 +140,9 @@ async fn user_can_continue_in_terminal_and_exit() {
     let Some(stage) = Stage::new(scenario::plain()).await else {
         return;
     };
-    let mut news = stage.executor.subscribe().expect("a server");
+    let mut events = stage.executor.subscribe().expect("a server");
     let running = stage.execute(stage.command("say something", AgentMode::Interactive));
-    received(&mut news, HookKind::Stop).await;
+    received(&mut events, HookKind::Stop).await;
     let terminal = stage.terminal.running("session").expect("a terminal");
     let mut seen = terminal.reader_at(Stream::Output, terminal.end(Stream::Output));
     let mut running = running;

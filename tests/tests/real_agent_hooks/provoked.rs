@@ -1,6 +1,6 @@
 //! Events that need more than a turn: a flag, a variable, a request of the host, or its answer.
 //!
-//! What makes the agent (2.1.330) tell each, as its own code has it:
+//! What makes the agent (2.1.330) send each, according to its own code:
 //!
 //! | event | provoked by |
 //! |---|---|

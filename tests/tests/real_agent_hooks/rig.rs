@@ -18,7 +18,7 @@ use serde_json::Value;
 pub(crate) struct Rig {
     pub(crate) api: MessagesApi,
     pub(crate) session: DialogueSession,
-    pub(crate) news: HookSubscription,
+    pub(crate) events: HookSubscription,
     prompt: &'static str,
     home: Home,
 }
@@ -84,7 +84,7 @@ impl Rig {
     ) -> Option<Self> {
         let agent = Agent::for_test()?;
         let home = Home::new().expect("a temporary home");
-        let news = server.subscribe();
+        let events = server.subscribe();
         let api = MessagesApi::start(scenario.script).expect("a scripted API");
         let mut env = environment(&home, &api);
         for (name, value) in server.environment("turn").expect("variables") {
@@ -107,7 +107,7 @@ impl Rig {
         Some(Self {
             api,
             session: session.expect("the agent starts"),
-            news,
+            events,
             prompt: scenario.prompts[0],
             home,
         })
@@ -131,7 +131,7 @@ impl Rig {
                 .last()
                 .is_none_or(|event: &HookEvent| event.kind != kind)
             {
-                match self.news.next().await {
+                match self.events.next().await {
                     Some(HookEventItem::Event(event)) => events.push(*event),
                     Some(_) => {}
                     None => panic!("no {kind:?} in {:?}", names(&events)),
@@ -159,15 +159,15 @@ impl Rig {
             "requests outside of the script: {unknown:?}"
         );
         let transcript = transcript(&self.session).await;
-        (transcript, all_events(&mut self.news).await)
+        (transcript, all_events(&mut self.events).await)
     }
 }
 
 /// Returns every event up to the end of the session, which a hook reports before the process exits.
-pub(crate) async fn all_events(news: &mut HookSubscription) -> Vec<HookEvent> {
+pub(crate) async fn all_events(subscription: &mut HookSubscription) -> Vec<HookEvent> {
     let mut events = Vec::new();
     while let Ok(Some(HookEventItem::Event(event))) =
-        tokio::time::timeout(Duration::from_secs(5), news.next()).await
+        tokio::time::timeout(Duration::from_secs(5), subscription.next()).await
     {
         let is_last = event.kind == HookKind::SessionEnd;
         events.push(*event);

@@ -52,7 +52,7 @@ async fn shell_outlives_host_and_is_ended_by_next() {
     shell.write("one\n").await.expect("it is typed");
     line(&shell, "heard one").await;
     let id = shell.terminal();
-    within("a farewell", shell.detach())
+    within("the detach", shell.detach())
         .await
         .expect("it is kept");
     assert!(shell.write("late\n").await.is_err());

@@ -69,8 +69,8 @@ impl Rig {
 
     /// Ends all processes and returns their output.
     pub(crate) fn finish(self) -> (TempDir, Vec<Place>) {
-        let mut printed = self.host.finish("what the host said");
-        printed.extend(self.runner.finish("what the runner said"));
+        let mut printed = self.host.finish("the output of the host");
+        printed.extend(self.runner.finish("the output of the runner"));
         (self.folder, printed)
     }
 }

@@ -76,11 +76,11 @@ impl<'a> Lines<'a> {
         let place = starts.partition_point(|&start| start <= cut) - 1;
         let before = neighbour(starts, place, place.saturating_sub(1));
         let last = starts.len() - 1;
-        let behind = neighbour(starts, (place + 1).min(last), (place + 2).min(last));
+        let after = neighbour(starts, (place + 1).min(last), (place + 2).min(last));
         let end = if place == last {
             stream.len()
         } else {
-            starts[behind]
+            starts[after]
         };
         Self {
             stream,

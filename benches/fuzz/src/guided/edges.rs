@@ -39,8 +39,8 @@ impl Edges {
     pub(super) fn up() -> usize {
         // SAFETY: eight bytes that may be modified while shared are an integer that may be, and the
         // slices in the middle are aligned to eight bytes.
-        let (before, eights, behind) = unsafe { flags().align_to::<AtomicU64>() };
-        let ones = before.iter().chain(behind);
+        let (before, eights, after) = unsafe { flags().align_to::<AtomicU64>() };
+        let ones = before.iter().chain(after);
         let ones = ones.map(|flag| usize::from(flag.load(Ordering::Relaxed)));
         // Each byte is 0 or 1.
         let eights = eights

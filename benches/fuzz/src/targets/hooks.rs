@@ -95,7 +95,7 @@ fn check() -> Result<Check, String> {
         let before = event_count(&server);
         let answer = runtime.block_on(async {
             let client = TcpStream::connect(server.address()).await;
-            let client = client.map_err(|error| format!("nobody listens: {error}"))?;
+            let client = client.map_err(|error| format!("no listener: {error}"))?;
             ask(client, &request).await
         })?;
         let status = status(&answer)?;
@@ -121,13 +121,13 @@ fn event_count(server: &HookServer) -> u64 {
 
 fn replaced(input: &[u8], from: &[u8], to: &[u8]) -> Vec<u8> {
     let (mut out, mut rest) = (Vec::with_capacity(input.len()), input);
-    while let Some((&first, behind)) = rest.split_first() {
-        if let Some(behind) = rest.strip_prefix(from) {
+    while let Some((&first, after)) = rest.split_first() {
+        if let Some(after) = rest.strip_prefix(from) {
             out.extend_from_slice(to);
-            rest = behind;
+            rest = after;
         } else {
             out.push(first);
-            rest = behind;
+            rest = after;
         }
     }
     out

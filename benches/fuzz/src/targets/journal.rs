@@ -36,7 +36,7 @@ fn seeds() -> io::Result<Vec<Vec<u8>>> {
             record(1, 0, 3, b"two"),
             record(2, 0, 0, b"another"),
             record(1, 1, 6, &gap(50)),
-            record(1, 0, 50, b"behind the gap"),
+            record(1, 0, 50, b"after the gap"),
         ],
         vec![
             header(&[(0, 100), (8, 7)]),

@@ -121,9 +121,9 @@ fn lines<'a>(limits: LineLimits, pieces: impl IntoIterator<Item = &'a [u8]>) -> 
 /// Returns whether a line has only text, tabs and colours.
 fn is_clean(line: &Line) -> Result<(), String> {
     let mut rest = line.text.as_str();
-    while let Some((_, behind)) = rest.split_once('\x1b') {
-        let end = behind.find('m').ok_or("a sequence without an end")?;
-        let (sequence, after) = behind.split_at(end);
+    while let Some((_, tail)) = rest.split_once('\x1b') {
+        let end = tail.find('m').ok_or("a sequence without an end")?;
+        let (sequence, after) = tail.split_at(end);
         let parameters = sequence
             .strip_prefix('[')
             .ok_or("a sequence that is no colour")?;

@@ -133,10 +133,10 @@ fn replayed(stream: &[u8], pattern: usize, once: &Value) -> Result<(), String> {
 /// Returns the offsets at which lines begin.
 fn line_ends(stream: &[u8]) -> Vec<usize> {
     let bytes = stream.iter().enumerate();
-    let behind = bytes
+    let after = bytes
         .filter(|(_, byte)| **byte == b'\n')
         .map(|(at, _)| at + 1);
-    std::iter::once(0).chain(behind).collect()
+    std::iter::once(0).chain(after).collect()
 }
 
 /// Applies a part of a stream that begins at an offset and after this many lines.

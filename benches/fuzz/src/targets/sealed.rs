@@ -19,9 +19,9 @@ pub(super) const MAGIC: &[u8; 4] = b"BJR\xb1";
 pub(super) fn mend_frames(mut rest: &mut [u8]) {
     while rest.len() >= FRAME {
         let length = length(rest, 0, rest.len() - FRAME);
-        let (frame, behind) = rest.split_at_mut(FRAME + length);
+        let (frame, after) = rest.split_at_mut(FRAME + length);
         seal(frame, FRAME - 4);
-        rest = behind;
+        rest = after;
     }
 }
 
@@ -42,9 +42,9 @@ pub(super) fn mend_segment(segment: &mut [u8]) {
     while rest.len() >= RECORD {
         write(rest, 0, MAGIC);
         let length = length(rest, 16, rest.len() - RECORD);
-        let (record, behind) = rest.split_at_mut(RECORD + length);
+        let (record, after) = rest.split_at_mut(RECORD + length);
         seal(record, RECORD - 4);
-        rest = behind;
+        rest = after;
     }
 }
 

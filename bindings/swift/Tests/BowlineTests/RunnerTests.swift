@@ -144,7 +144,7 @@ final class RunnerTests: TimedTestCase {
     private func line(_ wanted: String, of shell: ShellSession) async throws {
         for try await batch in try shell.events() {
             for event in batch.events {
-                if case .output(_, let said) = event, said == wanted { return }
+                if case .output(_, let text) = event, text == wanted { return }
             }
         }
         throw MissingValue()

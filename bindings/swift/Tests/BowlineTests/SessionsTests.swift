@@ -12,7 +12,7 @@ final class SessionsTests: TimedTestCase {
     private func wait(for line: String, of shell: ShellSession) async throws {
         for try await batch in try shell.events() {
             for event in batch.events {
-                if case .output(_, let said) = event, said == line { return }
+                if case .output(_, let text) = event, text == line { return }
             }
         }
         XCTFail("\(line) did not arrive")

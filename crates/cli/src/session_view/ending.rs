@@ -59,15 +59,15 @@ impl SessionView<'_> {
         }
     }
 
-    /// Whether a remote session was told to end, and its end is not to be waited for.
+    /// Whether the end of a remote session was requested, and is not to be waited for.
     pub(super) fn is_unconfirmed(&self) -> bool {
         let is_late = self.detach_at.is_some_and(|at| at <= Instant::now());
         let is_leaving = self.is_remote && self.is_terminating && !self.session.has_ended();
         is_leaving && (is_late || !self.connection.borrow().is_up())
     }
 
-    /// Detaches from a session that was told to end, without waiting for its end. Returns the failure to
-    /// report.
+    /// Detaches from a session whose end was requested, without waiting for the end. Returns the failure
+    /// to report.
     pub(super) async fn leave(&mut self) -> Failure {
         let id = self.session.id();
         // The session may have ended meanwhile.

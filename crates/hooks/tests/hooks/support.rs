@@ -107,7 +107,7 @@ pub(crate) fn backend(statuses: &'static [u16]) -> (String, mpsc::Receiver<Recei
     (format!("http://{address}"), received)
 }
 
-/// As [`backend`], behind a certificate for `localhost`, which comes as PEM.
+/// As [`backend`], over TLS. Also returns its certificate for `localhost` as PEM.
 pub(crate) fn secure_backend(
     statuses: &'static [u16],
 ) -> (String, String, mpsc::Receiver<Received>) {

@@ -2,8 +2,8 @@
 # its conversation where the real one does.
 #
 # Usage: perl agent.pl MODE ... [--resume=ID | --session-id=ID] ...
-#   honest    does as it is told
-#   stranger  begins a new conversation whatever it is told
+#   honest    resumes the conversation of its arguments
+#   foreign   begins a new conversation whatever its arguments say
 use strict;
 use warnings;
 use Cwd;
@@ -14,7 +14,7 @@ my ($resume) = map { /^--resume=(.*)/ ? $1 : () } @ARGV;
 my ($named) = map { /^--session-id=(.*)/ ? $1 : () } @ARGV;
 my $cwd = getcwd();
 my $id = $resume // $named // sprintf("new-%d-%d", $$, time);
-$id = "stranger-$$" if $mode eq "stranger";
+$id = "foreign-$$" if $mode eq "foreign";
 
 (my $slug = $cwd) =~ s/[^A-Za-z0-9]/-/g;
 my $folder = "$ENV{CLAUDE_CONFIG_DIR}/projects/$slug";

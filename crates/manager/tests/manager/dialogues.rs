@@ -55,10 +55,10 @@ impl Rig {
     }
 
     /// Creates a dialogue and completes one turn.
-    async fn talk(&self) -> SessionInfo {
+    async fn dialogue(&self) -> SessionInfo {
         let info = self
             .manager
-            .create_dialogue(self.agent("honest"), "talk")
+            .create_dialogue(self.agent("honest"), "dialogue")
             .await
             .unwrap();
         prompt(&self.manager, info.id).await;
@@ -120,9 +120,9 @@ fn code<T: std::fmt::Debug>(result: Result<T, ManagerError>) -> &'static str {
 #[tokio::test]
 async fn dialogue_is_listed_and_ended_like_a_shell() {
     let rig = Rig::new();
-    let talk = rig.talk().await;
-    assert_eq!(talk.cwd, rig.path("work").canonicalize().unwrap());
-    until(&rig.manager, talk.id, |info| {
+    let dialogue = rig.dialogue().await;
+    assert_eq!(dialogue.cwd, rig.path("work").canonicalize().unwrap());
+    until(&rig.manager, dialogue.id, |info| {
         info.state == SessionState::Idle
     })
     .await;
@@ -131,7 +131,7 @@ async fn dialogue_is_listed_and_ended_like_a_shell() {
         .create_shell(command(rig.folder.path(), "cat", &[]), "")
         .await
         .unwrap();
-    assert_eq!(code(rig.manager.shell(talk.id)), "WRONG_KIND");
+    assert_eq!(code(rig.manager.shell(dialogue.id)), "WRONG_KIND");
     assert_eq!(code(rig.manager.dialogue(shell.id)), "WRONG_KIND");
     assert_eq!(rig.manager.list().len(), 2);
     let report = within(rig.manager.shutdown()).await;
@@ -142,30 +142,30 @@ async fn dialogue_is_listed_and_ended_like_a_shell() {
 #[tokio::test]
 async fn next_host_resumes_conversation_under_same_id() {
     let mut rig = Rig::new();
-    let talk = rig.talk().await;
+    let dialogue = rig.dialogue().await;
     assert_eq!(
-        code(rig.manager.resume(talk.id, rig.agent("honest")).await),
+        code(rig.manager.resume(dialogue.id, rig.agent("honest")).await),
         "NOT_RESUMABLE"
     );
     within(rig.manager.shutdown()).await;
     // The first host releases its list before the next one opens it.
     rig.manager = open(rig.folder.path(), "other");
     rig.manager = open(rig.folder.path(), "state");
-    let known = rig.manager.get(talk.id).unwrap();
+    let known = rig.manager.get(dialogue.id).unwrap();
     assert!(known.is_resumable());
-    assert_eq!(known.conversations, talk.conversations);
+    assert_eq!(known.conversations, dialogue.conversations);
     let resumed = rig
         .manager
-        .resume(talk.id, rig.agent("honest"))
+        .resume(dialogue.id, rig.agent("honest"))
         .await
         .unwrap();
     assert_eq!(
         (resumed.id, resumed.end, resumed.created_at),
-        (talk.id, None, talk.created_at)
+        (dialogue.id, None, dialogue.created_at)
     );
-    prompt(&rig.manager, talk.id).await;
-    let ended = rig.end(talk.id).await;
-    assert_eq!(ended.conversations, talk.conversations);
+    prompt(&rig.manager, dialogue.id).await;
+    let ended = rig.end(dialogue.id).await;
+    assert_eq!(ended.conversations, dialogue.conversations);
     assert_eq!(ended.end.unwrap().reason, EndReason::Exited);
     let files = std::fs::read_dir(rig.path("agent/projects"))
         .unwrap()
@@ -183,14 +183,14 @@ async fn next_host_resumes_conversation_under_same_id() {
 #[tokio::test]
 async fn refused_resume_starts_nothing() {
     let rig = Rig::new();
-    let talk = rig.talk().await;
-    let id = talk.conversations[0].clone();
+    let dialogue = rig.dialogue().await;
+    let id = dialogue.conversations[0].clone();
     let create = async |configuration| rig.manager.create_dialogue(configuration, "").await;
     assert_eq!(
         code(create(rig.resuming(&id, "work", false)).await),
         "CONVERSATION_IN_USE"
     );
-    rig.end(talk.id).await;
+    rig.end(dialogue.id).await;
     assert_eq!(
         code(create(rig.resuming(&id, "elsewhere", false)).await),
         "WRONG_DIRECTORY"
@@ -227,7 +227,7 @@ async fn refused_resume_starts_nothing() {
         .join(format!("{id}.jsonl"));
     std::fs::remove_file(file).unwrap();
     assert_eq!(
-        code(rig.manager.resume(talk.id, rig.agent("honest")).await),
+        code(rig.manager.resume(dialogue.id, rig.agent("honest")).await),
         "CONVERSATION_NOT_FOUND"
     );
     assert_eq!(std::fs::read_dir(rig.path("leases")).unwrap().count(), 0);
@@ -236,22 +236,25 @@ async fn refused_resume_starts_nothing() {
 #[tokio::test]
 async fn conversation_has_one_host_at_a_time() {
     let rig = Rig::new();
-    let talk = rig.talk().await;
+    let dialogue = rig.dialogue().await;
     let other = open(rig.folder.path(), "other");
-    let id = &talk.conversations[0];
+    let id = &dialogue.conversations[0];
     let error = other
         .create_dialogue(rig.resuming(id, "work", false), "")
         .await
         .unwrap_err();
     assert_eq!(error.code(), "CONVERSATION_IN_USE");
-    assert!(error.to_string().contains(&talk.id.to_string()), "{error}");
+    assert!(
+        error.to_string().contains(&dialogue.id.to_string()),
+        "{error}"
+    );
     // A fork writes a conversation of its own.
     let fork = other
         .create_dialogue(rig.resuming(id, "work", true), "")
         .await
         .unwrap();
     within(other.kill(fork.id)).await.unwrap();
-    rig.end(talk.id).await;
+    rig.end(dialogue.id).await;
     let taken = other
         .create_dialogue(rig.resuming(id, "work", false), "")
         .await
@@ -262,23 +265,23 @@ async fn conversation_has_one_host_at_a_time() {
 #[tokio::test]
 async fn agent_that_does_not_resume_is_terminated() {
     let rig = Rig::new();
-    let talk = rig.talk().await;
-    rig.end(talk.id).await;
+    let dialogue = rig.dialogue().await;
+    rig.end(dialogue.id).await;
     let resumed = rig
         .manager
-        .resume(talk.id, rig.agent("stranger"))
+        .resume(dialogue.id, rig.agent("foreign"))
         .await
         .unwrap();
     within(rig.manager.send_prompt(resumed.id, "hello"))
         .await
         .unwrap();
-    let info = until(&rig.manager, talk.id, |info| info.end.is_some()).await;
+    let info = until(&rig.manager, dialogue.id, |info| info.end.is_some()).await;
     let EndReason::NotResumed(why) = info.end.unwrap().reason else {
         panic!("it was not resumed");
     };
     assert!(
-        why.contains(&talk.conversations[0]) && why.contains("stranger-"),
+        why.contains(&dialogue.conversations[0]) && why.contains("foreign-"),
         "{why}"
     );
-    assert_eq!(info.conversations, talk.conversations);
+    assert_eq!(info.conversations, dialogue.conversations);
 }

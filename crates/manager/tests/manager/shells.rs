@@ -25,7 +25,7 @@ fn limited(folder: &Path, max_sessions: usize) -> SessionManager {
     .unwrap()
 }
 
-fn sleeper(folder: &Path) -> ShellConfiguration {
+fn idle_shell(folder: &Path) -> ShellConfiguration {
     command(folder, "/bin/sh", &["-c", "echo up; sleep 1000"])
 }
 
@@ -46,7 +46,7 @@ async fn create_returns_session_info() {
     let folder = tempfile::tempdir().unwrap();
     let manager = open(folder.path());
     let info = manager
-        .create_shell(sleeper(folder.path()), "fox")
+        .create_shell(idle_shell(folder.path()), "fox")
         .await
         .unwrap();
     assert_eq!(
@@ -74,7 +74,7 @@ async fn get_and_list_return_session_info() {
     assert!(manager.list().is_empty());
     let mut made = Vec::new();
     for label in ["fox", "hare"] {
-        let created = manager.create_shell(sleeper(folder.path()), label).await;
+        let created = manager.create_shell(idle_shell(folder.path()), label).await;
         made.push(created.unwrap());
     }
     let listed: Vec<_> = manager.list().iter().map(|it| it.id).collect();
@@ -100,7 +100,7 @@ async fn missing_directory_creates_no_session() {
     assert!(manager.list().is_empty());
     // The reservation was released.
     manager
-        .create_shell(sleeper(folder.path()), "")
+        .create_shell(idle_shell(folder.path()), "")
         .await
         .unwrap();
     manager.shutdown().await;
@@ -111,7 +111,7 @@ async fn creation_over_session_limit_is_refused() {
     let folder = tempfile::tempdir().unwrap();
     let manager = limited(folder.path(), 3);
     let creations = (0..8).map(|_| {
-        let (manager, configuration) = (manager.clone(), sleeper(folder.path()));
+        let (manager, configuration) = (manager.clone(), idle_shell(folder.path()));
         tokio::spawn(async move { manager.create_shell(configuration, "").await })
     });
     let (mut made, mut refused) = (Vec::new(), 0);
@@ -128,7 +128,7 @@ async fn creation_over_session_limit_is_refused() {
     assert_eq!((made.len(), refused), (3, 5));
     within(manager.kill(made[0])).await.unwrap();
     manager
-        .create_shell(sleeper(folder.path()), "")
+        .create_shell(idle_shell(folder.path()), "")
         .await
         .unwrap();
     manager.shutdown().await;
@@ -203,7 +203,7 @@ async fn kill_ends_process_and_removes_session() {
     let manager = open(folder.path());
     let mut events = manager.subscribe();
     let info = manager
-        .create_shell(sleeper(folder.path()), "")
+        .create_shell(idle_shell(folder.path()), "")
         .await
         .unwrap();
     let killed = within(manager.kill(info.id)).await.unwrap();
@@ -249,7 +249,7 @@ async fn cleanup_kills_all_sessions() {
     let mut pids = Vec::new();
     for _ in 0..5 {
         let info = manager
-            .create_shell(sleeper(folder.path()), "")
+            .create_shell(idle_shell(folder.path()), "")
             .await
             .unwrap();
         pids.push(info.pid.unwrap());
@@ -274,7 +274,7 @@ async fn signals_kill_all_sessions() {
         let manager = open(folder.path());
         let shutdown = manager.shutdown_on_signals().unwrap();
         let info = manager
-            .create_shell(sleeper(folder.path()), "")
+            .create_shell(idle_shell(folder.path()), "")
             .await
             .unwrap();
         let own = std::process::id().to_string();
@@ -288,7 +288,7 @@ async fn signals_kill_all_sessions() {
         assert_eq!(report.sessions.len(), 1);
         assert!(is_gone(info.pid.unwrap()));
         let late = manager
-            .create_shell(sleeper(folder.path()), "")
+            .create_shell(idle_shell(folder.path()), "")
             .await
             .unwrap_err();
         assert_eq!(late.code(), "SHUTTING_DOWN");
@@ -301,7 +301,7 @@ async fn dropping_the_manager_kills_its_sessions() {
     let manager = open(folder.path());
     let mut events = manager.subscribe();
     let info = manager
-        .create_shell(sleeper(folder.path()), "")
+        .create_shell(idle_shell(folder.path()), "")
         .await
         .unwrap();
     drop(manager);
@@ -320,7 +320,7 @@ async fn reopened_list_shows_sessions_as_ended() {
     let list = folder.path().join("state/state.json");
     let manager = open(folder.path());
     let lost = manager
-        .create_shell(sleeper(folder.path()), "lost")
+        .create_shell(idle_shell(folder.path()), "lost")
         .await
         .unwrap();
     within(manager.flush()).await.unwrap();
@@ -376,7 +376,7 @@ async fn invalid_list_is_renamed_with_a_warning() {
         };
         assert_eq!(std::fs::read_to_string(path).unwrap(), broken);
         manager
-            .create_shell(sleeper(folder.path()), "")
+            .create_shell(idle_shell(folder.path()), "")
             .await
             .unwrap();
         within(manager.flush()).await.unwrap();
@@ -389,7 +389,7 @@ async fn failed_write_is_reported_and_keeps_old_list() {
     let folder = tempfile::tempdir().unwrap();
     let manager = open(folder.path());
     manager
-        .create_shell(sleeper(folder.path()), "one")
+        .create_shell(idle_shell(folder.path()), "one")
         .await
         .unwrap();
     within(manager.flush()).await.unwrap();
@@ -398,7 +398,7 @@ async fn failed_write_is_reported_and_keeps_old_list() {
     // A directory in the place of the new file: permissions do not stop a superuser.
     std::fs::create_dir(folder.path().join("state/state.json.new")).unwrap();
     manager
-        .create_shell(sleeper(folder.path()), "two")
+        .create_shell(idle_shell(folder.path()), "two")
         .await
         .unwrap();
     assert_eq!(within(manager.flush()).await.unwrap_err().code(), "STATE");
@@ -419,7 +419,7 @@ async fn oldest_ended_session_is_removed() {
     .unwrap();
     let mut events = manager.subscribe();
     let living = manager
-        .create_shell(sleeper(folder.path()), "living")
+        .create_shell(idle_shell(folder.path()), "living")
         .await
         .unwrap();
     for label in ["one", "two", "three"] {
@@ -444,7 +444,7 @@ async fn hundred_sessions_leave_no_file_and_no_process() {
     let manager = limited(folder.path(), 100);
     let mut pids = Vec::new();
     for _ in 0..100 {
-        let info = within(manager.create_shell(sleeper(folder.path()), ""))
+        let info = within(manager.create_shell(idle_shell(folder.path()), ""))
             .await
             .unwrap();
         pids.push(info.pid.unwrap());

@@ -58,7 +58,7 @@ impl Transcript {
             return (Phase::Ended, self.arena.text(ended.reason).to_cow());
         }
         if !self.evidence.has_output {
-            return (Phase::Starting, "the agent has said nothing yet".into());
+            return (Phase::Starting, "the agent has printed nothing yet".into());
         }
         if let Some(id) = self.evidence.permissions.iter().next() {
             let tool = self.names.str(self.permissions[id].tool_name);

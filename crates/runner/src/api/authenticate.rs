@@ -61,7 +61,7 @@ fn refuse(headers: &HeaderMap, problem: Problem) -> Response {
     }
 }
 
-/// Refuses requests of anyone but the owner. All endpoints except attach are behind this layer.
+/// Refuses requests that are not the owner's. Wraps all endpoints except attach.
 pub(super) async fn require_owner(request: Request, next: Next) -> Response {
     match request.extensions().get::<Principal>() {
         Some(Principal::Owner) => next.run(request).await,

@@ -108,8 +108,8 @@ impl SessionMachine {
     pub fn deadline(&self) -> Option<Duration> {
         let live = self.clients.values().filter(|client| !client.closing);
         let exit = self.exit.as_ref().map(|exit| {
-            let linger = exit.acknowledged.map(|at| at + EXIT_LINGER);
-            linger.unwrap_or(exit.at + self.exit_retention)
+            let removal = exit.acknowledged.map(|at| at + EXIT_LINGER);
+            removal.unwrap_or(exit.at + self.exit_retention)
         });
         live.map(Client::deadline)
             .chain(self.input.deadline())

@@ -151,7 +151,7 @@ pub(super) fn is_exhaustion(error: &io::Error) -> bool {
         .any(|errno| error == Some(errno.raw_os_error()))
 }
 
-/// Returns what the folder itself tells of a session.
+/// Returns what is known of a session from its folder alone.
 fn damaged_info(session: &SessionDir) -> SessionInfo {
     let created = std::fs::metadata(session.path()).and_then(|it| it.modified());
     let since = created.map(|at| at.duration_since(UNIX_EPOCH).unwrap_or_default());

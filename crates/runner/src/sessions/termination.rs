@@ -127,7 +127,7 @@ fn kill_process(pid: u32) -> io::Result<()> {
     Ok(rustix::process::kill_process(pid, Signal::KILL)?)
 }
 
-/// Returns whether a process exists, and is no zombie as far as the system tells (proc_pid_stat(5)).
+/// Returns whether a process exists, and is not known to be a zombie (proc_pid_stat(5)).
 fn is_running(pid: u32) -> bool {
     if let Ok(stat) = std::fs::read_to_string(format!("/proc/{pid}/stat")) {
         let state = stat.rsplit_once(')').map(|(_, rest)| rest.trim_start());

@@ -157,11 +157,11 @@ impl Starting {
             // Before the request, so that the session's program inherits it.
             descriptor_limit::restore_for(pid);
         }
-        let talk = async {
+        let exchange = async {
             send(&mut link, request).await?;
             receive(&mut link).await
         };
-        talk.await.map_err(|source| ShimError::EndedEarly {
+        exchange.await.map_err(|source| ShimError::EndedEarly {
             path: path(),
             source,
         })

@@ -34,7 +34,7 @@
 //! | `reconnect_with_same_size_shows_screen` | without SIGWINCH, a full-screen program was not redrawn |
 //! | `slow_terminal_is_bounded_and_blocks_nothing` | memory for a slow web terminal was unbounded |
 //! | `failures_are_reported` | invalid messages were ignored, input while detached was lost |
-//! | `shutdown_ends_only_sessions_without_id` | the end of the runner left processes behind |
+//! | `shutdown_ends_only_sessions_without_id` | processes remained after the end of the runner |
 //! | `ticket_is_consumed_by_upgrade` | a ticket could be used more than once |
 
 mod contract;

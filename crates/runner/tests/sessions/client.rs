@@ -15,7 +15,7 @@ use tokio::net::UnixStream;
 use tokio::time::timeout;
 
 /// Timeout of any step, generous for a busy machine.
-pub(crate) const PATIENCE: Duration = Duration::from_secs(60);
+pub(crate) const TIMEOUT: Duration = Duration::from_secs(60);
 
 pub(crate) trait Link: AsyncRead + AsyncWrite + Send + Unpin {}
 impl<S: AsyncRead + AsyncWrite + Send + Unpin> Link for S {}
@@ -152,7 +152,7 @@ impl Client {
 
     /// Receives the next message, verifies and applies it; `None` once the connection is closed.
     pub(crate) async fn next(&mut self) -> Option<Message> {
-        let message = timeout(PATIENCE, self.receive())
+        let message = timeout(TIMEOUT, self.receive())
             .await
             .expect("a message in time")?;
         self.remember(&message).await;

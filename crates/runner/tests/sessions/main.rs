@@ -1,4 +1,4 @@
-//! Whole sessions: in this process behind in-memory connections, and in shims with real children.
+//! Whole sessions: in this process over in-memory connections, and in shims with real children.
 //! No test sleeps: each waits for a message, an exit or a file, within a timeout.
 
 #![expect(

@@ -21,7 +21,7 @@ use crate::hosted::configuration;
 use crate::support::{Dice, OUT};
 
 /// Longer than any schedule takes, in paused time.
-const PATIENCE: Duration = Duration::from_secs(24 * 60 * 60);
+const TIMEOUT: Duration = Duration::from_secs(24 * 60 * 60);
 
 /// Bytes of output and of input per schedule.
 const OUTPUT: usize = 150_000;
@@ -248,7 +248,7 @@ async fn one(seed: u64) {
         breaking: Mutex::new(breaking),
     });
     let attachment = Attachment {
-        patience: PATIENCE,
+        connect_timeout: TIMEOUT,
         ..Attachment::default()
     };
     let joined = TerminalEngine.attach_remote(&remote, session, attachment);
@@ -312,7 +312,7 @@ async fn bytes_are_delivered_once_over_broken_connections() {
         None => 1..=number("BOWLINE_SEEDS").unwrap_or(100),
     };
     for seed in seeds {
-        let schedule = timeout(2 * PATIENCE, one(seed));
+        let schedule = timeout(2 * TIMEOUT, one(seed));
         assert!(schedule.await.is_ok(), "seed {seed} comes to its end");
     }
 }

@@ -9,7 +9,7 @@ use rustix::process::Signal;
 use tokio::io::{AsyncBufReadExt as _, BufReader};
 use tokio::time::timeout;
 
-use crate::client::{Client, Memory, PATIENCE};
+use crate::client::{Client, Memory, TIMEOUT};
 use crate::support::{
     ERR, OUT, Place, TTY, is_alive, kill, on_terminal, pids_in, program, script, until,
 };
@@ -316,7 +316,7 @@ async fn streaming_sessions_outlive_a_killed_runner() {
     let mut lines = BufReader::new(runner.stdout.take().unwrap()).lines();
     let mut folders = Vec::new();
     while folders.len() < 20 {
-        let line = timeout(PATIENCE, lines.next_line()).await.unwrap().unwrap();
+        let line = timeout(TIMEOUT, lines.next_line()).await.unwrap().unwrap();
         let id = line
             .expect("the runner starts all sessions")
             .parse()

@@ -10,7 +10,7 @@ use bowline_transport::wire::{SessionKind, StreamId};
 use tempfile::TempDir;
 use tokio::time::{Instant, sleep};
 
-use crate::client::PATIENCE;
+use crate::client::TIMEOUT;
 
 pub(crate) const OUT: StreamId = StreamId::STDOUT;
 pub(crate) const ERR: StreamId = StreamId::STDERR;
@@ -96,7 +96,7 @@ pub(crate) fn is_alive(pid: u32) -> bool {
 pub(crate) async fn until(what: &str, holds: impl Fn() -> bool) {
     let started = Instant::now();
     while !holds() {
-        assert!(started.elapsed() < PATIENCE, "{what} in time");
+        assert!(started.elapsed() < TIMEOUT, "{what} in time");
         sleep(Duration::from_millis(1)).await;
     }
 }

@@ -1,18 +1,19 @@
 //! A visible terminal on a PTY.
 
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 
 use bowline_transport::{
     Configuration, ExitStatus, Piece, PtyMode, Stdio, Stream, TerminalEngine, TerminalSession,
     TerminationPolicy, WindowSize, default_guard,
 };
 
+use parking_lot::Mutex;
 use secrecy::ExposeSecret as _;
 
+use super::TerminalError;
 use super::terminal::{
     TerminalCommand, TerminalFuture, TerminalOutput, TerminalRun, VisibleTerminal,
 };
-use super::{TerminalError, locked};
 use crate::line_buffer::{Line, LineBuffer};
 
 /// Redirects the file to the agent's standard input; `exec` keeps the process id and its exit status.
@@ -43,14 +44,16 @@ impl PtyTerminal {
     /// Returns the PTY of the session's command while it runs.
     #[must_use]
     pub fn running(&self, session: &str) -> Option<TerminalSession> {
-        let running = locked(&self.running);
+        let running = self.running.lock();
         let found = running.iter().find(|(of, _)| of == session);
         found.map(|(_, terminal)| terminal.clone())
     }
 
     async fn open(&self, command: TerminalCommand) -> Result<PtyRun, TerminalError> {
         let terminal = TerminalEngine.make_session(self.configuration(&command).await?)?;
-        locked(&self.running).push((command.session, terminal.clone()));
+        self.running
+            .lock()
+            .push((command.session, terminal.clone()));
         Ok(PtyRun {
             terminal,
             running: Arc::clone(&self.running),
@@ -98,7 +101,7 @@ impl VisibleTerminal for PtyTerminal {
     fn cleanup<'a>(&'a self, session: &'a str) -> TerminalFuture<'a, ()> {
         Box::pin(async move {
             let of_session = |(of, _): &mut (String, TerminalSession)| of == session;
-            let remaining: Vec<_> = locked(&self.running).extract_if(.., of_session).collect();
+            let remaining: Vec<_> = self.running.lock().extract_if(.., of_session).collect();
             for (_, terminal) in remaining {
                 terminal.terminate(TerminationPolicy::AT_ONCE).await;
             }
@@ -188,7 +191,7 @@ impl Drop for PtyRun {
         if let Ok(runtime) = tokio::runtime::Handle::try_current() {
             runtime.spawn(async move {
                 terminal.terminate(TerminationPolicy::AT_ONCE).await;
-                locked(&running).retain(|(_, it)| it.id() != id);
+                running.lock().retain(|(_, it)| it.id() != id);
             });
         }
     }

@@ -267,8 +267,8 @@ mod any_input {
         fn output_is_text_tabs_and_sgr(bytes in stream(), limits in limits()) {
             for line in lines_of(&bytes, limits) {
                 let mut rest = line.text.as_str();
-                while let Some((_, behind)) = rest.split_once('\x1b') {
-                    let (body, after) = behind.split_once('m').unwrap();
+                while let Some((_, after)) = rest.split_once('\x1b') {
+                    let (body, after) = after.split_once('m').unwrap();
                     prop_assert!(body.strip_prefix('[').unwrap().bytes().all(|byte| matches!(byte, b'0'..=b';')));
                     rest = after;
                 }

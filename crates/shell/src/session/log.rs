@@ -4,9 +4,10 @@
 //! few words. A slow one learns how many lines it missed; it never misses the latest state and the end.
 
 use std::collections::VecDeque;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 
 use bowline_transport::ExitStatus;
+use parking_lot::{Mutex, MutexGuard};
 use serde::Serialize;
 use tokio::sync::Notify;
 
@@ -134,17 +135,17 @@ pub struct SessionLog {
     grown: Notify,
     end_notify: Notify,
     /// Shared by all logs of a manager.
-    bell: Arc<Notify>,
+    change_notify: Arc<Notify>,
 }
 
 impl SessionLog {
     /// Creates the log of a running session. It keeps at most `max_entries` lines of `max_bytes` in
-    /// all; `bell` is notified with every change, so that one task can watch many logs.
+    /// all; `change_notify` is notified with every change, so that one task can watch many logs.
     pub fn new(
         session: ManagedId,
         max_entries: usize,
         max_bytes: usize,
-        bell: Arc<Notify>,
+        change_notify: Arc<Notify>,
     ) -> Arc<Self> {
         Arc::new(Self {
             session,
@@ -153,7 +154,7 @@ impl SessionLog {
             history: Mutex::default(),
             grown: Notify::new(),
             end_notify: Notify::new(),
-            bell,
+            change_notify,
         })
     }
 
@@ -188,7 +189,7 @@ impl SessionLog {
     /// Wakes the readers. Apart from appending, so that a burst of lines wakes them once.
     pub fn notify(&self) {
         self.grown.notify_waiters();
-        self.bell.notify_waiters();
+        self.change_notify.notify_waiters();
     }
 
     /// Returns the current state.
@@ -254,7 +255,7 @@ impl SessionLog {
     }
 
     fn lock(&self) -> MutexGuard<'_, History> {
-        self.history.lock().unwrap_or_else(PoisonError::into_inner)
+        self.history.lock()
     }
 }
 
@@ -288,11 +289,7 @@ impl SessionEvents {
 
     /// Returns the next event if there is one now.
     pub fn try_next(&mut self) -> Option<SessionEvent> {
-        let history = self
-            .log
-            .history
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner);
+        let history = self.log.lock();
         let session = self.log.session;
         // Gaps among the missed entries are reported as gaps.
         if self.lost < history.forgotten {

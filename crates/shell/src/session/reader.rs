@@ -1,11 +1,12 @@
 //! The task that reads a session's output, splits it into lines and derives the state.
 
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use bowline_lifecycle::{Registration, TerminalRegistry, TerminalTag};
 use bowline_transport::{ExitStatus, LogReader, Piece, Stream, TerminalSession};
+use parking_lot::{Mutex, MutexGuard};
 use tokio::sync::{Notify, oneshot, watch};
 use tokio::time::{Instant, sleep};
 use tracing::{Span, info};
@@ -48,7 +49,7 @@ impl Shared {
     }
 
     pub(super) fn lines(&self) -> MutexGuard<'_, LineBuffer> {
-        self.lines.lock().unwrap_or_else(PoisonError::into_inner)
+        self.lines.lock()
     }
 }
 

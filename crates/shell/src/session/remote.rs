@@ -25,17 +25,17 @@ impl ShellSession {
         Self::start_at_as(ManagedId::random(), remote, configuration, Arc::default()).await
     }
 
-    /// As [`start_at`](Self::start_at), with an id chosen by the caller and a `bell` that is notified
-    /// with every event.
+    /// As [`start_at`](Self::start_at), with an id chosen by the caller. Notifies `change_notify` of
+    /// every event.
     pub async fn start_at_as(
         id: ManagedId,
         remote: &Remote,
         configuration: ShellConfiguration,
-        bell: Arc<Notify>,
+        change_notify: Arc<Notify>,
     ) -> Result<Self, StartError> {
         let request = SessionRequest::new(SessionKind::Terminal, configuration.remote_terminal());
         let terminal = TerminalEngine.make_remote(remote, &request).await?;
-        Ok(Self::begin(id, terminal, &configuration, bell))
+        Ok(Self::begin(id, terminal, &configuration, change_notify))
     }
 
     /// Attaches to a session at a runner by the id of its [`terminal`](Self::terminal). Lines begin

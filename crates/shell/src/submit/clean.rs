@@ -24,18 +24,18 @@ pub(super) fn clean(prompt: &[u8]) -> (Vec<u8>, Stripped) {
 
 fn clean_text(mut rest: &str, text: &mut Vec<u8>, stripped: &mut Stripped) {
     while let Some(at) = rest.find(is_unwanted) {
-        let (plain, behind) = rest.split_at(at);
+        let (plain, after) = rest.split_at(at);
         text.extend_from_slice(plain.as_bytes());
-        rest = if let Some(behind) = MARKS.iter().find_map(|mark| behind.strip_prefix(mark)) {
+        rest = if let Some(after) = MARKS.iter().find_map(|mark| after.strip_prefix(mark)) {
             stripped.paste_marks += 1;
-            behind
-        } else if let Some(behind) = behind.strip_prefix('\r') {
+            after
+        } else if let Some(after) = after.strip_prefix('\r') {
             stripped.carriage_returns += 1;
             text.push(b'\n');
-            behind.strip_prefix('\n').unwrap_or(behind)
+            after.strip_prefix('\n').unwrap_or(after)
         } else {
             stripped.controls += 1;
-            let mut characters = behind.chars();
+            let mut characters = after.chars();
             characters.next();
             characters.as_str()
         };

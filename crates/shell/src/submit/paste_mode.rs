@@ -66,9 +66,9 @@ mod tests {
         ] {
             for cut in 0..=output.len() {
                 let mut mode = PasteMode::default();
-                let (before, behind) = output.as_bytes().split_at(cut);
+                let (before, after) = output.as_bytes().split_at(cut);
                 mode.push(before);
-                mode.push(behind);
+                mode.push(after);
                 assert_eq!(mode.is_on(), is_on, "{output:?} cut at {cut}");
             }
         }

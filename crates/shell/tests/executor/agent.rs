@@ -1,4 +1,4 @@
-//! A small agent: reads its prompt, tells its hooks, and ends as it was told.
+//! A small agent: reads its prompt, runs its hooks, and ends as its arguments say.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
@@ -71,16 +71,16 @@ impl Agent {
     }
 }
 
-/// Waits until the agent has told its process id and does nothing more. Gives the id.
-pub(crate) async fn hanging(news: &mut HookSubscription) -> u32 {
+/// Waits until the agent has reported its process id and hangs. Returns the id.
+pub(crate) async fn hanging(events: &mut HookSubscription) -> u32 {
     let mut pid = None;
     loop {
-        let Some(HookEventItem::Event(event)) = within("a hook", news.next()).await else {
+        let Some(HookEventItem::Event(event)) = within("a hook", events.next()).await else {
             panic!("the hooks ended");
         };
         pid = pid.or_else(|| process(&event));
         if matches!(event.payload, HookPayload::Notification { .. }) {
-            return pid.expect("the agent told its process id first");
+            return pid.expect("the agent reports its process id first");
         }
     }
 }

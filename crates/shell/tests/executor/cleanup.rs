@@ -29,13 +29,13 @@ impl Hanging {
         let configuration = ExecutorConfiguration::new("s");
         let executor = TerminalExecutor::start(configuration, Arc::clone(&terminal) as _).await;
         let executor = Arc::new(executor.expect("an executor"));
-        let mut news = executor.subscribe().expect("a server");
+        let mut events = executor.subscribe().expect("a server");
         let command = agent.command("hello", "hangs");
         let running = tokio::spawn({
             let executor = Arc::clone(&executor);
             async move { executor.execute(command).await }
         });
-        let pid = hanging(&mut news).await;
+        let pid = hanging(&mut events).await;
         assert!(is_alive(pid));
         Self {
             executor,
@@ -150,6 +150,6 @@ async fn cleanup_reaches_host_terminal_and_closes_port() {
         }
     })
     .await;
-    assert_eq!(*terminal.cleaned.lock().expect("no panic"), ["s", "s"]);
+    assert_eq!(*terminal.cleaned.lock(), ["s", "s"]);
     assert_eq!(terminal.open.load(Ordering::SeqCst), 0);
 }

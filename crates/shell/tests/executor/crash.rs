@@ -27,13 +27,13 @@ async fn host_to_be_killed() {
     let configuration = ExecutorConfiguration::new("s");
     let executor = TerminalExecutor::start(configuration, terminal).await;
     let executor = executor.expect("an executor");
-    let mut news = executor.subscribe().expect("a server");
+    let mut events = executor.subscribe().expect("a server");
     let mut command = agent.command("canary of the killed host", "holds");
     command
         .variables
         .insert("AGENT_FIFO".to_owned(), fifo.into());
     let reporting = async {
-        hanging(&mut news).await;
+        hanging(&mut events).await;
         println!("\nhost: the agent hangs");
         std::future::pending::<()>().await;
     };

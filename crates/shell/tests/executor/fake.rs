@@ -1,13 +1,14 @@
-//! A terminal of a host, which does what a test says.
+//! A terminal of a host, scripted by a test.
 
 use std::io::{Read as _, Write as _};
 use std::net::TcpStream;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
 
 use bowline_shell::{
     TerminalCommand, TerminalError, TerminalFuture, TerminalOutput, TerminalRun, VisibleTerminal,
 };
+use parking_lot::Mutex;
 use secrecy::ExposeSecret as _;
 
 /// What a command comes to.
@@ -33,7 +34,7 @@ impl FakeTerminal {
     }
 
     pub(crate) fn command(&self) -> TerminalCommand {
-        let commands = self.commands.lock().unwrap_or_else(PoisonError::into_inner);
+        let commands = self.commands.lock();
         commands.last().expect("a command").clone()
     }
 }
@@ -43,10 +44,7 @@ impl VisibleTerminal for FakeTerminal {
         &self,
         command: TerminalCommand,
     ) -> TerminalFuture<'_, Result<Box<dyn TerminalRun>, TerminalError>> {
-        self.commands
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-            .push(command.clone());
+        self.commands.lock().push(command.clone());
         self.open.fetch_add(1, Ordering::SeqCst);
         let run: Box<dyn TerminalRun> = Box::new(FakeRun {
             act: self.act,
@@ -57,7 +55,7 @@ impl VisibleTerminal for FakeTerminal {
     }
 
     fn cleanup<'a>(&'a self, session: &'a str) -> TerminalFuture<'a, ()> {
-        let mut cleaned = self.cleaned.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut cleaned = self.cleaned.lock();
         cleaned.push(session.to_owned());
         Box::pin(async {})
     }
@@ -110,7 +108,7 @@ pub(crate) fn hook(command: &TerminalCommand, url: &str, body: &str) -> String {
     answer
 }
 
-/// The agent reads its prompt, tells the end of its session, and exits.
+/// The agent reads its prompt, reports the end of its session, and exits.
 pub(crate) fn succeeds(command: TerminalCommand) -> Result<TerminalOutput, TerminalError> {
     let input = command.input.as_ref();
     let prompt = input.map(|file| std::fs::read_to_string(file).expect("the prompt"));

@@ -106,11 +106,11 @@ async fn agent_that_outlives_session_is_ended() {
 #[tokio::test]
 async fn agent_is_ended_after_time_limit() {
     let executor = executor(|it| it.longest_run = Some(Duration::from_millis(500))).await;
-    let mut news = executor.subscribe().expect("a server");
+    let mut events = executor.subscribe().expect("a server");
     let result = executed(&executor, Agent::new().command("hello", "hangs")).await;
     assert_eq!(result.evidence, Evidence::Neither);
     assert_eq!(result.evidence.missing().len(), 2);
-    let pid = hanging(&mut news).await;
+    let pid = hanging(&mut events).await;
     assert!(!is_alive(pid));
 }
 

@@ -41,7 +41,7 @@ async fn log_names_commands_without_secrets() {
     let configuration = ExecutorConfiguration::new("s");
     let executor = TerminalExecutor::start(configuration, terminal).await;
     let executor = Arc::new(executor.expect("an executor"));
-    let mut news = executor.subscribe().expect("a server");
+    let mut events = executor.subscribe().expect("a server");
     // One that keeps its command line: what hangs becomes another program.
     let mut command = agent.command("canary-prompt", "stays");
     let secret = SecretString::from("canary-variable");
@@ -51,7 +51,7 @@ async fn log_names_commands_without_secrets() {
         let executor = Arc::clone(&executor);
         async move { executor.execute(command).await }
     });
-    let pid = hanging(&mut news).await;
+    let pid = hanging(&mut events).await;
     let token = variable(pid, "BOWLINE_HOOK_TOKEN").expect("the agent has the token");
     assert_eq!(token.len(), 64);
     let lines = command_lines();

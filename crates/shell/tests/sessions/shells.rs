@@ -167,11 +167,11 @@ async fn states_follow_creating_active_idle_terminated() {
         match within(events.next()).await {
             Some(SessionEvent::State { state, .. }) => return state,
             Some(_) => {}
-            None => panic!("a state was told before the end"),
+            None => panic!("a state was reported before the end"),
         }
     };
     assert_eq!(session.state(), SessionState::Creating);
-    // A state that is left at once may not be told.
+    // A state that is left at once may not be reported.
     let mut state = next().await;
     if state == SessionState::Creating {
         state = next().await;
@@ -192,8 +192,8 @@ async fn states_follow_creating_active_idle_terminated() {
     assert_eq!(next().await, SessionState::Active);
     let mut opened = tokio::net::unix::pipe::OpenOptions::new();
     let opened = opened.read_write(true).open_sender(&gate).unwrap();
-    let quiet = tokio::time::timeout(Duration::from_millis(300), next()).await;
-    assert!(quiet.is_err(), "{quiet:?} while a program ran");
+    let unchanged = tokio::time::timeout(Duration::from_millis(300), next()).await;
+    assert!(unchanged.is_err(), "{unchanged:?} while a program ran");
     opened.try_write(b"go\n").unwrap();
     assert_eq!(next().await, SessionState::Idle);
     within(session.write("exit 3\n")).await.unwrap();

@@ -25,8 +25,8 @@ pub struct Attachment {
     pub limits: LogLimits,
     /// Limits of queued input. [`InputLimits::deadline`] is ignored; the runner's applies.
     pub input: InputLimits,
-    /// How long to retry the first connection. Zero means a single attempt.
-    pub patience: Duration,
+    /// Time within which the first connection is retried. Zero means a single attempt.
+    pub connect_timeout: Duration,
 }
 
 /// Where the output of an attached session begins.
@@ -58,7 +58,7 @@ impl Default for Attachment {
             size: None,
             limits: LogLimits::default(),
             input: InputLimits::default(),
-            patience: Duration::ZERO,
+            connect_timeout: Duration::ZERO,
         }
     }
 }
@@ -78,8 +78,8 @@ impl Attachment {
             cursors: self.cursors(),
             size: self.size,
             window: room.clamp(1, DEFAULT_CREDIT),
-            join_patience: self.patience,
-            patience: remote.patience,
+            connect_timeout: self.connect_timeout,
+            reconnect_timeout: remote.reconnect_timeout,
             client: remote.client.clone(),
         }
     }

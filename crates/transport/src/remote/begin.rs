@@ -30,8 +30,8 @@ impl TerminalEngine {
     ///
     /// # Errors
     ///
-    /// Returns [`RemoteError::Link`] if the runner cannot be reached within the attachment's
-    /// patience, refuses the connection, or does not have the session, and
+    /// Returns [`RemoteError::Link`] if the runner cannot be reached within
+    /// [`Attachment::connect_timeout`], refuses the connection, or does not have the session, and
     /// [`RemoteError::NoRuntime`] outside of a tokio runtime.
     pub async fn attach_remote(
         &self,

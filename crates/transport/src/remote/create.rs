@@ -26,7 +26,7 @@ use bowline_process::{Configuration, PtyMode, Stdio};
 use bowline_wire::{Epoch, SessionKind};
 
 /// How long to retry creating a session, and attaching to a new one.
-const JOIN_TIMEOUT: Duration = Duration::from_secs(30);
+const CONNECT_TIMEOUT: Duration = Duration::from_secs(30);
 
 /// The error code of a runner that already has a session with the requested id.
 const SESSION_EXISTS: &str = "SESSION_EXISTS";
@@ -82,7 +82,7 @@ impl SessionRequest {
             },
             limits: self.configuration.limits,
             input: self.configuration.input,
-            patience: JOIN_TIMEOUT,
+            connect_timeout: CONNECT_TIMEOUT,
             ..Attachment::default()
         }
     }
@@ -179,7 +179,7 @@ async fn again<F>(
 where
     F: Future<Output = Result<Response<Bytes>, RequestError>>,
 {
-    let until = Instant::now() + JOIN_TIMEOUT;
+    let until = Instant::now() + CONNECT_TIMEOUT;
     let (random, _) = Uuid::new_v4().as_u64_pair();
     let mut backoff = Backoff::new(random);
     let mut why = why;

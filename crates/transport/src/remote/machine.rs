@@ -52,9 +52,9 @@ pub(crate) struct Joining {
     /// Maximum of bytes in flight per stream.
     pub(crate) window: u64,
     /// How long to retry the first connection.
-    pub(crate) join_patience: Duration,
+    pub(crate) connect_timeout: Duration,
     /// How long to retry a lost connection.
-    pub(crate) patience: Duration,
+    pub(crate) reconnect_timeout: Duration,
     /// The display name of this client.
     pub(crate) client: String,
 }

@@ -243,7 +243,7 @@ mod tests {
         uid: u32,
     }
 
-    /// The user who connects: root sees a process of another user, any other user is seen as one.
+    /// The user that connects: root sees a process of another user, any other user is seen as one.
     fn viewer() -> u32 {
         if current_user() == 0 { 0 } else { OTHER_USER }
     }

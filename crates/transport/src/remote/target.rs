@@ -9,7 +9,7 @@ use super::trust::{Identity, Trust};
 use super::url::RemoteUrl;
 
 /// How long a lost connection is retried by default.
-const DEFAULT_PATIENCE: Duration = Duration::from_secs(10 * 60);
+const DEFAULT_RECONNECT_TIMEOUT: Duration = Duration::from_secs(10 * 60);
 
 /// A runner and the parameters of its connections. Holds no connection.
 #[derive(Clone, Debug)]
@@ -24,7 +24,7 @@ pub struct Remote {
     pub identity: Option<Identity>,
     /// How long a lost connection is retried before
     /// [`ConnectionState::Failed`](crate::ConnectionState::Failed).
-    pub patience: Duration,
+    pub reconnect_timeout: Duration,
     /// The name of this client in the runner's list of clients. It must not contain secrets.
     pub client: String,
     /// The network that connections are made over.
@@ -40,7 +40,7 @@ impl Remote {
             credentials: Arc::new(NoCredentials),
             trust: Trust::default(),
             identity: None,
-            patience: DEFAULT_PATIENCE,
+            reconnect_timeout: DEFAULT_RECONNECT_TIMEOUT,
             client: format!("bowline {}", env!("CARGO_PKG_VERSION")),
             network: Arc::new(SystemNetwork),
         }

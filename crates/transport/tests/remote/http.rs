@@ -56,22 +56,22 @@ impl CredentialsProvider for Rotating {
 
 struct Rig {
     owner: Owner,
-    door: Arc<HttpServer>,
+    server: Arc<HttpServer>,
     network: Arc<Chaos>,
     remote: Remote,
 }
 
-fn rig(url: &str, reach: usize, door: HttpServer) -> Rig {
+fn rig(url: &str, reach: usize, server: HttpServer) -> Rig {
     let owner = Owner::new(StdioKind::Pipes);
-    let door = Arc::new(door);
+    let server = Arc::new(server);
     let mut network = Chaos::new(owner.clone(), 99, reach);
-    network.door = Some(Arc::clone(&door));
+    network.server = Some(Arc::clone(&server));
     let network = Arc::new(network);
     let mut remote = Remote::new(url.parse().expect("a URL"));
     remote.network = Arc::clone(&network) as _;
     Rig {
         owner,
-        door,
+        server,
         network,
         remote,
     }
@@ -98,7 +98,7 @@ async fn session_works_over_bad_network() {
     let rig = rig("unix:/none", 6_000, HttpServer::default());
     let session = make(&rig).await.unwrap();
     assert_eq!(session.id(), rig.owner.session);
-    assert_eq!(rig.door.orders.lock().unwrap()[0]["program"], "claude");
+    assert_eq!(rig.server.orders.lock().unwrap()[0]["program"], "claude");
     let mut output = session.reader(Stream::Output);
     let sent: Vec<Bytes> = (0..100)
         .map(|it| format!("{it} {}\n", "z".repeat(it * 7 % 500)).into())
@@ -121,11 +121,11 @@ async fn session_works_over_bad_network() {
 #[tokio::test(start_paused = true)]
 async fn session_is_created_once_despite_lost_responses() {
     let losses = [Loss::Order, Loss::Answer, Loss::Order, Loss::Answer];
-    let door = HttpServer {
+    let server = HttpServer {
         losses: Mutex::new(losses.into()),
         ..HttpServer::default()
     };
-    let rig = rig("unix:/none", 0, door);
+    let rig = rig("unix:/none", 0, server);
     let order = SessionRequest {
         id: Some(rig.owner.session),
         ..order()
@@ -133,8 +133,8 @@ async fn session_is_created_once_despite_lost_responses() {
     let making = TerminalEngine.make_remote(&rig.remote, &order);
     let session = soon("a session", making).await.unwrap();
     assert_eq!(session.id(), rig.owner.session);
-    assert_eq!(rig.door.orders.lock().unwrap().len(), 1);
-    let requests = rig.door.requests.lock().unwrap().clone();
+    assert_eq!(rig.server.orders.lock().unwrap().len(), 1);
+    let requests = rig.server.requests.lock().unwrap().clone();
     let posts = requests.iter().filter(|it| it.starts_with("POST"));
     assert_eq!(posts.count(), losses.len() + 1);
     session.write("here I am\n".into()).await.unwrap();
@@ -170,15 +170,15 @@ async fn long_writes_use_bounded_messages() {
 
 #[tokio::test(start_paused = true)]
 async fn token_is_sent_only_in_authorization_header() {
-    let door = HttpServer {
+    let server = HttpServer {
         token: Mutex::new(Some("hunter2")),
         ..HttpServer::default()
     };
-    let mut rig = rig("http://127.0.0.1:1", 0, door);
+    let mut rig = rig("http://127.0.0.1:1", 0, server);
     rig.remote = rig.remote.with_credentials(Token::new("hunter2"));
     let session = make(&rig).await.unwrap();
     let id = session.id();
-    let requests = rig.door.requests.lock().unwrap().clone();
+    let requests = rig.server.requests.lock().unwrap().clone();
     assert_eq!(
         requests,
         [
@@ -194,15 +194,15 @@ async fn token_is_sent_only_in_authorization_header() {
 
 #[tokio::test(start_paused = true)]
 async fn rotated_token_reconnects() {
-    let door = HttpServer {
+    let server = HttpServer {
         token: Mutex::new(Some("one")),
         ..HttpServer::default()
     };
-    let mut rig = rig("http://localhost:1", 0, door);
+    let mut rig = rig("http://localhost:1", 0, server);
     let tokens = Rotating::new("one", "two");
     rig.remote = rig.remote.with_credentials(tokens.clone());
     let session = make(&rig).await.unwrap();
-    *rig.door.token.lock().unwrap() = Some("two");
+    *rig.server.token.lock().unwrap() = Some("two");
     rig.owner.hang_up();
     let up = state(&session, "up", |it| {
         matches!(it, ConnectionState::Reconnected { .. })
@@ -215,22 +215,22 @@ async fn rotated_token_reconnects() {
 
 #[tokio::test(start_paused = true)]
 async fn refused_token_fails_and_can_be_retried() {
-    let door = HttpServer {
+    let server = HttpServer {
         token: Mutex::new(Some("one")),
         ..HttpServer::default()
     };
-    let mut rig = rig("http://localhost:1", 0, door);
+    let mut rig = rig("http://localhost:1", 0, server);
     let tokens = Rotating::new("one", "wrong");
     rig.remote = rig.remote.with_credentials(tokens.clone());
     let session = make(&rig).await.unwrap();
-    *rig.door.token.lock().unwrap() = Some("three");
+    *rig.server.token.lock().unwrap() = Some("three");
     rig.owner.hang_up();
     let failed = state(&session, "failed", has_failed).await;
     let auth = ReconnectFailure::Auth;
     assert!(
         matches!(failed, ConnectionState::Failed(ReconnectFailed { failure, .. }) if failure == auth)
     );
-    *rig.door.token.lock().unwrap() = Some("wrong");
+    *rig.server.token.lock().unwrap() = Some("wrong");
     session.retry().unwrap();
     state(&session, "up", ConnectionState::is_up).await;
     session.write("back\n".into()).await.unwrap();
@@ -247,7 +247,7 @@ async fn refusal_statuses_map_to_failures() {
         (StatusCode::SERVICE_UNAVAILABLE, ReconnectFailure::Lost),
     ] {
         let rig = rig("unix:/none", 0, HttpServer::default());
-        *rig.door.answer.lock().unwrap() = Some(status);
+        *rig.server.answer.lock().unwrap() = Some(status);
         let attachment = Attachment::default();
         let joined = TerminalEngine.attach_remote(&rig.remote, rig.owner.session, attachment);
         let refused = soon("refusal", joined).await;
@@ -272,7 +272,7 @@ async fn refusal_statuses_map_to_failures() {
 async fn refusal(url: &str, parts: &[&'static [u8]]) -> (ReconnectFailure, String) {
     let rig = rig(url, 0, HttpServer::default());
     let parts = parts.iter().map(|part| Bytes::from_static(part)).collect();
-    *rig.door.raw.lock().expect("alone") = Some(parts);
+    *rig.server.raw.lock().expect("alone") = Some(parts);
     let joined =
         TerminalEngine.attach_remote(&rig.remote, rig.owner.session, Attachment::default());
     match soon("refusal", joined).await {
@@ -333,7 +333,7 @@ async fn server_that_is_no_runner_is_named_with_remedy() {
 async fn port_without_tls_is_named_with_remedy() {
     let answer: &[u8] = b"HTTP/1.1 400 Bad Request\r\ncontent-length: 0\r\n\r\n";
     let rig = rig("https://runner.example:1", 0, HttpServer::default());
-    *rig.door.raw.lock().unwrap() = Some(vec![Bytes::from_static(answer)]);
+    *rig.server.raw.lock().unwrap() = Some(vec![Bytes::from_static(answer)]);
     let error = make(&rig).await.unwrap_err();
     let RemoteError::Link { failure, detail } = error else {
         panic!("{error}");
@@ -345,7 +345,7 @@ async fn port_without_tls_is_named_with_remedy() {
 #[tokio::test(start_paused = true)]
 async fn redirected_request_is_refused() {
     let rig = rig("http://127.0.0.1:1", 0, HttpServer::default());
-    *rig.door.answer.lock().unwrap() = Some(StatusCode::TEMPORARY_REDIRECT);
+    *rig.server.answer.lock().unwrap() = Some(StatusCode::TEMPORARY_REDIRECT);
     for error in [
         make(&rig).await.unwrap_err(),
         rig.remote
@@ -399,11 +399,11 @@ fn sha256(bytes: &[u8]) -> [u8; 32] {
 async fn pinned_certificate_authenticates_runner() {
     let tls = tls();
     let pin = sha256(&tls.der);
-    let door = HttpServer {
+    let server = HttpServer {
         tls: Some(tls),
         ..HttpServer::default()
     };
-    let mut rig = rig("https://runner.example:1", 0, door);
+    let mut rig = rig("https://runner.example:1", 0, server);
     for trust in [Trust::Authorities, Trust::Certificates(vec![[7; 32]])] {
         rig.remote.trust = trust;
         let refused = make(&rig).await.unwrap_err();
@@ -414,7 +414,7 @@ async fn pinned_certificate_authenticates_runner() {
         assert!(detail.contains("certificate is not trusted"), "{detail}");
     }
     assert!(
-        rig.door.requests.lock().unwrap().is_empty(),
+        rig.server.requests.lock().unwrap().is_empty(),
         "no request is sent to an unknown server"
     );
     rig.remote.trust = Trust::Certificates(vec![[7; 32], pin]);

@@ -21,7 +21,7 @@ use tokio_tungstenite::tungstenite::protocol::Role;
 
 use crate::owner::{AsyncStream, Owner};
 
-/// What a door lets in, and what it has heard.
+/// What the server accepts, its responses, and the requests it has received.
 #[derive(Debug, Default)]
 pub(crate) struct HttpServer {
     /// The accepted token.
@@ -39,7 +39,7 @@ pub(crate) struct HttpServer {
     pub(crate) tls: Option<Tls>,
 }
 
-/// When a door hangs up.
+/// When the server disconnects.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Loss {
     Order,
@@ -65,14 +65,14 @@ impl std::fmt::Debug for Tls {
 
 impl HttpServer {
     pub(crate) fn serve(self: &Arc<Self>, owner: &Owner, stream: DuplexStream) {
-        let (door, owner) = (Arc::clone(self), owner.clone());
+        let (server, owner) = (Arc::clone(self), owner.clone());
         tokio::spawn(async move {
-            match &door.tls {
-                None => door.speak(owner, stream).await,
+            match &server.tls {
+                None => server.speak(owner, stream).await,
                 // A host that does not trust the certificate goes.
                 Some(tls) => {
                     if let Ok(stream) = tls.acceptor.accept(stream).await {
-                        door.speak(owner, stream).await;
+                        server.speak(owner, stream).await;
                     }
                 }
             }
@@ -92,10 +92,10 @@ impl HttpServer {
             // The rest never arrives.
             return std::future::pending().await;
         }
-        let door = Arc::clone(self);
+        let server = Arc::clone(self);
         let service = service_fn(move |request| {
-            let (door, owner) = (Arc::clone(&door), owner.clone());
-            async move { door.answer(owner, request).await }
+            let (server, owner) = (Arc::clone(&server), owner.clone());
+            async move { server.answer(owner, request).await }
         });
         let connection = hyper::server::conn::http1::Builder::new()
             .serve_connection(TokioIo::new(stream), service)

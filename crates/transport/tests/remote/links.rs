@@ -272,7 +272,7 @@ async fn new_host_fences_previous_one() {
     second.write("third\n".into()).await.unwrap();
     owner.with(|state| {
         assert_eq!(state.typed, b"first\nsecond\nthird\n");
-        assert_eq!(state.detaches, 0, "who is fenced cannot even leave");
+        assert_eq!(state.detaches, 0, "a fenced host cannot detach");
     });
 }
 

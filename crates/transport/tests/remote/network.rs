@@ -26,7 +26,7 @@ pub(crate) struct Chaos {
     /// Whether connecting fails.
     pub(crate) is_down: AtomicBool,
     /// The HTTP server in front of the session, if any.
-    pub(crate) door: Option<Arc<HttpServer>>,
+    pub(crate) server: Option<Arc<HttpServer>>,
     /// Whether connections break without an error.
     pub(crate) is_silent: AtomicBool,
     /// Whether connecting panics.
@@ -41,7 +41,7 @@ impl Chaos {
             reach: AtomicUsize::new(reach),
             connections: AtomicUsize::new(0),
             is_down: AtomicBool::new(false),
-            door: None,
+            server: None,
             is_silent: AtomicBool::new(false),
             is_faulty: AtomicBool::new(false),
         }
@@ -57,7 +57,7 @@ impl Chaos {
         if reach == 0 {
             return usize::MAX;
         }
-        let mut random = self.random.lock().expect("nobody panics with it");
+        let mut random = self.random.lock().expect("no thread panics with it");
         *random ^= *random << 13;
         *random ^= *random >> 7;
         *random ^= *random << 17;
@@ -74,8 +74,8 @@ impl Network for Chaos {
             assert!(!self.is_faulty.load(Relaxed), "a faulty network");
             self.connections.fetch_add(1, Relaxed);
             let (ours, theirs) = duplex(PIPE_BYTES);
-            match &self.door {
-                Some(door) => door.serve(&self.owner, theirs),
+            match &self.server {
+                Some(server) => server.serve(&self.owner, theirs),
                 None => self.owner.serve(theirs),
             }
             let stream: Box<dyn ByteStream> = Box::new(Fragile {

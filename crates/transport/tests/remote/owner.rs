@@ -20,7 +20,7 @@ const PIECE: u64 = 1000;
 pub(crate) struct Owner {
     pub(crate) session: SessionId,
     state: Arc<Mutex<State>>,
-    news: Arc<Notify>,
+    changed: Arc<Notify>,
 }
 
 #[derive(Debug)]
@@ -75,24 +75,24 @@ impl Owner {
                 attaches: Vec::new(),
                 refusal: None,
             })),
-            news: Arc::new(Notify::new()),
+            changed: Arc::new(Notify::new()),
         }
     }
 
     pub(crate) fn with<T>(&self, act: impl FnOnce(&mut State) -> T) -> T {
         let done = act(&mut self.state.lock().expect("no panic holds the lock"));
-        self.news.notify_waiters();
+        self.changed.notify_waiters();
         done
     }
 
     /// Waits until a condition holds.
     pub(crate) async fn until(&self, is_so_far: impl Fn(&State) -> bool) {
         loop {
-            let news = self.news.notified();
+            let changed = self.changed.notified();
             if is_so_far(&self.state.lock().expect("no panic holds the lock")) {
                 return;
             }
-            news.await;
+            changed.await;
         }
     }
 
@@ -207,9 +207,9 @@ impl Connection {
     async fn run(mut self, mut stream: impl AsyncStream) {
         let mut decoder = Decoder::new();
         let mut read = BytesMut::new();
-        let news = Arc::clone(&self.owner.news);
+        let changed = Arc::clone(&self.owner.changed);
         loop {
-            let changed = news.notified();
+            let changed = changed.notified();
             let mut out = BytesMut::new();
             let goes_on = self.speak(&mut out);
             if stream.write_all(&out).await.is_err() || !goes_on {

@@ -27,7 +27,7 @@ pub(crate) fn remote(network: &Arc<Chaos>) -> Remote {
 
 pub(crate) async fn attach(owner: &Owner, network: &Arc<Chaos>) -> TerminalSession {
     let attachment = Attachment {
-        patience: Duration::from_secs(600),
+        connect_timeout: Duration::from_secs(600),
         ..Attachment::default()
     };
     let remote = remote(network);

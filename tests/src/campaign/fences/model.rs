@@ -45,7 +45,7 @@ struct Session {
 /// The session, its lock, and the condition variable notified on each change.
 struct Place {
     session: Mutex<Session>,
-    bell: Condvar,
+    changed: Condvar,
 }
 
 impl Place {
@@ -60,7 +60,7 @@ impl Place {
         };
         Arc::new(Self {
             session: Mutex::new(session),
-            bell: Condvar::new(),
+            changed: Condvar::new(),
         })
     }
 
@@ -71,7 +71,7 @@ impl Place {
             .lock()
             .expect("no panic while the lock is held");
         let done = act(&mut session);
-        self.bell.notify_all();
+        self.changed.notify_all();
         done
     }
 
@@ -83,11 +83,11 @@ impl Place {
             .expect("no panic while the lock is held");
         loop {
             if let Some(found) = look(&mut session) {
-                self.bell.notify_all();
+                self.changed.notify_all();
                 return found;
             }
             session = self
-                .bell
+                .changed
                 .wait(session)
                 .expect("no panic while the lock is held");
         }

@@ -1,11 +1,12 @@
 //! A network on which each connection misbehaves.
 
 use std::io;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
 use bowline_runner::SessionHandle;
 use bowline_transport::{Address, Boxed, ByteStream, Network};
+use parking_lot::Mutex;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _, DuplexStream, duplex};
 use tokio::time::{Instant, sleep};
 
@@ -70,16 +71,16 @@ impl HostileNetwork {
 
     /// When each connection was attempted.
     pub(super) fn attempts(&self) -> Vec<Instant> {
-        locked(&self.attempts).clone()
+        self.attempts.lock().clone()
     }
 
     /// When the host was last sent a byte.
     pub(super) fn last_byte(&self) -> Instant {
-        *locked(&self.last_byte)
+        *self.last_byte.lock()
     }
 
     fn behaviour(&self) -> Behaviour {
-        let random = &mut *locked(&self.random);
+        let random = &mut *self.random.lock();
         match random.below(12) {
             0 => Behaviour::Refuse,
             1 => Behaviour::NeverConnect,
@@ -98,7 +99,7 @@ impl HostileNetwork {
     }
 
     async fn open(&self) -> io::Result<Box<dyn ByteStream>> {
-        locked(&self.attempts).push(Instant::now());
+        self.attempts.lock().push(Instant::now());
         let behaviour = self.behaviour();
         let (ours, theirs) = duplex(PIPE_BYTES);
         match behaviour {
@@ -177,14 +178,14 @@ async fn misbehave(mut stream: DuplexStream, behaviour: Behaviour, last_byte: Ar
         Behaviour::Mute => while stream.read(&mut request).await.is_ok_and(|it| it > 0) {},
         Behaviour::Say(bytes, stays) => {
             let _ = stream.read(&mut request).await;
-            *locked(&last_byte) = Instant::now();
+            *last_byte.lock() = Instant::now();
             let _ = stream.write_all(&bytes).await;
             while stays && stream.read(&mut request).await.is_ok_and(|it| it > 0) {}
         }
         Behaviour::Flood(bytes) => {
             let _ = stream.read(&mut request).await;
             while stream.write_all(bytes).await.is_ok() {
-                *locked(&last_byte) = Instant::now();
+                *last_byte.lock() = Instant::now();
                 sleep(Duration::from_millis(100)).await;
             }
         }
@@ -205,7 +206,7 @@ async fn reach(
     let down = async {
         let mut bytes = vec![0; 4096];
         while let Ok(length @ 1..) = from_session.read(&mut bytes).await {
-            *locked(&last_byte) = Instant::now();
+            *last_byte.lock() = Instant::now();
             let part = bytes.get(..length).unwrap_or_default();
             if to_host.write_all(part).await.is_err() {
                 break;
@@ -221,12 +222,8 @@ async fn reach(
         Ending::Cut => {}
         Ending::Stall => std::future::pending().await,
         Ending::Say(bytes) => {
-            *locked(&last_byte) = Instant::now();
+            *last_byte.lock() = Instant::now();
             let _ = to_host.write_all(&bytes).await;
         }
     }
-}
-
-fn locked<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

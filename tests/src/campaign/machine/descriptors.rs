@@ -111,22 +111,22 @@ async fn under_limit(limit: u64, mut random: Random) -> Result<Option<f64>, Stri
     let host = Host::of(session, seed);
     host.until_read(1).await?;
     let socket = program::socket(station.folder());
-    let mut crowd = Vec::new();
+    let mut connections = Vec::new();
     for _ in 0..limit + 8 {
         // As many connections as the listener's backlog holds.
         match tokio::time::timeout(WINDOW, UnixStream::connect(&socket)).await {
-            Ok(Ok(stream)) => crowd.push(stream),
+            Ok(Ok(stream)) => connections.push(stream),
             _ => break,
         }
     }
     let cpu = idle(&station).await?;
     let read = host.read();
     host.until_read(read + 1).await?;
-    drop(crowd);
+    drop(connections);
     // There is room again.
     let attachment = Attachment {
         lease: Lease::Read,
-        patience: Duration::from_secs(30),
+        connect_timeout: Duration::from_secs(30),
         ..Attachment::default()
     };
     let again = TerminalEngine.attach_remote(&remote, host.session.id(), attachment);

@@ -5,7 +5,7 @@
 
 use std::collections::BTreeMap;
 use std::path::Path;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use bowline_runner::wire::{
@@ -16,6 +16,7 @@ use bowline_runner::{
 };
 use bowline_transport::journal::{Folder, JournalLimits, JournalReader};
 use bowline_transport::{Containment, Piece, SessionId};
+use parking_lot::Mutex;
 use tokio::io::{DuplexStream, duplex};
 use tokio::time::timeout_at;
 
@@ -58,7 +59,7 @@ pub(crate) fn run(job: &Job) -> Report {
             outcome.map_err(|why| format!("{plan:?}: {why}"))
         }
     });
-    let seen = std::mem::take(&mut *seen.lock().unwrap_or_else(PoisonError::into_inner));
+    let seen = std::mem::take(&mut *seen.lock());
     report.note(format!(
         "{} sessions met a fault, reported after {}; {} times all output was reported as durable, and was",
         seen.delays.len(),
@@ -166,7 +167,7 @@ async fn point(plan: Plan, mut random: Random, seen: &Mutex<Seen>) -> Result<(),
     }
     let delays = point.recover(&mut client, &mut received).await?;
     safe += point.check_safe(seed, &mut client, &mut received).await?;
-    let mut seen = seen.lock().unwrap_or_else(PoisonError::into_inner);
+    let mut seen = seen.lock();
     seen.delays.extend(delays);
     seen.safe += safe;
     Ok(())

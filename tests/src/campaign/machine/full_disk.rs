@@ -118,7 +118,7 @@ async fn listen(client: &mut Frames<DuplexStream>, seed: u64) -> Result<(), Stri
             }
             Message::Gap { from, to, .. } => return Err(format!("{from}..{to} is lost")),
             Message::Exit(exit) if exit.ends.get(&OUT) == Some(&at) => return Ok(()),
-            Message::Exit(exit) => return Err(format!("{at} bytes heard of {:?}", exit.ends)),
+            Message::Exit(exit) => return Err(format!("{at} bytes received of {:?}", exit.ends)),
             _ => {}
         }
     }

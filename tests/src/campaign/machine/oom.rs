@@ -94,7 +94,7 @@ async fn one(station: &Station, group: &LimitedGroup) -> Result<Duration, String
     let exit = within("the exit", session.exited()).await?;
     let took = killed.elapsed();
     if exit.status != ExitStatus::Signal(SIGKILL) || !exit.oom {
-        return Err(format!("told otherwise: {exit:?}"));
+        return Err(format!("a wrong exit was reported: {exit:?}"));
     }
     if took > lateness::allow(MAX_DELAY) {
         return Err(format!("reported after {took:?}"));

@@ -9,12 +9,13 @@ mod judge;
 mod stage;
 
 use std::collections::BTreeMap;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
 use crate::campaign::support::in_lanes;
 use crate::campaign::{Job, Report};
 use crate::real_agent::{Agent, SKIP_VARIABLE};
 use actions::Kind;
+use parking_lot::Mutex;
 use stage::Theatre;
 
 /// Number of concurrent runs.
@@ -41,12 +42,12 @@ pub(crate) fn run(job: &Job) -> Report {
         async move {
             let done = actions::one(kind, &theatre, &mut random).await;
             let how = done.map_err(|why| format!("{kind:?}, action {number}: {why}"))?;
-            let mut counts = counts.lock().unwrap_or_else(PoisonError::into_inner);
+            let mut counts = counts.lock();
             *counts.entry((kind, how)).or_insert(0_u64) += 1;
             Ok(())
         }
     }));
-    let counts = counts.lock().unwrap_or_else(PoisonError::into_inner);
+    let counts = counts.lock();
     let counts = counts.iter();
     let each: Vec<_> = counts
         .map(|((kind, how), count)| format!("{kind:?} {count} {how}"))

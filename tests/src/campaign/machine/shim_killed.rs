@@ -2,7 +2,7 @@
 //! termination.
 
 use std::collections::BTreeSet;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use bowline_runner::SessionDir;
@@ -11,6 +11,7 @@ use bowline_transport::journal::{Folder, JournalReader};
 use bowline_transport::{
     ConnectionState, Containment, SessionRequest, Stream, TerminalEngine, TerminalSession, probe,
 };
+use parking_lot::Mutex;
 use rustix::process::Signal;
 
 use super::lateness;
@@ -54,7 +55,7 @@ pub(crate) fn run(job: &Job) -> Report {
     let mut report = in_lanes(job, LANES, |_, random| {
         one(random, Arc::clone(&station), Arc::clone(&times))
     });
-    let times = std::mem::take(&mut *times.lock().unwrap_or_else(PoisonError::into_inner));
+    let times = std::mem::take(&mut *times.lock());
     report.note(format!(
         "{}: up to {} processes, all gone {}",
         probe().level,
@@ -111,7 +112,7 @@ async fn one(
             "seed {seed}: {received} bytes were shown and {kept} kept"
         ));
     }
-    let mut times = times.lock().unwrap_or_else(PoisonError::into_inner);
+    let mut times = times.lock();
     times.gone.push(gone);
     times.notified.push(notified);
     times.most = times.most.max(seen);
@@ -159,18 +160,18 @@ fn gone(killed: Instant, token: &str) -> Result<Duration, String> {
 async fn notified(session: &TerminalSession, killed: Instant) -> Result<Duration, String> {
     let mut link = session.connection();
     let is_gone = |state: &ConnectionState| matches!(state, ConnectionState::Failed(_));
-    let failed = within("the news", link.wait_for(is_gone)).await?;
+    let failed = within("the failure", link.wait_for(is_gone)).await?;
     let why = failed.map_err(|error| error.to_string())?.clone();
     let took = killed.elapsed();
     if took > lateness::allow(MAX_DELAY) {
-        return Err(format!("the host hears of it after {took:?}: {why:?}"));
+        return Err(format!("the host reports it after {took:?}: {why:?}"));
     }
     let ConnectionState::Failed(failed) = why else {
         return Err(format!("{why:?}"));
     };
     match failed.failure {
         bowline_transport::ReconnectFailure::Gone => Ok(took),
-        other => Err(format!("the host is told {other}")),
+        other => Err(format!("the host reports {other}")),
     }
 }
 

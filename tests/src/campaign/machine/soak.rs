@@ -1,7 +1,7 @@
 //! Long-running sessions over links that are cut every two seconds.
 
+mod dialogue;
 mod slopes;
-mod talk;
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -21,8 +21,8 @@ use super::usage::on_processor;
 use crate::campaign::support::{own, runtime, within};
 use crate::campaign::{Job, Random, Report};
 use crate::chaos::{Address, ChaosProxy, Faults, Impatient};
+use dialogue::Dialogue;
 use slopes::Usage;
-use talk::Talk;
 
 /// Interval between two cuts.
 pub(crate) const EVERY: Duration = Duration::from_secs(2);
@@ -79,13 +79,16 @@ async fn campaign(job: &Job, report: &mut Report) -> Result<(), String> {
     for _ in 0..sessions - sessions / DIALOGUES {
         hosts.push(speaker(&station, &remote, random.draw()).await?);
     }
-    let mut talks = Vec::new();
+    let mut dialogues = Vec::new();
     for _ in 0..sessions / DIALOGUES {
-        talks.push(Talk::start(Some(&remote)).await?);
+        dialogues.push(Dialogue::start(Some(&remote)).await?);
     }
     let start = At::now();
     let end = start + EVERY * u32::try_from(job.count).unwrap_or(u32::MAX);
-    let talks: Vec<_> = talks.into_iter().map(|talk| talk.until(end)).collect();
+    let dialogues: Vec<_> = dialogues
+        .into_iter()
+        .map(|dialogue| dialogue.until(end))
+        .collect();
     let ids: Vec<_> = hosts.iter().map(|host| host.session.id()).collect();
     let mut usage = Usage::new(&station, &ids)?;
     let before = on_processor(usage.pids());
@@ -106,7 +109,7 @@ async fn campaign(job: &Job, report: &mut Report) -> Result<(), String> {
         proxy.severed(),
         100.0 * busy.as_secs_f64() / start.elapsed().as_secs_f64().max(1e-9)
     ));
-    talk::check(talks, report).await?;
+    dialogue::check(dialogues, report).await?;
     for host in hosts {
         if let Err(why) = host.finish().await {
             report.violation(format!("at the end: {why}"));
@@ -146,7 +149,7 @@ async fn speaker(station: &Station, remote: &Remote, seed: u64) -> Result<Host, 
     }
     let id: SessionId = spec.id;
     let attachment = Attachment {
-        patience: Duration::from_secs(30),
+        connect_timeout: Duration::from_secs(30),
         ..Attachment::default()
     };
     let joined = TerminalEngine.attach_remote(remote, id, attachment);

@@ -40,14 +40,14 @@ pub(crate) fn run(job: &Job) -> Report {
 
 /// The process to stop.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Who {
+enum Target {
     Host,
     Runner,
     Shim,
     Child,
 }
 
-impl Who {
+impl Target {
     const ALL: [Self; 4] = [Self::Host, Self::Runner, Self::Shim, Self::Child];
 }
 
@@ -60,25 +60,25 @@ async fn campaign(job: &Job, report: &mut Report) -> Result<(), String> {
     }
     let mut stopped = Duration::ZERO;
     for number in 0..job.count {
-        let who = Who::ALL[random.below(4) as usize];
+        let target = Target::ALL[random.below(4) as usize];
         let session = &mut sessions[random.below(SESSIONS) as usize];
         let long = job.count >= LONG_EVERY && number % LONG_EVERY == LONG_EVERY - 1;
         let pause = match long {
             true => LONG,
             false => Duration::from_millis(100 + random.below(SHORT_MS)),
         };
-        let pid = match who {
-            Who::Host => session.host.id(),
-            Who::Runner => station.pid(),
-            Who::Shim => Some(session.shim),
-            Who::Child => session.child,
+        let pid = match target {
+            Target::Host => session.host.id(),
+            Target::Runner => station.pid(),
+            Target::Shim => Some(session.shim),
+            Target::Child => session.child,
         };
         send(pid, Signal::STOP);
         sleep(pause).await;
         send(pid, Signal::CONT);
         stopped += pause;
         let outcome = session.goes_on().await;
-        report.one(outcome.map_err(|why| format!("{who:?} for {pause:?}: {why}")));
+        report.one(outcome.map_err(|why| format!("{target:?} for {pause:?}: {why}")));
     }
     for session in sessions {
         if let Err(why) = session.finish().await {
@@ -167,7 +167,7 @@ impl Session {
 pub(super) async fn follow(socket: &str, id: SessionId, seed: u64) -> Result<(), String> {
     let remote = Remote::new(RemoteUrl::Unix(socket.into()));
     let attachment = Attachment {
-        patience: Duration::from_secs(30),
+        connect_timeout: Duration::from_secs(30),
         ..Attachment::default()
     };
     let joined = TerminalEngine.attach_remote(&remote, id, attachment).await;

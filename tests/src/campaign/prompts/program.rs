@@ -94,7 +94,7 @@ fn paste() -> io::Result<()> {
             .strip_prefix(PASTE_BEGIN)
             .and_then(|text| text.strip_suffix(PASTE_END_AND_ENTER))
         {
-            tell(text)?;
+            report(text)?;
             held.clear();
         }
     }
@@ -106,7 +106,7 @@ fn keys() -> io::Result<()> {
     let mut held = Vec::new();
     while read(&mut held)? > 0 {
         if let Some(text) = held.strip_suffix(b"\r") {
-            tell(text)?;
+            report(text)?;
             held.clear();
         }
     }
@@ -124,7 +124,7 @@ fn lines() -> io::Result<()> {
     Ok(())
 }
 
-fn tell(text: &[u8]) -> io::Result<()> {
+fn report(text: &[u8]) -> io::Result<()> {
     let mut sum = Sum::default();
     sum.add(text);
     print(&format!("{sum}\r\n"))

@@ -28,7 +28,7 @@ const CUT_EVERY: Duration = Duration::from_millis(200);
 
 pub(in crate::campaign) fn run(job: &Job) -> Report {
     let mut report = Report::default();
-    if let Err(error) = runtime().block_on(storm(job, &mut report)) {
+    if let Err(error) = runtime().block_on(sessions(job, &mut report)) {
         report.violation(error);
     }
     report
@@ -43,7 +43,7 @@ struct Tally {
     dialogues: u64,
 }
 
-async fn storm(job: &Job, report: &mut Report) -> Result<(), String> {
+async fn sessions(job: &Job, report: &mut Report) -> Result<(), String> {
     let started = Instant::now();
     let daemon = Arc::new(Daemon::start()?);
     let expected = Arc::new(dialogue::expected().await?);
@@ -102,36 +102,36 @@ async fn session(
     let faults = faults(if is_dialogue { 96 << 10 } else { 24 << 10 });
     let proxy = ChaosProxy::start(Address::Tcp(daemon.address()), seed, faults).await;
     let proxy = proxy.map_err(|error| error.to_string())?;
-    let storm = Storm {
+    let faults = CuttingProxy {
         proxy,
         counted: AtomicU64::new(0),
         cuts,
     };
     let work = async {
         match number % 8 {
-            0 | 5 => stream::run(daemon, &storm, seed, stream::Kind::Terminal).await,
-            1 => stream::run(daemon, &storm, seed, stream::Kind::Pipes).await,
-            2 => stream::run(daemon, &storm, seed, stream::Kind::TerminalOverGrpc).await,
-            3 => stream::run(daemon, &storm, seed, stream::Kind::PipesOverGrpc).await,
-            kind => dialogue::run(daemon, &storm, expected, kind == 6).await,
+            0 | 5 => stream::run(daemon, &faults, seed, stream::Kind::Terminal).await,
+            1 => stream::run(daemon, &faults, seed, stream::Kind::Pipes).await,
+            2 => stream::run(daemon, &faults, seed, stream::Kind::TerminalOverGrpc).await,
+            3 => stream::run(daemon, &faults, seed, stream::Kind::PipesOverGrpc).await,
+            kind => dialogue::run(daemon, &faults, expected, kind == 6).await,
         }
     };
     tokio::select! {
         done = work => done,
-        never = storm.rage(Random::new(seed)) => match never {},
+        never = faults.cut_links(Random::new(seed)) => match never {},
     }
 }
 
 /// A proxy that injects faults, and the count of them.
-struct Storm<'a> {
+struct CuttingProxy<'a> {
     proxy: ChaosProxy,
     counted: AtomicU64,
     cuts: &'a AtomicU64,
 }
 
-impl Storm<'_> {
+impl CuttingProxy<'_> {
     /// Cuts links without a planned fault, too.
-    async fn rage(&self, mut random: Random) -> std::convert::Infallible {
+    async fn cut_links(&self, mut random: Random) -> std::convert::Infallible {
         loop {
             // Now and then a link gets more time, so that an overloaded machine makes progress.
             let often = if random.below(8) == 0 { 10 } else { 1 };

@@ -97,7 +97,7 @@ async fn under(
     for lane in 0..ATTACKERS {
         let (target, is_over) = (Arc::clone(target), Arc::clone(&is_over));
         let random = Random::new(seed ^ (lane << 40));
-        lanes.spawn(async move { attack.rage(&target, random, &is_over).await });
+        lanes.spawn(async move { attack.run(&target, random, &is_over).await });
     }
     let p99 = measure(echo).await;
     is_over.store(true, Ordering::Relaxed);

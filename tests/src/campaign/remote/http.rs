@@ -18,7 +18,7 @@ pub(super) struct Caller {
 }
 
 /// The runner's time limit for the first request of an unauthenticated client.
-const PATIENCE: Duration = Duration::from_secs(5);
+const TIMEOUT: Duration = Duration::from_secs(5);
 
 /// A response.
 #[derive(Debug)]
@@ -50,7 +50,7 @@ impl Caller {
     /// Whether the request was so slow, on a busy machine, that the runner may have closed the
     /// connection.
     pub(super) fn is_overdue(&self) -> bool {
-        self.since.elapsed() >= PATIENCE
+        self.since.elapsed() >= TIMEOUT
     }
 
     /// Sends a head (lines with their line ends) and reads the response with its body.

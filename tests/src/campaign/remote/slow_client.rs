@@ -80,12 +80,12 @@ async fn measure(job: &Job, report: &mut Report) -> Result<(), String> {
 }
 
 fn judge(report: &mut Report, before: [u64; 2], most: [u64; 2]) {
-    for (who, (before, most)) in ["runner", "shim"].iter().zip(before.iter().zip(most)) {
+    for (process, (before, most)) in ["runner", "shim"].iter().zip(before.iter().zip(most)) {
         let grown = most.saturating_sub(*before);
         let (kib, had) = (grown >> 10, before >> 10);
-        report.note(format!("the {who} grows by {kib} KiB, from {had} KiB"));
+        report.note(format!("the {process} grows by {kib} KiB, from {had} KiB"));
         if grown > GROWTH {
-            report.violation(format!("the {who} grows by {kib} KiB"));
+            report.violation(format!("the {process} grows by {kib} KiB"));
         }
     }
 }

@@ -26,7 +26,7 @@ const SECRET: &str = "canary-4711";
 
 pub(in crate::campaign) fn run(job: &Job) -> Report {
     let mut report = Report::default();
-    if let Err(error) = runtime().block_on(siege(job, &mut report)) {
+    if let Err(error) = runtime().block_on(attack(job, &mut report)) {
         report.violation(error);
     }
     report
@@ -34,30 +34,30 @@ pub(in crate::campaign) fn run(job: &Job) -> Report {
 
 /// The targets of the requests, and the data that must not leak.
 #[derive(Debug)]
-struct Castle {
+struct Target {
     daemon: Daemon,
     session: SessionId,
 }
 
-async fn siege(job: &Job, report: &mut Report) -> Result<(), String> {
+async fn attack(job: &Job, report: &mut Report) -> Result<(), String> {
     let daemon = Daemon::start()?;
     let mut shell = on_pty(Configuration::new("/bin/sh"), PtyMode::Cooked);
     shell.args = vec!["-c".into(), format!("echo {SECRET}; cat").into()];
     let session = daemon.leave(shell).await?;
-    let castle = Arc::new(Castle { daemon, session });
-    let attaches = castle.attaches().await?;
-    guess(job, &castle, report).await?;
-    let cases = ways::all(&castle).await?;
+    let target = Arc::new(Target { daemon, session });
+    let attaches = target.attaches().await?;
+    guess(job, &target, report).await?;
+    let cases = ways::all(&target).await?;
     report.note(format!(
         "{cases} hosts, pages and upgrades were turned away"
     ));
-    if castle.attaches().await? != attaches {
+    if target.attaches().await? != attaches {
         report.violation("a session was reached".to_owned());
     }
-    timing::compare(&castle, job, report).await
+    timing::compare(&target, job, report).await
 }
 
-impl Castle {
+impl Target {
     /// Number of attaches that any endpoint accepted.
     async fn attaches(&self) -> Result<Vec<String>, String> {
         let response = self.daemon.remote();
@@ -87,16 +87,16 @@ impl Castle {
 }
 
 /// Tries wrong tokens concurrently.
-async fn guess(job: &Job, castle: &Arc<Castle>, report: &mut Report) -> Result<(), String> {
+async fn guess(job: &Job, target: &Arc<Target>, report: &mut Report) -> Result<(), String> {
     let mut lanes = JoinSet::new();
     let share = job.count.div_ceil(LANES);
     for lane in 0..LANES {
-        let castle = Arc::clone(castle);
+        let target = Arc::clone(target);
         let mut random = Random::new(job.seed ^ (lane << 32));
         lanes.spawn(async move {
             let mut done = 0;
             while done < share {
-                done += u64::from(try_one(&castle, &mut random).await?);
+                done += u64::from(try_one(&target, &mut random).await?);
             }
             Ok::<u64, String>(done)
         });
@@ -112,15 +112,15 @@ async fn guess(job: &Job, castle: &Arc<Castle>, report: &mut Report) -> Result<(
 
 /// Sends a request and checks the response, after which the connection ends. Returns whether it was
 /// answered; a connection that was too slow is closed without a response.
-async fn try_one(castle: &Castle, random: &mut Random) -> Result<bool, String> {
-    let mut caller = Caller::connect(castle.daemon.address(), random).await?;
-    let head = head(castle, random);
+async fn try_one(target: &Target, random: &mut Random) -> Result<bool, String> {
+    let mut caller = Caller::connect(target.daemon.address(), random).await?;
+    let head = head(target, random);
     let answer = match caller.ask(&head).await {
         Ok(answer) => answer,
         Err(_) if caller.is_overdue() => return Ok(false),
         Err(why) => return Err(why),
     };
-    let refused = castle.is_refused(answer.status, &answer.text);
+    let refused = target.is_refused(answer.status, &answer.text);
     refused.map_err(|why| format!("{head:?} is answered {why}"))?;
     let rest = caller.rest().await;
     if rest.is_empty() {
@@ -130,12 +130,12 @@ async fn try_one(castle: &Castle, random: &mut Random) -> Result<bool, String> {
     Err(format!("{head:?} is answered twice: {rest:?}"))
 }
 
-fn head(castle: &Castle, random: &mut Random) -> String {
-    let shown = wrong(castle.daemon.token(), random);
-    let (method, path) = ways::place(castle.session, random.draw());
+fn head(target: &Target, random: &mut Random) -> String {
+    let shown = wrong(target.daemon.token(), random);
+    let (method, path) = ways::place(target.session, random.draw());
     format!(
         "{method} {path} HTTP/1.1\r\nHost: {}\r\nContent-Length: 0\r\n{shown}\r\n",
-        castle.daemon.address()
+        target.daemon.address()
     )
 }
 

@@ -1,12 +1,13 @@
 //! The simulated child: its output, and the input it received.
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
 use bowline_runner::wire::KillReport;
 use bowline_runner::{ChildCommand, ChildEvent, ChildPeer};
 use bowline_transport::{Containment, Drained, ExitStatus, Piece};
 use bytes::Bytes;
+use parking_lot::Mutex;
 use tokio::sync::{mpsc, watch};
 use tokio::time::sleep;
 
@@ -80,7 +81,7 @@ impl Played {
 
     /// Compares the input received with the input sent; returns the number of lines.
     pub(super) fn check(&self, sent: &[Sent]) -> Result<u64, String> {
-        let typed = self.typed.lock().unwrap_or_else(PoisonError::into_inner);
+        let typed = self.typed.lock();
         let typed: Vec<&[u8]> = typed.split_inclusive(|byte| *byte == b'\n').collect();
         let mut last = std::collections::HashMap::new();
         for line in &typed {
@@ -124,10 +125,7 @@ async fn obey(
         let answer = match order {
             ChildCommand::Write(bytes) => {
                 sleep(Duration::from_millis(random.below(50))).await;
-                typed
-                    .lock()
-                    .unwrap_or_else(PoisonError::into_inner)
-                    .extend_from_slice(&bytes);
+                typed.lock().extend_from_slice(&bytes);
                 ChildEvent::Written(Ok(()))
             }
             ChildCommand::CloseInput => ChildEvent::Written(Ok(())),

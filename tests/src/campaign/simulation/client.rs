@@ -1,7 +1,7 @@
 //! A host that reads, verifies and types, is killed or detaches now and then, and resumes from its
 //! saved state.
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
 use bowline_runner::wire::Lease;
@@ -9,12 +9,13 @@ use bowline_transport::{
     Attachment, LogLimits, Piece, Remote, RemoteUrl, SessionId, StartPosition, Stream,
     TerminalEngine, TerminalSession,
 };
+use parking_lot::Mutex;
 use tokio::sync::watch;
 use tokio::time::{Instant, sleep, sleep_until};
 
 use super::child::{STATUS, byte_at};
-use super::network::{HostNetwork, Weather};
-use super::{Act, Sums};
+use super::network::{Conditions, HostNetwork};
+use super::{Phase, Sums};
 use crate::campaign::Random;
 
 /// Number of lines that a host types between two restarts.
@@ -52,7 +53,7 @@ pub(super) struct Client {
     number: u64,
     role: Role,
     session: SessionId,
-    weather: Arc<Weather>,
+    conditions: Arc<Conditions>,
     random: Random,
     /// Next expected offset, unknown before the first byte of a host that attached late.
     at: Option<u64>,
@@ -73,7 +74,7 @@ impl Client {
         number: u64,
         role: Role,
         session: SessionId,
-        weather: &Arc<Weather>,
+        conditions: &Arc<Conditions>,
         mut random: Random,
     ) -> Self {
         let is_late = role == Role::Reader && random.below(3) == 0;
@@ -81,7 +82,7 @@ impl Client {
             number,
             role,
             session,
-            weather: Arc::clone(weather),
+            conditions: Arc::clone(conditions),
             random,
             at: (!is_late).then_some(0),
             next_line: 0,
@@ -92,7 +93,7 @@ impl Client {
     /// Restarts the host until it receives the end of the session.
     pub(super) async fn live(
         mut self,
-        mut act: watch::Receiver<Act>,
+        mut phase: watch::Receiver<Phase>,
         arrivals: watch::Sender<u64>,
     ) -> Result<HostRecord, String> {
         let (number, role) = (self.number, self.role);
@@ -102,11 +103,11 @@ impl Client {
         }
         let mut has_arrived = false;
         loop {
-            let sea = Arc::new(HostNetwork::new(&self.weather));
+            let network = Arc::new(HostNetwork::new(&self.conditions));
             // A run that starts in the calm phase is the last.
-            let is_last = *act.borrow_and_update() == Act::Calm;
+            let is_last = *phase.borrow_and_update() == Phase::Calm;
             let lease = self.lease(is_last);
-            let session = match self.attach(&sea, lease).await {
+            let session = match self.attach(&network, lease).await {
                 Ok(session) => session,
                 Err(_) if !is_last => continue,
                 Err(why) => return Err(name(format!("cannot come back: {why}"))),
@@ -120,11 +121,11 @@ impl Client {
             let arrive = (stays && !has_arrived).then(|| arrivals.clone());
             has_arrived |= stays;
             let end = self
-                .one_life(&session, lease, &mut act, is_last || stays, arrive)
+                .one_life(&session, lease, &mut phase, is_last || stays, arrive)
                 .await;
             match end.map_err(name)? {
                 End::Natural => return Ok(self.record),
-                End::Gone if self.random.below(2) == 0 => sea.kill(),
+                End::Gone if self.random.below(2) == 0 => network.kill(),
                 End::Gone => {}
             }
             drop(session);
@@ -143,12 +144,12 @@ impl Client {
 
     async fn attach(
         &self,
-        sea: &Arc<HostNetwork>,
+        network: &Arc<HostNetwork>,
         lease: Lease,
     ) -> Result<TerminalSession, String> {
         let mut remote = Remote::new(RemoteUrl::Shim("/none".into()));
-        remote.network = Arc::clone(sea) as _;
-        remote.patience = Duration::from_secs(3_600);
+        remote.network = Arc::clone(network) as _;
+        remote.reconnect_timeout = Duration::from_secs(3_600);
         let attachment = Attachment {
             lease,
             start: match self.at {
@@ -159,7 +160,7 @@ impl Client {
                 output_bytes: 16 << 10,
                 ..LogLimits::default()
             },
-            patience: Duration::from_secs(600),
+            connect_timeout: Duration::from_secs(600),
             ..Attachment::default()
         };
         let joined = TerminalEngine
@@ -172,7 +173,7 @@ impl Client {
         &mut self,
         session: &TerminalSession,
         lease: Lease,
-        act: &mut watch::Receiver<Act>,
+        phase: &mut watch::Receiver<Phase>,
         stays: bool,
         arrive: Option<watch::Sender<u64>>,
     ) -> Result<End, String> {
@@ -193,7 +194,7 @@ impl Client {
                 () = &mut typing, if types => types = false,
                 () = sleep_until(dies), if !stays => break End::Gone,
                 // A host that runs into the calm phase restarts once more, and stays.
-                _ = act.wait_for(|act| *act == Act::Calm), if !stays || arrive.is_some() => {
+                _ = phase.wait_for(|phase| *phase == Phase::Calm), if !stays || arrive.is_some() => {
                     match arrive.take() {
                         Some(arrive) => arrive.send_modify(|here| *here += 1),
                         None => break End::Gone,
@@ -202,7 +203,7 @@ impl Client {
             }
         };
         // Input in transit when the host was killed was sent, with unknown outcome.
-        let sent = std::mem::take(&mut *locked(&sent));
+        let sent = std::mem::take(&mut *sent.lock());
         self.next_line += sent.len() as u64;
         self.record.sent.extend(sent);
         if matches!(end, End::Natural) {
@@ -277,16 +278,12 @@ async fn typing(
             line: line.clone(),
             is_confirmed: false,
         };
-        locked(sent).push(one);
+        sent.lock().push(one);
         if session.write(line.into()).await.is_err() {
             return;
         }
-        if let Some(last) = locked(sent).last_mut() {
+        if let Some(last) = sent.lock().last_mut() {
             last.is_confirmed = true;
         }
     }
-}
-
-fn locked<T>(of: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
-    of.lock().unwrap_or_else(PoisonError::into_inner)
 }

@@ -12,14 +12,14 @@ use tokio::sync::watch;
 use tokio::time::sleep;
 
 use crate::campaign::Random;
-use crate::chaos::{Fault, Faults, Plan, carry};
+use crate::chaos::{Fault, Faults, Plan, proxy_link};
 
 /// Buffer size of each direction of each half of a connection, in bytes.
 const PIPE_BYTES: usize = 8 << 10;
 
 /// State shared by all links of a schedule.
 #[derive(Debug)]
-pub(super) struct Weather {
+pub(super) struct Conditions {
     host: SessionHandle,
     seed: u64,
     connections: AtomicU64,
@@ -29,7 +29,7 @@ pub(super) struct Weather {
     cut: watch::Sender<u64>,
 }
 
-impl Weather {
+impl Conditions {
     pub(super) fn new(host: SessionHandle, seed: u64) -> Self {
         Self {
             host,
@@ -46,15 +46,15 @@ impl Weather {
     }
 
     /// Disables all faults from now on.
-    pub(super) fn calm(&self) {
+    pub(super) fn disable_faults(&self) {
         self.is_calm.store(true, Ordering::Relaxed);
         self.is_down.store(false, Ordering::Relaxed);
         // Links with a silent fault would be detected only by the pings.
         self.cut.send_modify(|cut| *cut += 1);
     }
 
-    /// Partitions like those of a restarted runner: all links at once.
-    pub(super) async fn rage(self: Arc<Self>, mut random: Random) {
+    /// Cuts all links at once now and then, as a restart of the runner does.
+    pub(super) async fn partition(self: Arc<Self>, mut random: Random) {
         loop {
             sleep(Duration::from_millis(random.below(20_000))).await;
             self.cut.send_modify(|cut| *cut += 1);
@@ -86,16 +86,16 @@ fn faults() -> Faults {
 /// One host's network.
 #[derive(Debug)]
 pub(super) struct HostNetwork {
-    weather: Arc<Weather>,
+    conditions: Arc<Conditions>,
     /// Set when the host is killed; pending data is discarded.
     is_dead: AtomicBool,
     cut: watch::Sender<u64>,
 }
 
 impl HostNetwork {
-    pub(super) fn new(weather: &Arc<Weather>) -> Self {
+    pub(super) fn new(conditions: &Arc<Conditions>) -> Self {
         Self {
-            weather: Arc::clone(weather),
+            conditions: Arc::clone(conditions),
             is_dead: AtomicBool::new(false),
             cut: watch::Sender::new(0),
         }
@@ -108,20 +108,20 @@ impl HostNetwork {
     }
 
     async fn sail(&self) -> io::Result<Box<dyn ByteStream>> {
-        let weather = &self.weather;
-        let number = weather.connections.fetch_add(1, Ordering::Relaxed);
-        let mut random = Random::new(weather.seed ^ number);
+        let conditions = &self.conditions;
+        let number = conditions.connections.fetch_add(1, Ordering::Relaxed);
+        let mut random = Random::new(conditions.seed ^ number);
         sleep(Duration::from_millis(random.below(200))).await;
         let is_out =
-            || weather.is_down.load(Ordering::Relaxed) || self.is_dead.load(Ordering::Relaxed);
+            || conditions.is_down.load(Ordering::Relaxed) || self.is_dead.load(Ordering::Relaxed);
         if is_out() {
             return Err(io::ErrorKind::ConnectionRefused.into());
         }
-        let is_calm = weather.is_calm.load(Ordering::Relaxed);
-        let plan = (!is_calm).then(|| Plan::of(weather.seed, number, &faults()));
+        let is_calm = conditions.is_calm.load(Ordering::Relaxed);
+        let plan = (!is_calm).then(|| Plan::of(conditions.seed, number, &faults()));
         let (ours, near) = duplex(PIPE_BYTES);
         let (far, theirs) = duplex(PIPE_BYTES);
-        let (mut all, mut own) = (weather.cut.subscribe(), self.cut.subscribe());
+        let (mut all, mut own) = (conditions.cut.subscribe(), self.cut.subscribe());
         let (either, cut) = watch::channel(0);
         tokio::spawn(async move {
             tokio::select! {
@@ -131,8 +131,8 @@ impl HostNetwork {
             }
             either.send_replace(1);
         });
-        tokio::spawn(carry(near, far, plan, cut));
-        weather.host.connect(theirs).await;
+        tokio::spawn(proxy_link(near, far, plan, cut));
+        conditions.host.connect(theirs).await;
         Ok(Box::new(ours))
     }
 }

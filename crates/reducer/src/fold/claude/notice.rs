@@ -87,7 +87,7 @@ fn compacted(line: &CompactBoundary<'_>) -> String {
     let data = &line.compact_metadata;
     let tokens = |count: Option<u64>| count.map_or_else(|| "?".to_owned(), |it| it.to_string());
     format!(
-        "the history was compacted ({}): {} tokens before, {} behind",
+        "the history was compacted ({}): {} tokens before, {} after",
         data.trigger.unwrap_or_default(),
         tokens(data.pre_tokens),
         tokens(data.post_tokens)

@@ -100,7 +100,7 @@ fn interrupt_differs_from_rejection() {
     let rejected = r#","tool_use_result":"User rejected tool use""#;
     let decided = r#","tool_result_meta":[{"id":"t1","non_execution_kind":"user-rejected","permission_decision":{"decision":"reject"}}]"#;
     let cancelled = r#","tool_result_meta":[{"id":"t1","non_execution_kind":"cancelled"}]"#;
-    for (more, before, behind) in [
+    for (more, before, after) in [
         (rejected, "failed", "interrupted"),
         (decided, "failed", "failed"),
         (cancelled, "interrupted", "interrupted"),
@@ -112,7 +112,7 @@ fn interrupt_differs_from_rejection() {
             .tool_result("t1", "no", true, more);
         assert_eq!(state(&mut session, "t1"), before, "{more}");
         session.line(MARKER).line(ABORTED);
-        assert_eq!(state(&mut session, "t1"), behind, "{more}");
+        assert_eq!(state(&mut session, "t1"), after, "{more}");
     }
 }
 

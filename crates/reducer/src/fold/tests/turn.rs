@@ -185,7 +185,7 @@ fn only_relevant_lines_are_notices() {
         ),
         (
             r#""type":"system","subtype":"compact_boundary","compact_metadata":{"trigger":"auto","pre_tokens":9}"#,
-            "compact_boundary: the history was compacted (auto): 9 tokens before, ? behind",
+            "compact_boundary: the history was compacted (auto): 9 tokens before, ? after",
         ),
         (
             r#""type":"system","subtype":"status","status":null,"compact_error":"too long""#,

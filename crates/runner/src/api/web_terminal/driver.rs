@@ -124,7 +124,7 @@ pub(super) struct Driver {
     is_flushing: bool,
     /// Credit to return to the shim once the socket has sent everything.
     owed_credit: u64,
-    /// When the web terminal was last heard from.
+    /// When the web terminal last sent something.
     last_received: Instant,
     /// When the socket last sent something or had nothing to send.
     last_sent: Instant,

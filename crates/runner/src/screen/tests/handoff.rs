@@ -12,7 +12,7 @@ use super::oracle::{self, Oracle};
 /// Output of an earlier session that has changed all state of a client's terminal, and ends within
 /// a sequence.
 pub(super) const DIRT: &[u8] =
-    b"some text\r\n\x1b]0;stranger\x07\x1b]4;1;#123456\x07\x1b]11;#222222\x07\x1b[?1049h\
+    b"some text\r\n\x1b]0;other\x07\x1b]4;1;#123456\x07\x1b]11;#222222\x07\x1b[?1049h\
     \x1b[>5u\x1b[>1u\x1b[?1;5;6;12;45;69;1000;1003;1004;1006;2004h\x1b[4h\x1b[20h\x1b[?7l\x1b[?25l\
     \x1b=\x1b(0\x1b)0\x0e\x1b[3;6r\x1b[2;9s\x1b[3g\x1b[5;5H\x1bH\x1b[1;3;4;31;44m\x1b[5 q\x1b[>4;2m\
     \x1b]8;;http://other\x1b\\junk\x1b7\x1b[38;2;";

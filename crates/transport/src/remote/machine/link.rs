@@ -127,18 +127,18 @@ impl Machine {
 
     fn wait(&mut self, why: LinkError) {
         let since = *self.down_since.get_or_insert(self.now);
-        let patience = if self.is_released && self.exit_is_reported {
+        let timeout = if self.is_released && self.exit_is_reported {
             EXIT_ACK_TIMEOUT * MAX_EXIT_ACKS
         } else if self.was_up {
-            self.joining.patience
+            self.joining.reconnect_timeout
         } else {
-            self.joining.join_patience
+            self.joining.connect_timeout
         };
-        let left = patience.saturating_sub(self.now.saturating_sub(since));
+        let left = timeout.saturating_sub(self.now.saturating_sub(since));
         if left.is_zero() {
             return self.fail(why.failure, why.detail);
         }
-        // A delay that the runner requests does not exceed the patience: the last attempt is at its end.
+        // A delay that the runner requests does not exceed the timeout: the last attempt is at its end.
         let pause = self.backoff.next();
         let pause = pause.max(why.after.unwrap_or_default()).min(left);
         let until = self.now.saturating_add(pause);
@@ -205,7 +205,7 @@ impl Machine {
         self.connect(failure == ReconnectFailure::Auth);
     }
 
-    /// Resets the delays and the patience.
+    /// Resets the delays and the timeout.
     fn start_over(&mut self) {
         self.backoff.reset();
         self.down_since = None;

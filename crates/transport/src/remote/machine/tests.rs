@@ -29,8 +29,8 @@ fn joining() -> Joining {
         cursors: [(OUT, Some(0)), (ERR, Some(0))].into(),
         size: None,
         window: 1000,
-        join_patience: Duration::from_secs(60),
-        patience: Duration::from_secs(600),
+        connect_timeout: Duration::from_secs(60),
+        reconnect_timeout: Duration::from_secs(600),
         client: "test".to_owned(),
     }
 }

@@ -120,7 +120,7 @@ mod tests {
     fn scenario(text: &str, rest: &[Value]) -> Value {
         let block = json!({"type": "text", "text": text});
         let mut entries = vec![
-            json!({"kind": "user", "text": "tell"}),
+            json!({"kind": "user", "text": "write"}),
             json!({"kind": "assistant", "blocks": [block]}),
         ];
         entries.extend_from_slice(rest);

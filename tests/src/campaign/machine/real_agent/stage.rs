@@ -41,8 +41,8 @@ pub(super) enum Conversation {
 impl Conversation {
     fn scenario(self) -> Scenario {
         match self {
-            Self::Text => scenario::at_length(120, Duration::from_millis(6)),
-            Self::LongText => held(scenario::at_length(600, Duration::ZERO)),
+            Self::Text => scenario::long_text(120, Duration::from_millis(6)),
+            Self::LongText => held(scenario::long_text(600, Duration::ZERO)),
             Self::Tool => scenario::one_tool(),
             Self::Agents => scenario::nested_agents(),
         }
@@ -180,10 +180,7 @@ impl AgentSetup {
         let left = looking.await.map_err(|error| error.to_string())?;
         match left.is_empty() {
             true => Ok(()),
-            false => Err(format!(
-                "{LEFT:?} behind the end there is {}",
-                describe(&left)
-            )),
+            false => Err(format!("{LEFT:?} after the end: {}", describe(&left))),
         }
     }
 }

@@ -117,8 +117,8 @@ impl Usage {
 
     /// Reports the slopes of the second half, and checks them if it was long enough.
     pub(super) fn report_to(&self, report: &mut Report) {
-        let behind = self.looks.get(self.looks.len() / 2..).unwrap_or_default();
-        let lines: [Line; 5] = std::array::from_fn(|at| line(behind, at));
+        let second_half = self.looks.get(self.looks.len() / 2..).unwrap_or_default();
+        let lines: [Line; 5] = std::array::from_fn(|at| line(second_half, at));
         let [runner, shim, open, threads, journal] = lines;
         report.note(format!(
             "KiB: the runner {runner}, a shim {shim}, a journal {journal}; {} processes: descriptors \
@@ -129,19 +129,20 @@ impl Usage {
             report.note("too short for the slopes to be judged");
             return;
         }
-        for (who, line) in [("the runner", runner), ("a shim", shim)] {
+        for (name, line) in [("the runner", runner), ("a shim", shim)] {
             if line.growth() > GROWTH_KIB {
-                report.violation(format!("{who} grows by {:.0} KiB an hour", line.slope));
+                report.violation(format!("{name} grows by {:.0} KiB an hour", line.slope));
             }
         }
-        let hours = behind.last().map_or(0.0, |it| it.at) - behind.first().map_or(0.0, |it| it.at);
+        let hours = second_half.last().map_or(0.0, |it| it.at)
+            - second_half.first().map_or(0.0, |it| it.at);
         for (what, line) in [("descriptors", open), ("threads", threads)] {
             if line.growth() * hours > line.mean * MORE {
                 report.violation(format!("{:.1} {what} more in an hour", line.slope));
             }
         }
         // A journal drops half of itself at a time, so its size oscillates below the cap.
-        let longest = behind.iter().map(|it| it.used[4]).fold(0.0, f64::max);
+        let longest = second_half.iter().map(|it| it.used[4]).fold(0.0, f64::max);
         if longest > CAP as f64 / 1024.0 || journal.growth() * hours > journal.mean * WAVE {
             report.violation(format!(
                 "a journal has up to {longest:.0} KiB, and {:.1} more in an hour",

@@ -12,7 +12,7 @@ use super::super::super::hidden;
 use super::super::super::support::{own, within};
 use super::super::daemon::Daemon;
 use super::super::network::Detour;
-use super::{Storm, Tally};
+use super::{CuttingProxy, Tally};
 use crate::chaos::Impatient;
 use crate::normalize::{difference, normalized};
 use crate::session::{converse, terminate, transcript};
@@ -24,13 +24,13 @@ pub(super) async fn expected() -> Result<Value, String> {
 
 pub(super) async fn run(
     daemon: &Daemon,
-    storm: &Storm<'_>,
+    faults: &CuttingProxy<'_>,
     expected: &Value,
     is_grpc: bool,
 ) -> Result<Tally, String> {
     let network = BehindTheFirst {
         runner: Detour(daemon.address()),
-        proxy: Detour(storm.proxy.address()),
+        proxy: Detour(faults.proxy.address()),
         is_made: false.into(),
     };
     let mut remote = daemon.remote_over(Arc::new(Impatient::new(Arc::new(network))));
@@ -39,7 +39,7 @@ pub(super) async fn run(
         remote.url = url.map_err(|error| format!("{error}"))?;
     }
     let interrupted = transcript_of(configuration(AgentLocation::Runner(remote)), || {
-        storm.calm()
+        faults.calm()
     })
     .await?;
     match difference(&interrupted, expected, "transcript") {

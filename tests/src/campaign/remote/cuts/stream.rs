@@ -13,7 +13,7 @@ use super::super::super::support::{hidden, on_pty, within};
 use super::super::daemon::Daemon;
 use super::super::network::Detour;
 use super::super::responder::{self, Responder};
-use super::{Storm, Tally};
+use super::{CuttingProxy, Tally};
 use crate::chaos::Impatient;
 
 /// Maximum number of lines of a session.
@@ -23,7 +23,7 @@ const LINES: u64 = 160;
 const LINE: u64 = 1_500;
 
 /// How long a host tries to attach.
-const JOIN: Duration = Duration::from_secs(60);
+const CONNECT_TIMEOUT: Duration = Duration::from_secs(60);
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Kind {
@@ -35,7 +35,7 @@ pub(super) enum Kind {
 
 pub(super) async fn run(
     daemon: &Daemon,
-    storm: &Storm<'_>,
+    faults: &CuttingProxy<'_>,
     seed: u64,
     kind: Kind,
 ) -> Result<Tally, String> {
@@ -44,14 +44,14 @@ pub(super) async fn run(
         what = on_pty(what, PtyMode::Raw);
     }
     let id = daemon.leave(what).await?;
-    let network = Impatient::new(Arc::new(Detour(storm.proxy.address())));
+    let network = Impatient::new(Arc::new(Detour(faults.proxy.address())));
     let mut remote = daemon.remote_over(Arc::new(network));
     if matches!(kind, Kind::TerminalOverGrpc | Kind::PipesOverGrpc) {
         let url = format!("grpc://{}", daemon.address()).parse();
         remote.url = url.map_err(|error| format!("{error}"))?;
     }
     let attachment = Attachment {
-        patience: JOIN,
+        connect_timeout: CONNECT_TIMEOUT,
         ..Attachment::default()
     };
     let joined = TerminalEngine.attach_remote(&remote, id, attachment);
@@ -65,7 +65,7 @@ pub(super) async fn run(
     let (read_result, typed) = tokio::join!(read(&session, &expected), write(&session, &lines));
     read_result.and(typed)?;
     let exit = within("the exit", session.exited()).await?;
-    storm.calm();
+    faults.calm();
     let code = ExitStatus::Code(responder.code());
     if exit.status != code || exit.output_end != expected.len() as u64 {
         let length = expected.len();

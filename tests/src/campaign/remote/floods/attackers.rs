@@ -21,7 +21,7 @@ const HANDSHAKES: usize = 250;
 const SLOW_HEAD: &[u8] = b"GET /api/sessions HTTP/1.1\r\nHost: 127.0.0.1\r\nX: ";
 
 /// Time limit of a response.
-const PATIENCE: Duration = Duration::from_millis(200);
+const TIMEOUT: Duration = Duration::from_millis(200);
 
 /// Pause of an attacker that waits for no response, so that the attack does not measure this
 /// machine's scheduler.
@@ -78,7 +78,7 @@ impl Attack {
     ];
 
     /// Attacks until the end and returns the number of attacks.
-    pub(super) async fn rage(
+    pub(super) async fn run(
         self,
         target: &Target,
         mut random: Random,
@@ -89,7 +89,7 @@ impl Attack {
         while !is_over.load(Ordering::Relaxed) {
             // A refused or closed connection is expected.
             match self {
-                Self::None => sleep(PATIENCE).await,
+                Self::None => sleep(TIMEOUT).await,
                 Self::SlowHandshakes => crawl(target, &mut held, &mut random).await,
                 Self::Attaches => attach(target).await,
                 Self::Oversize => overdo(target, &mut random).await,
@@ -138,7 +138,7 @@ async fn upgraded(target: &Target) -> Option<(TcpStream, bool)> {
     let mut stream = TcpStream::connect(target.address).await.ok()?;
     stream.write_all(upgrade(target).as_bytes()).await.ok()?;
     let mut answer = [0; 512];
-    let count = timeout(PATIENCE, stream.read(&mut answer))
+    let count = timeout(TIMEOUT, stream.read(&mut answer))
         .await
         .ok()?
         .ok()?;
@@ -158,7 +158,7 @@ async fn overdo(target: &Target, random: &mut Random) {
         };
         let head = format!("GET / HTTP/1.1\r\nX-Long: {}\r\n\r\n", "x".repeat(64 << 10));
         let _ = stream.write_all(head.as_bytes()).await;
-        let _ = timeout(PATIENCE, stream.read(&mut [0; 64])).await;
+        let _ = timeout(TIMEOUT, stream.read(&mut [0; 64])).await;
         return;
     }
     let Some((mut stream, _)) = upgraded(target).await else {
@@ -169,7 +169,7 @@ async fn overdo(target: &Target, random: &mut Random) {
     message.extend_from_slice(&(1_u64 << 40).to_be_bytes());
     message.extend_from_slice(&[0; 4 + (64 << 10)]);
     let _ = stream.write_all(&message).await;
-    let _ = timeout(PATIENCE, stream.read(&mut [0; 64])).await;
+    let _ = timeout(TIMEOUT, stream.read(&mut [0; 64])).await;
 }
 
 /// Sends pings on one connection until it is closed.

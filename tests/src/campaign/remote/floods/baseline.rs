@@ -28,7 +28,7 @@ const HEAD: usize = 16 << 10;
 const PINGS: usize = 20 * (28 + 8 + 6);
 
 /// Time limit of a head, and of what follows it.
-const PATIENCE: Duration = Duration::from_secs(5);
+const TIMEOUT: Duration = Duration::from_secs(5);
 
 /// The baseline server. It stops on drop.
 #[derive(Debug)]
@@ -99,7 +99,7 @@ impl Doorman {
     /// Reads a head, responds, and continues reading for as long as a runner does.
     async fn serve(&self, stream: TcpStream) {
         // A client may disconnect at any time.
-        let _ = timeout(PATIENCE, self.answer(stream)).await;
+        let _ = timeout(TIMEOUT, self.answer(stream)).await;
     }
 
     async fn answer(&self, mut stream: TcpStream) -> io::Result<()> {

@@ -27,7 +27,7 @@ use super::super::super::{Job, Random, Report};
 const CONNECTIONS: u64 = 6;
 
 /// Upper bound of every wait, in virtual time.
-const PATIENCE: Duration = Duration::from_secs(60);
+const TIMEOUT: Duration = Duration::from_secs(60);
 
 pub(super) fn run(job: &Job) -> Report {
     let mut report = Report::default();
@@ -194,7 +194,7 @@ async fn receive(stream: &mut DuplexStream, decoder: &mut Decoder) -> Result<Mes
             Some(frame) => return Ok(frame.message),
             None => {
                 let mut bytes = BytesMut::with_capacity(4096);
-                let read = timeout(PATIENCE, stream.read_buf(&mut bytes)).await;
+                let read = timeout(TIMEOUT, stream.read_buf(&mut bytes)).await;
                 let read = read.map_err(|_| "nothing is answered".to_owned())?;
                 if read.map_err(|error| error.to_string())? == 0 {
                     return Err("the newest connection was closed".to_owned());

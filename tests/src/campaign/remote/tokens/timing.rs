@@ -6,7 +6,7 @@ use std::time::Instant;
 
 use super::super::super::{Job, Random, Report};
 use super::super::http::Caller;
-use super::Castle;
+use super::Target;
 
 /// Threshold of t, exceeded by chance in one run in a hundred thousand.
 const BOUND: f64 = 4.5;
@@ -20,9 +20,9 @@ const CONNECTIONS: usize = 16;
 /// Maximum number of refusals measured for each class.
 const MOST: u64 = 50_000;
 
-pub(super) async fn compare(castle: &Castle, job: &Job, report: &mut Report) -> Result<(), String> {
+pub(super) async fn compare(target: &Target, job: &Job, report: &mut Report) -> Result<(), String> {
     let mut random = Random::new(job.seed ^ 0x7e57);
-    let token = castle.daemon.token();
+    let token = target.daemon.token();
     // All but the last character is right, or none.
     let last = if token.ends_with('0') { '1' } else { '0' };
     let near = format!("{}{last}", token.get(..token.len() - 1).unwrap_or_default());
@@ -34,19 +34,19 @@ pub(super) async fn compare(castle: &Castle, job: &Job, report: &mut Report) -> 
         // They are accepted before they are used, since a refused connection ends.
         let mut callers = Vec::new();
         for _ in 0..CONNECTIONS {
-            callers.push(Caller::connect(castle.daemon.address(), &mut random).await?);
+            callers.push(Caller::connect(target.daemon.address(), &mut random).await?);
         }
         for (number, caller) in callers.iter_mut().enumerate() {
             let class = random.below(2) as usize;
             let head = format!(
                 "GET /healthz HTTP/1.1\r\nHost: {}\r\nAuthorization: Bearer {}\r\n\r\n",
-                castle.daemon.address(),
+                target.daemon.address(),
                 classes[class]
             );
             let started = Instant::now();
             let answer = caller.ask(&head).await?;
             let took = started.elapsed().as_secs_f64() * 1e6;
-            castle.is_refused(answer.status, &answer.text)?;
+            target.is_refused(answer.status, &answer.text)?;
             // The last connections may still wait to be accepted while the first ones are used.
             if number >= CONNECTIONS / 2 {
                 times[class].push(took);
@@ -60,7 +60,7 @@ pub(super) async fn compare(castle: &Castle, job: &Job, report: &mut Report) -> 
     ));
     if t.abs() >= BOUND {
         report.late(format!(
-            "t = {t:+.2}: the time of a refusal tells of the token"
+            "t = {t:+.2}: the time of a refusal depends on the token"
         ));
     }
     Ok(())

@@ -6,7 +6,7 @@ use bowline_transport::SessionId;
 use super::super::super::Random;
 use super::super::daemon::ORIGIN;
 use super::super::http::Caller;
-use super::Castle;
+use super::Target;
 
 /// The head of an upgrade.
 const UPGRADE: &str = "Connection: Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Version: 13\r\n\
@@ -30,11 +30,11 @@ pub(super) fn place(session: SessionId, number: u64) -> (&'static str, String) {
 }
 
 /// Tries every request and returns how many there are.
-pub(super) async fn all(castle: &Castle) -> Result<usize, String> {
-    let token = castle.daemon.token();
+pub(super) async fn all(target: &Target) -> Result<usize, String> {
+    let token = target.daemon.token();
     let bearer = format!("Authorization: Bearer {token}\r\n");
-    let own = format!("Host: {}\r\n", castle.daemon.address());
-    let port = castle.daemon.address().port();
+    let own = format!("Host: {}\r\n", target.daemon.address());
+    let port = target.daemon.address().port();
     let mut heads = Vec::new();
     for host in hosts(port) {
         heads.push(format!("Host: {host}\r\n{bearer}"));
@@ -64,21 +64,21 @@ pub(super) async fn all(castle: &Castle) -> Result<usize, String> {
     }
     for head in &heads {
         for number in [0, 5, 6, 9] {
-            one(castle, head, number).await?;
+            one(target, head, number).await?;
         }
     }
     Ok(heads.len())
 }
 
 /// Sends a request on its own connection, followed by frames as if it had been accepted.
-async fn one(castle: &Castle, head: &str, number: u64) -> Result<(), String> {
+async fn one(target: &Target, head: &str, number: u64) -> Result<(), String> {
     let mut random = Random::new(number ^ head.len() as u64);
-    let mut caller = Caller::connect(castle.daemon.address(), &mut random).await?;
-    let (method, path) = place(castle.session, number);
+    let mut caller = Caller::connect(target.daemon.address(), &mut random).await?;
+    let (method, path) = place(target.session, number);
     let upgrade = if matches!(number, 5 | 6) { UPGRADE } else { "" };
     let request = format!("{method} {path} HTTP/1.1\r\n{head}{upgrade}\r\n");
     let answer = caller.ask(&request).await?;
-    let refused = castle.is_refused(answer.status, &answer.text);
+    let refused = target.is_refused(answer.status, &answer.text);
     refused.map_err(|why| format!("{request:?} is answered {why}"))?;
     // The bytes of a client's WebSocket message. The runner must not process them.
     let _ = caller.send("\u{2}\u{5}hello").await;
@@ -86,7 +86,7 @@ async fn one(castle: &Castle, head: &str, number: u64) -> Result<(), String> {
     let is_nothing = rest.is_empty() || rest.starts_with("HTTP/1.1 400");
     is_nothing
         .then_some(())
-        .ok_or_else(|| format!("{request:?} is served {rest:?} behind its refusal"))
+        .ok_or_else(|| format!("{request:?} receives {rest:?} after its refusal"))
 }
 
 /// Host names that resolve to this machine, or resemble ours, and are not ours.

@@ -57,8 +57,8 @@ impl Model {
         let mut joining = joining();
         joining.cursors = [(OUT, Some(0))].into();
         // Links are given up in tests of their own.
-        joining.join_patience = Duration::MAX;
-        joining.patience = Duration::MAX;
+        joining.connect_timeout = Duration::MAX;
+        joining.reconnect_timeout = Duration::MAX;
         let mut model = Self {
             room: joining.window,
             host: Machine::new(joining, seed),
@@ -103,7 +103,7 @@ impl Model {
     }
 
     fn act(&mut self, output: Output) {
-        assert!(!self.is_over, "nothing comes behind the end: {output:?}");
+        assert!(!self.is_over, "no output follows the end: {output:?}");
         match output {
             Output::Connect { connection, .. } => {
                 self.hang_up();
@@ -252,7 +252,7 @@ impl Model {
         if attach.resume_generation != Some(self.owner.generation) {
             self.owner.generation += 1;
         }
-        let client = self.client.as_mut().expect("somebody attaches");
+        let client = self.client.as_mut().expect("a client attaches");
         client.cursor = attach.cursors[&OUT];
         client.credit = attach.credit;
         client.is_attached = true;

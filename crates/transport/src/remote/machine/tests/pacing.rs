@@ -156,7 +156,7 @@ fn link_lost_after_seconds_up_is_tried_at_once() {
 }
 
 #[test]
-fn requested_delay_is_capped_at_patience_left() {
+fn requested_delay_is_capped_at_time_left() {
     let day = Duration::from_secs(24 * 3600);
     for after in [
         day,
@@ -189,7 +189,7 @@ fn requested_delay_is_capped_at_patience_left() {
 }
 
 #[test]
-fn delays_of_frames_are_capped_at_patience_left() {
+fn delays_of_frames_are_capped_at_time_left() {
     let error = Message::Error {
         code: code::LIMIT.to_owned(),
         retryable: true,
@@ -207,9 +207,9 @@ fn delays_of_frames_are_capped_at_patience_left() {
 }
 
 #[test]
-fn endless_patience_is_no_overflow() {
+fn endless_timeout_is_no_overflow() {
     let mut joining = joining();
-    joining.patience = Duration::MAX;
+    joining.reconnect_timeout = Duration::MAX;
     let mut host = up(joining);
     host.now = Duration::from_secs(1);
     host.hear(Message::GoAway { after_ms: u64::MAX });

@@ -33,12 +33,12 @@ const PROMPTS: [&str; 5] = [
 
 /// A dialogue with the understudy.
 #[derive(Debug)]
-pub(super) struct Talk {
+pub(super) struct Dialogue {
     session: DialogueSession,
     prompts: usize,
 }
 
-impl Talk {
+impl Dialogue {
     /// Starts a dialogue at a runner, or in this process.
     pub(super) async fn start(remote: Option<&Remote>) -> Result<Self, String> {
         let configuration = DialogueConfiguration {
@@ -84,7 +84,7 @@ impl Talk {
         let link = self.session.connection().borrow().clone();
         let last_activity = self.session.last_activity().await;
         Err(format!(
-            "prompt {number} of {id} is {state:?} ({settled:?}); the link is {link:?}, last heard: \
+            "prompt {number} of {id} is {state:?} ({settled:?}); the link is {link:?}, last activity: \
              {last_activity:?}"
         ))
     }
@@ -98,25 +98,25 @@ impl Talk {
 
 /// Compares each transcript with that of an uninterrupted conversation.
 pub(super) async fn check(
-    talks: Vec<JoinHandle<Result<(usize, Value), String>>>,
+    dialogues: Vec<JoinHandle<Result<(usize, Value), String>>>,
     report: &mut Report,
 ) -> Result<(), String> {
     let (mut prompts, mut equal) = (0, 0);
-    let mut calm = HashMap::new();
-    for talk in talks {
-        let ended = within("a dialogue's end", talk).await?;
+    let mut uninterrupted_transcripts = HashMap::new();
+    for dialogue in dialogues {
+        let ended = within("a dialogue's end", dialogue).await?;
         let ended = ended.unwrap_or_else(|error| Err(error.to_string()));
         let (count, transcript) = match ended {
-            Ok(talked) => talked,
+            Ok(finished) => finished,
             Err(why) => {
                 report.violation(why);
                 continue;
             }
         };
         prompts += count;
-        let expected = match calm.entry(count) {
+        let expected = match uninterrupted_transcripts.entry(count) {
             Entry::Occupied(it) => it.into_mut(),
-            Entry::Vacant(it) => it.insert(calmly(count).await?),
+            Entry::Vacant(it) => it.insert(uninterrupted(count).await?),
         };
         match difference(&transcript, expected, "transcript") {
             None => equal += 1,
@@ -130,10 +130,10 @@ pub(super) async fn check(
 }
 
 /// Transcript of this number of prompts without interruptions.
-async fn calmly(count: usize) -> Result<Value, String> {
-    let mut talk = Talk::start(None).await?;
-    while talk.prompts < count {
-        talk.send_prompt().await?;
+async fn uninterrupted(count: usize) -> Result<Value, String> {
+    let mut dialogue = Dialogue::start(None).await?;
+    while dialogue.prompts < count {
+        dialogue.send_prompt().await?;
     }
-    Ok(talk.end().await)
+    Ok(dialogue.end().await)
 }
