@@ -143,9 +143,7 @@ impl<D: Disk> JournalReader<D> {
 
     /// Keeps a position, in place of the one that was not used for the longest time.
     fn keep(&mut self, stream: StreamId, cursor: SegmentCursor<D::File>) {
-        let is_other =
-            |(id, known): &(StreamId, SegmentCursor<_>)| *id != stream || known.at() != cursor.at();
-        self.cursors.retain(is_other);
+        // Equal positions are kept: each belongs to a reader, which continues from its own.
         if self.cursors.len() == MAX_CURSORS {
             self.cursors.remove(0);
         }

@@ -304,6 +304,36 @@ fn readers_at_many_offsets_do_not_slow_each_other() {
 }
 
 #[test]
+fn readers_one_piece_apart_do_not_scan_again() {
+    const PIECE: u64 = 16 << 10;
+    const PIECES: u64 = 64;
+    const READERS: u64 = 8;
+    let disk = Memory::default();
+    let mut writer = begin(disk.clone(), JournalLimits::default());
+    let stream = StreamId(0);
+    for _ in 0..PIECES {
+        append(&mut writer, stream, PIECE, Instant::now());
+    }
+    let mut reader = JournalReader::open(disk.clone()).unwrap();
+    let before = disk.bytes_read();
+    let mut expected = 0;
+    for round in 0..PIECES - READERS {
+        // Each reader reaches the position that the next one has just left.
+        for number in 0..READERS {
+            let offset = (round + number) * PIECE;
+            let piece = reader.read(stream, offset, PIECE as usize).unwrap();
+            assert!(
+                matches!(&piece, Some(Piece::Bytes { bytes, .. }) if bytes.len() as u64 == PIECE),
+                "{piece:?} at {offset}"
+            );
+            expected += PIECE;
+        }
+    }
+    let read = disk.bytes_read() - before;
+    assert!(read < 2 * expected, "{read} bytes read for {expected}");
+}
+
+#[test]
 fn newer_version_is_refused_with_both_versions() {
     let disk = Memory::default();
     let mut writer = begin(disk.clone(), small_limits());
