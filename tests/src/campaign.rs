@@ -110,7 +110,7 @@ pub static ALL: &[Campaign] = &[
     Campaign {
         name: "fast-exits",
         what: "output of a child that exits immediately is truncated or changed, or its exit is reported early",
-        test_count: 2_000,
+        test_count: 1_000,
         stress_count: 100_000,
         run: fast_exits::run,
     },
@@ -138,7 +138,7 @@ pub static ALL: &[Campaign] = &[
     Campaign {
         name: "strangers",
         what: "a child inherits a foreign descriptor while 8 threads start children",
-        test_count: 2_000,
+        test_count: 1_000,
         stress_count: 100_000,
         run: strangers::run,
     },
@@ -174,7 +174,7 @@ pub static ALL: &[Campaign] = &[
         name: "simulation",
         what: "a schedule of five hosts, partitions, kills and cuts loses, reorders or repeats \
                output or input",
-        test_count: 500,
+        test_count: 150,
         stress_count: 10_000,
         run: simulation::run,
     },
@@ -189,7 +189,7 @@ pub static ALL: &[Campaign] = &[
     Campaign {
         name: "cuts",
         what: "a byte or the exit of a session over cut links is lost, repeated or reordered",
-        test_count: 5_000,
+        test_count: 2_000,
         stress_count: 100_000,
         run: remote::cuts::run,
     },
@@ -256,7 +256,7 @@ pub static ALL: &[Campaign] = &[
     Campaign {
         name: "tokens",
         what: "an unauthenticated client is served, or timing reveals how wrong a token is",
-        test_count: 5_000,
+        test_count: 2_000,
         stress_count: 1_000_000,
         run: remote::tokens::run,
     },
@@ -286,14 +286,14 @@ pub static ALL: &[Campaign] = &[
     Campaign {
         name: "runner-killed",
         what: "a byte or a session is lost when the runner is killed, or a host reconnects late",
-        test_count: 30,
+        test_count: 10,
         stress_count: 1_000,
         run: machine::runner_killed,
     },
     Campaign {
         name: "upgrade",
         what: "a byte or a session is lost when the runner's program is replaced",
-        test_count: 5,
+        test_count: 3,
         stress_count: 500,
         run: machine::upgrade,
     },
@@ -325,7 +325,7 @@ pub static ALL: &[Campaign] = &[
         name: "disk",
         what: "a failing disk ends a session, is not reported within 100 ms, or loses output \
                reported as durable",
-        test_count: 240,
+        test_count: 120,
         stress_count: 1_920,
         run: machine::disk,
     },
@@ -349,7 +349,7 @@ pub static ALL: &[Campaign] = &[
         name: "descriptors",
         what: "without descriptors or terminals a runner spins, exits or loses its sessions, or \
                departed hosts leave descriptors",
-        test_count: 1_000,
+        test_count: 300,
         stress_count: 10_000,
         run: machine::descriptors,
     },
@@ -393,7 +393,7 @@ pub static ALL: &[Campaign] = &[
         name: "soak",
         what: "over links that are cut every 2 s a byte is lost, a transcript differs, or resource \
                usage grows",
-        test_count: 8,
+        test_count: 5,
         stress_count: 900,
         run: machine::soak,
     },

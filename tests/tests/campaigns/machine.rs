@@ -1,9 +1,6 @@
-//! Campaigns that inject failures of the machine, each at its test count and in its own process.
+//! Failures of the machine.
 
-#[path = "campaigns/survives.rs"]
-mod survives;
-
-use survives::survives;
+use crate::survives::survives;
 
 #[test]
 fn runner_killed() {

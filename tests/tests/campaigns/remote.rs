@@ -1,9 +1,6 @@
-//! Campaigns over the network, each at its test count and in its own process.
+//! The network.
 
-#[path = "campaigns/survives.rs"]
-mod survives;
-
-use survives::survives;
+use crate::survives::survives;
 
 #[test]
 fn cuts() {
