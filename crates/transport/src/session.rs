@@ -231,8 +231,9 @@ impl TerminalSession {
         self.terminal.resource_usage(self.id)
     }
 
-    /// Detaches all handles from a remote session, which continues; here everything ends as if the session
-    /// had. Returns `false` for a local session, which is not affected.
+    /// Detaches all handles from a remote session, which continues at the runner. Its streams and waits end
+    /// in this process as they do at the end of the session. Returns `false` for a local session, which is
+    /// not affected.
     pub fn detach(&self) -> bool {
         self.terminal.detach()
     }

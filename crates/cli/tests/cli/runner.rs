@@ -293,6 +293,7 @@ fn stopped_runner_reports_running_sessions() {
     );
     let line = served.bowline(&["ps"]).failed(1);
     assert!(line.contains("start one with `bowline serve`"), "{line}");
+    assert_eq!(line.matches("reach").count(), 1, "{line}");
     served.restart();
     let text = served.bowline(&["ps"]).ok();
     assert!(text.contains(&id) && text.contains("running"), "{text}");

@@ -8,7 +8,7 @@ use bowline_process::SessionId;
 #[non_exhaustive]
 pub enum RemoteError {
     /// The runner could not be reached or refused the connection.
-    #[error("reach the runner: {failure}: {detail}")]
+    #[error("reach the runner: {}", reason(*failure, detail))]
     Link {
         /// The kind of failure.
         failure: ReconnectFailure,
@@ -48,4 +48,12 @@ pub enum RemoteError {
     /// The call is outside of a tokio runtime. The runtime needs I/O and time enabled.
     #[error("join a session: no tokio runtime; call this function inside one")]
     NoRuntime,
+}
+
+/// Describes a failed link in a sentence that already says that the runner was not reached.
+fn reason(failure: ReconnectFailure, detail: &str) -> String {
+    match failure {
+        ReconnectFailure::Lost => detail.to_owned(),
+        _ => format!("{failure}: {detail}"),
+    }
 }
