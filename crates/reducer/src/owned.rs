@@ -323,4 +323,8 @@ pub struct StatsValue {
     pub unknown: BTreeMap<String, u64>,
     /// Whether the input ended inside a line.
     pub truncated: bool,
+    /// Bytes that are missing in gaps.
+    pub missing: u64,
+    /// Whether a part of unknown length is missing, because the stream is damaged or cut.
+    pub damaged: bool,
 }

@@ -230,6 +230,8 @@ impl From<Stats<'_>> for StatsValue {
                 .map(|(name, count)| (name.to_owned(), count))
                 .collect(),
             truncated: stats.is_truncated(),
+            missing: stats.missing(),
+            damaged: stats.is_damaged(),
         }
     }
 }
