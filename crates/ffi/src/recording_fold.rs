@@ -1,6 +1,7 @@
 //! Folds a recording into a transcript as far as its readers need.
 
 mod file;
+mod journal;
 
 use std::io;
 use std::sync::Arc;
@@ -98,18 +99,18 @@ impl RecordingFold {
         let Some(file) = &mut state.file else {
             return Ok(false);
         };
-        let part = file.next_part().map_err(read_error)?;
-        let is_end = matches!(part, RecordedPart::End);
-        match part {
+        let mut end = None;
+        match file.next_part().map_err(read_error)? {
             RecordedPart::Bytes(bytes) => state.framer.push(bytes),
             RecordedPart::Gap { from, to } => {
                 state.framer.skip_to(to);
                 let gap = HostEvent::Gap { from, to };
                 state.transcript.apply_host(gap, NO_TIME);
             }
-            RecordedPart::End => {
+            RecordedPart::End { damage } => {
                 state.framer.finish();
                 state.file = None;
+                end = Some(damage);
             }
         }
         while let Some(frame) = state.framer.next_frame() {
@@ -117,7 +118,11 @@ impl RecordingFold {
                 state.transcript.apply(&item, NO_TIME);
             }
         }
-        if is_end {
+        if let Some(damage) = end {
+            if let Some(reason) = &damage {
+                let damaged = HostEvent::Damaged { reason };
+                state.transcript.apply_host(damaged, NO_TIME);
+            }
             state.transcript.end(End::Recording, NO_TIME);
         }
         Ok(true)

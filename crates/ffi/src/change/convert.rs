@@ -279,5 +279,7 @@ fn stats_view(stats: reducer::Stats<'_>) -> StatsView {
             .map(|(name, count)| UnknownCount { name, count })
             .collect(),
         is_truncated: value.truncated,
+        missing: value.missing,
+        is_damaged: value.damaged,
     }
 }

@@ -331,6 +331,10 @@ pub struct StatsView {
     pub unknown: Vec<UnknownCount>,
     /// Whether the input ended inside a line.
     pub is_truncated: bool,
+    /// Bytes that are missing in gaps.
+    pub missing: u64,
+    /// Whether a part of unknown length is missing, because the stream is damaged or cut.
+    pub is_damaged: bool,
 }
 
 /// The number of lines of one unknown type.
