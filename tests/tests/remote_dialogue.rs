@@ -1,6 +1,8 @@
 //! Dialogues at a real runner: their transcript equals that of a local dialogue, across failures of
 //! links, hosts and the runner.
 
+#[path = "remote_dialogue/bindings.rs"]
+mod bindings;
 #[path = "remote_dialogue/grpc.rs"]
 mod grpc;
 #[path = "remote_dialogue/links.rs"]

@@ -53,7 +53,7 @@ impl Engine {
 
     /// Starts an agent.
     ///
-    /// If the call fails or is cancelled, no process is left behind.
+    /// If the call fails or is cancelled, no process is left behind, also not at a runner.
     ///
     /// # Errors
     ///
@@ -67,7 +67,7 @@ impl Engine {
         let configuration = self.with_defaults(configuration);
         uncancelled(async move {
             let session = core::DialogueSession::start(configuration.try_into()?).await?;
-            Ok(DialogueSession::new(session))
+            Ok(DialogueSession::started(session))
         })
         .await
     }
@@ -89,7 +89,7 @@ impl Engine {
             let started = core::DialogueSession::start_with_events(configuration, limits);
             let (session, events) = started.await?;
             Ok(SessionWithEvents {
-                session: DialogueSession::new(session),
+                session: DialogueSession::started(session),
                 events: DialogueEventStream::new(events),
             })
         })
@@ -164,6 +164,8 @@ impl Engine {
 
     /// Starts a shell or another interactive program on a terminal, locally or at a runner.
     ///
+    /// If the call fails or is cancelled, no process is left behind, also not at a runner.
+    ///
     /// # Errors
     ///
     /// `Start` if the program or the runner cannot be started or reached; `Configuration` if the
@@ -196,7 +198,7 @@ impl Engine {
         let (remote, session) = (runner.try_into()?, parse_id(&session)?);
         uncancelled(async move {
             let attached = core::ShellSession::attach(&remote, session, configuration.try_into()?);
-            Ok(ShellSession::new(attached.await?))
+            Ok(ShellSession::known(attached.await?))
         })
         .await
     }

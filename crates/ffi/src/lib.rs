@@ -48,6 +48,7 @@ mod runtime;
 mod session;
 mod shell;
 mod snapshot;
+mod started;
 mod watchdog;
 
 pub use cancellation::Cancellation;

@@ -198,6 +198,9 @@ fn reports(all: Vec<(core::ManagedId, core::TerminationReport)>) -> Vec<SessionR
 }
 
 /// Manages many sessions of both kinds in a list that survives restarts of the host.
+///
+/// Releasing the last handle kills the sessions that are child processes of the host. Those at a runner
+/// continue.
 #[derive(uniffi::Object)]
 pub struct SessionManager {
     manager: Tracked<core::SessionManager>,
@@ -330,7 +333,7 @@ impl SessionManager {
     /// `NotFound` if the session is not in the list; `Invalid` if it is a dialogue; `Ended` if it was
     /// started by an earlier run of the host.
     pub fn shell(&self, id: String) -> Result<Arc<ShellSession>> {
-        call(|| Ok(ShellSession::new(self.manager.shell(id.parse()?)?)))
+        call(|| Ok(ShellSession::known(self.manager.shell(id.parse()?)?)))
     }
 
     /// Returns the handle of a dialogue session.
@@ -340,7 +343,7 @@ impl SessionManager {
     /// `NotFound` if the session is not in the list; `Invalid` if it is a shell; `Ended` if it was
     /// started by an earlier run of the host.
     pub fn dialogue(&self, id: String) -> Result<Arc<DialogueSession>> {
-        call(|| Ok(DialogueSession::new(self.manager.dialogue(id.parse()?)?)))
+        call(|| Ok(DialogueSession::known(self.manager.dialogue(id.parse()?)?)))
     }
 
     /// Sends a prompt to a session: types and submits it in a shell, or sends it to an agent.

@@ -61,6 +61,15 @@ where
     output.take(joined)
 }
 
+/// Runs `future` on the runtime to completion, without a caller that waits for it.
+pub(crate) fn background(future: impl Future<Output = ()> + Send + 'static) {
+    // An error means that nothing was ever started.
+    if let Ok(runtime) = runtime() {
+        let task: Pin<Box<dyn Future<Output = ()> + Send>> = Box::pin(counted(future));
+        runtime.spawn(task);
+    }
+}
+
 /// Blocks the calling thread until `future` completes.
 ///
 /// # Errors

@@ -14,8 +14,9 @@ use crate::events::{ConnectionView, DialogueEventStream, EventLimits, LastActivi
 use crate::outcome::DialogueEnd;
 use crate::permission::{PermissionAnswer, PermissionRecord};
 use crate::prompt::{InterruptReport, InterruptScope, Prompt, Receipt};
-use crate::runtime::{Tracked, abortable, call, uncancelled};
+use crate::runtime::{abortable, call, uncancelled};
 use crate::snapshot::{SnapshotPage, TranscriptSnapshot};
+use crate::started::SessionHandle;
 
 /// A dialogue session and a stream of all of its events.
 #[derive(Clone, Debug, uniffi::Record)]
@@ -28,41 +29,51 @@ pub struct SessionWithEvents {
 
 /// A session with an agent: its process and its conversation.
 ///
-/// The session is terminated when its last handle is released. Change streams count as handles, event
-/// streams do not.
+/// Releasing the last handle terminates an agent that is a child process of the host. From an agent at a
+/// runner it detaches: the agent continues until it exits, and can be attached to again. Change streams
+/// count as handles, event streams do not.
+///
+/// A session that was started and not used, since no function of it was called, is terminated in both
+/// cases: the host does not know its id. Call `detach` to leave a new agent at its runner.
 #[derive(uniffi::Object)]
 pub struct DialogueSession {
-    session: Tracked<core::DialogueSession>,
+    session: SessionHandle<core::DialogueSession>,
     cursors: CursorSpace,
 }
 
 impl std::fmt::Debug for DialogueSession {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        std::fmt::Debug::fmt(&*self.session, f)
+        std::fmt::Debug::fmt(self.session.unused(), f)
     }
 }
 
 impl DialogueSession {
-    /// Returns a handle of a session that this process has started.
-    pub(crate) fn new(session: core::DialogueSession) -> Arc<Self> {
-        let cursors = CursorSpace::named(session.id().to_string());
-        Self::with_cursors(session, cursors)
+    /// Returns the handle of a session that was started for it.
+    pub(crate) fn started(session: core::DialogueSession) -> Arc<Self> {
+        Arc::new(Self {
+            cursors: CursorSpace::named(session.id().to_string()),
+            session: SessionHandle::started(ObjectKind::Session, session),
+        })
+    }
+
+    /// Returns another handle of a session that this process has started.
+    pub(crate) fn known(session: core::DialogueSession) -> Arc<Self> {
+        Arc::new(Self {
+            cursors: CursorSpace::named(session.id().to_string()),
+            session: SessionHandle::known(ObjectKind::Session, session),
+        })
     }
 
     /// Returns a handle of a session that was attached to. Each attachment has a transcript of its own.
     pub(crate) fn attached(session: core::DialogueSession) -> Arc<Self> {
-        Self::with_cursors(session, CursorSpace::unique())
-    }
-
-    fn with_cursors(session: core::DialogueSession, cursors: CursorSpace) -> Arc<Self> {
         Arc::new(Self {
-            session: Tracked::new(ObjectKind::Session, session),
-            cursors,
+            cursors: CursorSpace::unique(),
+            session: SessionHandle::known(ObjectKind::Session, session),
         })
     }
 
     fn core(&self) -> core::DialogueSession {
-        self.session.clone()
+        self.session.used().clone()
     }
 }
 
@@ -70,17 +81,17 @@ impl DialogueSession {
 impl DialogueSession {
     /// Returns the session's id.
     pub fn id(&self) -> Result<String> {
-        call(|| Ok(self.session.id().to_string()))
+        call(|| Ok(self.session.used().id().to_string()))
     }
 
     /// Returns the agent's process id on the machine it runs on.
     pub fn pid(&self) -> Result<Option<u32>> {
-        call(|| Ok(self.session.pid()))
+        call(|| Ok(self.session.used().pid()))
     }
 
     /// Returns whether the session has ended.
     pub fn has_ended(&self) -> Result<bool> {
-        call(|| Ok(self.session.has_ended()))
+        call(|| Ok(self.session.used().has_ended()))
     }
 
     /// Returns the session's phase.
@@ -97,7 +108,7 @@ impl DialogueSession {
 
     /// Returns the state of the connection to the agent's machine.
     pub fn connection(&self) -> Result<ConnectionView> {
-        call(|| Ok(self.session.connection().borrow().clone().into()))
+        call(|| Ok(self.session.used().connection().borrow().clone().into()))
     }
 
     /// Tries again to restore a connection that has failed.
@@ -106,7 +117,7 @@ impl DialogueSession {
     ///
     /// `Invalid` if the connection has not failed, or cannot be restored.
     pub fn retry(&self) -> Result<()> {
-        call(|| Ok(self.session.retry()?))
+        call(|| Ok(self.session.used().retry()?))
     }
 
     /// Returns a stream of the transcript's changes from the beginning.
@@ -124,7 +135,9 @@ impl DialogueSession {
     pub fn event_stream(&self, limits: Option<EventLimits>) -> Result<Arc<DialogueEventStream>> {
         call(|| {
             let limits = limits.map(Into::into).unwrap_or_default();
-            Ok(DialogueEventStream::new(self.session.subscribe(limits)))
+            Ok(DialogueEventStream::new(
+                self.session.used().subscribe(limits),
+            ))
         })
     }
 
@@ -159,7 +172,8 @@ impl DialogueSession {
     ///
     /// # Errors
     ///
-    /// `Ended` if the session has ended; `Invalid` if the prompt is empty or its UUID was used before.
+    /// `Ended` if the session has ended; `Invalid` if the
+    /// prompt is empty or its UUID was used before.
     pub async fn send(&self, prompt: Prompt) -> Result<Arc<Receipt>> {
         let session = self.core();
         uncancelled(async move { Ok(Receipt::new(session.send(prompt).await?)) }).await
@@ -168,7 +182,7 @@ impl DialogueSession {
     /// Returns the session's open permission requests and the newest closed ones.
     pub fn permissions(&self) -> Result<Vec<PermissionRecord>> {
         call(|| {
-            let permissions = self.session.permissions();
+            let permissions = self.session.used().permissions();
             Ok(permissions.iter().map(|it| (&**it).into()).collect())
         })
     }
@@ -180,8 +194,9 @@ impl DialogueSession {
     ///
     /// # Errors
     ///
-    /// `Ended` if the session has ended; `NotFound` if there is no such request; `TooLate` if it has
-    /// another answer or is closed; `Invalid` if the answer does not fit the request.
+    /// `Ended` if the session has ended; `NotFound` if
+    /// there is no such request; `TooLate` if it has another answer or is closed; `Invalid` if the answer
+    /// does not fit the request.
     #[uniffi::method(default(answered_by = None))]
     pub async fn respond(
         &self,
@@ -204,8 +219,8 @@ impl DialogueSession {
     ///
     /// # Errors
     ///
-    /// `Ended` if the session has ended; `Refused` if the agent refuses; `NoAnswer` if it does not
-    /// answer in time.
+    /// `Ended` if the session has ended; `Refused` if the
+    /// agent refuses; `NoAnswer` if it does not answer in time.
     #[uniffi::method(default(scope = None))]
     pub async fn interrupt(&self, scope: Option<InterruptScope>) -> Result<InterruptReport> {
         let session = self.core();
@@ -291,7 +306,7 @@ impl DialogueSession {
     ///
     /// `Ended` if the process has ended.
     pub fn signal(&self, signal: SignalKind) -> Result<()> {
-        call(|| Ok(self.session.signal(signal.into())?))
+        call(|| Ok(self.session.used().signal(signal.into())?))
     }
 
     /// Ends the session gracefully: waits for open prompts to be answered, then asks the agent to

@@ -13,7 +13,8 @@ use crate::environment::{SignalKind, TerminalSize};
 use crate::error::{BowlineError, Result};
 use crate::events::ConnectionView;
 use crate::outcome::{ExitView, TerminationView};
-use crate::runtime::{Tracked, abortable, call, uncancelled};
+use crate::runtime::{abortable, call, uncancelled};
+use crate::started::SessionHandle;
 
 pub use configuration::{ShellConfiguration, ShellProgram};
 pub use events::{SessionEvent, SessionEventBatch, SessionEventStream, SessionState};
@@ -21,34 +22,41 @@ pub use submission::{Submission, SubmissionOutcome, SubmitOptions};
 
 /// A login shell or another interactive program on a terminal, read as lines.
 ///
-/// When the last handle is released, a local program is killed with its descendants. A program at a
-/// runner keeps running.
+/// Releasing the last handle kills a child process of the host and its descendants. From a program at a
+/// runner it detaches: the program continues, and can be attached to again.
+///
+/// A shell that was started and not used, since no function of it was called, is terminated in both cases:
+/// the host does not know its id. Call `detach` to leave a new program at its runner.
 #[derive(uniffi::Object)]
 pub struct ShellSession {
-    shell: Tracked<core::ShellSession>,
+    shell: SessionHandle<core::ShellSession>,
 }
 
 impl std::fmt::Debug for ShellSession {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        std::fmt::Debug::fmt(&*self.shell, f)
+        std::fmt::Debug::fmt(self.shell.unused(), f)
     }
 }
 
 impl ShellSession {
     pub(crate) async fn start(mut configuration: ShellConfiguration) -> Result<Arc<Self>> {
         let runner = configuration.runner.take();
-        Ok(Self::new(match runner {
+        let shell = match runner {
             None => core::ShellSession::start(configuration.try_into()?).await?,
             Some(runner) => {
                 let remote = runner.try_into()?;
                 core::ShellSession::start_at(&remote, configuration.try_into()?).await?
             }
+        };
+        Ok(Arc::new(Self {
+            shell: SessionHandle::started(ObjectKind::Shell, shell),
         }))
     }
 
-    pub(crate) fn new(shell: core::ShellSession) -> Arc<Self> {
+    /// Returns another handle of a shell that the host knows.
+    pub(crate) fn known(shell: core::ShellSession) -> Arc<Self> {
         Arc::new(Self {
-            shell: Tracked::new(ObjectKind::Shell, shell),
+            shell: SessionHandle::known(ObjectKind::Shell, shell),
         })
     }
 }
@@ -57,18 +65,18 @@ impl ShellSession {
 impl ShellSession {
     /// Returns the session's id.
     pub fn id(&self) -> Result<String> {
-        call(|| Ok(self.shell.id().to_string()))
+        call(|| Ok(self.shell.used().id().to_string()))
     }
 
     /// Returns the id of the session's terminal, which `Engine.attachShell` and `Engine.terminals`
     /// use.
     pub fn terminal(&self) -> Result<String> {
-        call(|| Ok(self.shell.terminal().to_string()))
+        call(|| Ok(self.shell.used().terminal().to_string()))
     }
 
     /// Returns the state of the connection to the runner. A local shell is always connected.
     pub fn connection(&self) -> Result<ConnectionView> {
-        call(|| Ok(self.shell.connection().borrow().clone().into()))
+        call(|| Ok(self.shell.used().connection().borrow().clone().into()))
     }
 
     /// Tries again to restore a connection that has failed.
@@ -77,7 +85,7 @@ impl ShellSession {
     ///
     /// `Invalid` if the connection has not failed, or cannot be restored.
     pub fn retry(&self) -> Result<()> {
-        call(|| Ok(self.shell.retry()?))
+        call(|| Ok(self.shell.used().retry()?))
     }
 
     /// Detaches from a shell at a runner: the session ends for all of its handles, the program keeps
@@ -87,28 +95,28 @@ impl ShellSession {
     ///
     /// `Invalid` if the program is a child process of the host.
     pub async fn detach(&self) -> Result<()> {
-        let shell = self.shell.clone();
+        let shell = self.shell.used().clone();
         uncancelled(async move { Ok(shell.detach().await?) }).await
     }
 
     /// Returns the program's process id on the machine it runs on.
     pub fn pid(&self) -> Result<Option<u32>> {
-        call(|| Ok(self.shell.pid()))
+        call(|| Ok(self.shell.used().pid()))
     }
 
     /// Returns the session's state.
     pub fn state(&self) -> Result<SessionState> {
-        call(|| Ok(self.shell.state().into()))
+        call(|| Ok(self.shell.used().state().into()))
     }
 
     /// Returns the last line if it has no line ending yet, usually the shell's prompt.
     pub fn partial_line(&self) -> Result<String> {
-        call(|| Ok(self.shell.partial_line()))
+        call(|| Ok(self.shell.used().partial_line()))
     }
 
     /// Returns the number of output bytes so far.
     pub fn output_bytes(&self) -> Result<u64> {
-        call(|| Ok(self.shell.output_bytes()))
+        call(|| Ok(self.shell.used().output_bytes()))
     }
 
     /// Returns a stream of the session's events, from the oldest line that is kept or from now on.
@@ -116,9 +124,9 @@ impl ShellSession {
     pub fn event_stream(&self, from_start: bool) -> Result<Arc<SessionEventStream>> {
         call(|| {
             Ok(SessionEventStream::new(if from_start {
-                self.shell.subscribe_from_start()
+                self.shell.used().subscribe_from_start()
             } else {
-                self.shell.subscribe()
+                self.shell.used().subscribe()
             }))
         })
     }
@@ -138,7 +146,7 @@ impl ShellSession {
     ///
     /// As `typeText`.
     pub async fn type_bytes(&self, bytes: Vec<u8>) -> Result<()> {
-        let shell = self.shell.clone();
+        let shell = self.shell.used().clone();
         uncancelled(async move {
             shell.write(bytes).await.map_err(|error| {
                 let reason = error.to_string();
@@ -161,7 +169,7 @@ impl ShellSession {
         prompt: String,
         options: Option<SubmitOptions>,
     ) -> Result<Submission> {
-        let shell = self.shell.clone();
+        let shell = self.shell.used().clone();
         uncancelled(async move {
             let options = options.map(Into::into).unwrap_or_default();
             Ok(shell.submit(prompt, options).await.into())
@@ -176,7 +184,7 @@ impl ShellSession {
     /// `Ended` if the program has ended.
     pub fn resize(&self, size: TerminalSize) -> Result<()> {
         call(|| {
-            let resized = self.shell.resize(size.into());
+            let resized = self.shell.used().resize(size.into());
             resized.map_err(|error| BowlineError::Ended {
                 reason: error.to_string(),
             })
@@ -189,18 +197,18 @@ impl ShellSession {
     ///
     /// `Ended` if the program has ended.
     pub fn signal(&self, signal: SignalKind) -> Result<()> {
-        call(|| Ok(self.shell.signal(signal.into())?))
+        call(|| Ok(self.shell.used().signal(signal.into())?))
     }
 
     /// Kills the program and its descendants at once.
     pub async fn kill(&self) -> Result<TerminationView> {
-        let shell = self.shell.clone();
+        let shell = self.shell.used().clone();
         uncancelled(async move { Ok(shell.kill().await.into()) }).await
     }
 
     /// Terminates the program and its descendants as the configuration's `termination` describes.
     pub async fn terminate(&self) -> Result<TerminationView> {
-        let shell = self.shell.clone();
+        let shell = self.shell.used().clone();
         uncancelled(async move { Ok(shell.terminate().await.into()) }).await
     }
 
@@ -211,7 +219,7 @@ impl ShellSession {
     /// `Cancelled` if `cancellation` is cancelled. The program keeps running.
     #[uniffi::method(default(cancellation = None))]
     pub async fn wait_for_exit(&self, cancellation: Option<Arc<Cancellation>>) -> Result<ExitView> {
-        let shell = self.shell.clone();
+        let shell = self.shell.used().clone();
         abortable(cancellable(cancellation, async move {
             Ok(shell.exited().await.into())
         }))

@@ -1,0 +1,190 @@
+//! Calls of the bindings that start sessions at a runner, and whose result the host does not get.
+
+use std::sync::Arc;
+use std::task::Poll;
+
+use bowline_ffi::{
+    DialogueConfiguration, DialogueSession, Engine, RunnerClient, RunnerConfiguration,
+    RunnerSession, RunnerSessionState, ShellConfiguration, ShellProgram, ShellSession,
+    live_counters,
+};
+use bowline_tests::session::within;
+use futures_util::poll;
+
+use super::rig::Rig;
+
+/// A host that uses the bindings.
+struct Host {
+    engine: Arc<Engine>,
+    runner: RunnerConfiguration,
+    client: Arc<RunnerClient>,
+}
+
+impl Host {
+    fn new(rig: &Rig) -> Self {
+        let engine = Engine::new(None);
+        let runner = RunnerConfiguration {
+            url: format!("unix:{}", rig.socket().display()),
+            token: None,
+            token_file: None,
+            token_provider: None,
+            certificates: None,
+            identity: None,
+            allow_clear_text: false,
+            reconnect_timeout_ms: None,
+            client_name: None,
+        };
+        let client = engine.runner(runner.clone()).expect("a valid URL");
+        Self {
+            engine,
+            runner,
+            client,
+        }
+    }
+
+    fn dialogue(&self) -> DialogueConfiguration {
+        DialogueConfiguration {
+            program: Some(env!("CARGO_BIN_EXE_stand-in").to_owned()),
+            runner: Some(self.runner.clone()),
+            leading_args: Vec::new(),
+            args: vec!["--pace".to_owned(), "0".to_owned()],
+            options: None,
+            environment: None,
+            cwd: None,
+            agent_directory: None,
+            stdio: None,
+            conversation: None,
+            model: None,
+            permission_mode: None,
+            allowed_tools: Vec::new(),
+            partial_messages: true,
+            ask_permissions: true,
+            initialize: true,
+            max_line: None,
+            window: None,
+            stderr_bytes: 65_536,
+            control_timeout_ms: 60_000,
+            end_grace_ms: 30_000,
+            watchdog: None,
+            termination: None,
+            guard: None,
+            record: None,
+        }
+    }
+
+    fn cat(&self) -> ShellConfiguration {
+        ShellConfiguration {
+            cwd: "/".to_owned(),
+            runner: Some(self.runner.clone()),
+            program: Some(ShellProgram::Command {
+                program: "/bin/cat".to_owned(),
+                args: Vec::new(),
+            }),
+            environment: None,
+            size: None,
+            idle_after_ms: 1000,
+            max_line: 65_536,
+            history_lines: 1000,
+            history_bytes: 262_144,
+            termination: None,
+            containment: None,
+            guard: None,
+        }
+    }
+
+    async fn start(&self) -> Arc<DialogueSession> {
+        let started = within("a start", self.engine.start(self.dialogue())).await;
+        started.expect("the understudy starts")
+    }
+
+    async fn start_shell(&self) -> Arc<ShellSession> {
+        let started = within("a start", self.engine.start_shell(self.cat())).await;
+        started.expect("cat starts")
+    }
+
+    async fn sessions(&self) -> Vec<RunnerSession> {
+        let listed = within("a list", self.client.sessions()).await;
+        listed.expect("the runner answers")
+    }
+
+    /// Waits until the runner has `count` sessions and none of them runs.
+    async fn all_ended(&self, count: usize) {
+        within("the end of every session", async {
+            loop {
+                let sessions = self.sessions().await;
+                let is_running = |it: &RunnerSession| it.state == RunnerSessionState::Running;
+                if sessions.len() == count && !sessions.iter().any(is_running) {
+                    return;
+                }
+                tokio::task::yield_now().await;
+            }
+        })
+        .await;
+    }
+}
+
+#[tokio::test]
+async fn cancelled_start_leaves_no_agent_at_runner() {
+    let rig = Rig::new().await;
+    let host = Host::new(&rig);
+    {
+        let mut start = Box::pin(host.engine.start(host.dialogue()));
+        assert!(matches!(poll!(&mut start), Poll::Pending));
+    }
+    host.all_ended(1).await;
+    {
+        let mut start = Box::pin(host.engine.start_with_events(host.dialogue(), None));
+        assert!(matches!(poll!(&mut start), Poll::Pending));
+    }
+    host.all_ended(2).await;
+    {
+        let mut start = Box::pin(host.engine.start_shell(host.cat()));
+        assert!(matches!(poll!(&mut start), Poll::Pending));
+    }
+    host.all_ended(3).await;
+}
+
+#[tokio::test]
+async fn session_that_is_released_unused_is_terminated() {
+    let rig = Rig::new().await;
+    let host = Host::new(&rig);
+    // As the generated code does with the result of a call that was cancelled when it was ready.
+    drop(host.start().await);
+    host.all_ended(1).await;
+    drop(host.start_shell().await);
+    host.all_ended(2).await;
+}
+
+#[tokio::test]
+async fn session_that_was_used_or_attached_continues() {
+    let rig = Rig::new().await;
+    let host = Host::new(&rig);
+    let session = host.start().await;
+    let id = session.id().expect("no fault");
+    drop(session);
+    let shell = host.start_shell().await;
+    let terminal = shell.terminal().expect("no fault");
+    drop(shell);
+
+    let (runner, configuration) = (host.runner.clone(), host.dialogue());
+    let attached = host.engine.attach(runner, id.clone(), configuration);
+    drop(within("an attach", attached).await.expect("it continues"));
+    let attached = (host.engine).attach_shell(host.runner.clone(), terminal.clone(), host.cat());
+    drop(within("an attach", attached).await.expect("it continues"));
+
+    // A termination would be a call.
+    within("the end of every call", async {
+        while live_counters().expect("no fault").pending_calls > 0 {
+            tokio::task::yield_now().await;
+        }
+    })
+    .await;
+    let states = host.sessions().await;
+    for wanted in [id, terminal] {
+        let session = states.iter().find(|it| it.id == wanted);
+        let session = session.expect("it is in the list");
+        assert_eq!(session.state, RunnerSessionState::Running);
+        let ended = host.client.end(wanted, true, false);
+        within("the end", ended).await.expect("it is there");
+    }
+}
