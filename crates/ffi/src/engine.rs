@@ -2,8 +2,10 @@
 
 use std::sync::Arc;
 
+use crate::agent::{self, InstalledAgent};
 use crate::configuration::DialogueConfiguration;
 use crate::core::{self, TerminalRegistry};
+use crate::environment::EnvironmentChanges;
 use crate::error::{BowlineError, Result};
 use crate::events::{DialogueEventStream, EventLimits};
 use crate::executor::{ExecutorConfiguration, HostTerminal, TerminalExecutor};
@@ -147,6 +149,25 @@ impl Engine {
             })
         })
         .await
+    }
+
+    /// Finds the agent on this machine and runs it with `--version`, which takes up to 2 s. The result is
+    /// remembered until the program's file changes.
+    ///
+    /// `program` is a path, or a name to look up in `PATH`; the engine's when absent. Cancelling the call
+    /// ends the program.
+    ///
+    /// # Errors
+    ///
+    /// `Start` if the agent is not found, or prints no version within 20 s.
+    #[uniffi::method(default(program = None, environment = None))]
+    pub async fn find_agent(
+        &self,
+        program: Option<String>,
+        environment: Option<EnvironmentChanges>,
+    ) -> Result<InstalledAgent> {
+        let program = program.or_else(|| self.configuration.program.clone());
+        abortable(agent::find(program, environment.unwrap_or_default())).await
     }
 
     /// Returns the environment of the user's login shell.

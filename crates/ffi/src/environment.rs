@@ -41,16 +41,17 @@ impl From<EnvironmentChanges> for core::Environment {
 
 /// How a process and its descendants are terminated: end of input, SIGINT, SIGTERM, SIGKILL.
 ///
-/// Each step waits for its grace period, in milliseconds, before the next one. A step of 0 is skipped.
+/// Each step waits for its grace period, in milliseconds, before the next one. A step of 0 is skipped, but
+/// SIGKILL is always sent to what is left.
 #[derive(Clone, Copy, Debug, uniffi::Record)]
 pub struct TerminationPolicy {
-    /// The time after the end of input.
+    /// The time after the input is closed (pipes) or SIGHUP is sent (terminals).
     #[uniffi(default = 2000)]
     pub eof_grace_ms: u64,
-    /// The time after SIGINT; absent to send no SIGINT.
+    /// The time after SIGINT to the process group; absent to send no SIGINT.
     #[uniffi(default = None)]
     pub interrupt_grace_ms: Option<u64>,
-    /// The time after SIGTERM.
+    /// The time after SIGTERM to the process group.
     #[uniffi(default = 2000)]
     pub term_grace_ms: u64,
     /// How long SIGKILL is repeated until no process is left.

@@ -25,6 +25,12 @@ pub enum BowlineError {
         /// What failed and what to do next.
         reason: String,
     },
+    /// The connection to the agent's machine is lost and was given up. Nothing was sent.
+    #[error("{reason}")]
+    Disconnected {
+        /// What failed and what to do next.
+        reason: String,
+    },
     /// The session, server or executor has ended.
     #[error("{reason}")]
     Ended {
@@ -153,7 +159,7 @@ impl From<core::DialogueError> for BowlineError {
         let reason = core::error_chain(&error);
         match error {
             E::Ended => Self::Ended { reason },
-            E::Disconnected(_) => Self::Start { reason },
+            E::Disconnected(_) => Self::Disconnected { reason },
             E::Refused { .. } => Self::Refused { reason },
             E::NoAnswer { .. } => Self::NoAnswer { reason },
             E::NoSuchRequest { .. } => Self::NotFound { reason },
@@ -244,6 +250,7 @@ macro_rules! map_error {
 
 map_error! {
     SpawnError => Start,
+    ProbeError => Start,
     RemoteError => Start,
     SignalError => Ended,
     RetryError => Invalid,

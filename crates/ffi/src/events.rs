@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use crate::agent::AgentCapabilities;
 use crate::change::TurnOutcome;
 use crate::core;
 use crate::event_stream::{EventSource, event_stream};
@@ -231,6 +232,12 @@ pub enum DialogueEventKind {
         /// The line.
         text: String,
     },
+    /// The agent is of an older version and lacks features that the session continues without. Once per
+    /// session, with the agent's first turn; an agent older than 2.0.77 does not name its version.
+    OlderAgent {
+        /// What the agent lacks.
+        agent: AgentCapabilities,
+    },
     /// The agent was silent for too long, and the watchdog probes it.
     Inquiry {
         /// The evidence.
@@ -394,6 +401,9 @@ impl From<core::DialogueEventKind> for DialogueEventKind {
             Core::ParseError { text } => Self::ParseError { text },
             Core::Gap { from, to } => Self::Gap { from, to },
             Core::StderrLine { text } => Self::StderrLine { text },
+            Core::OlderAgent(agent) => Self::OlderAgent {
+                agent: agent.into(),
+            },
             Core::Inquiry(silence) => Self::Inquiry {
                 silence: (&silence).into(),
             },

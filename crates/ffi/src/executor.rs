@@ -93,6 +93,8 @@ pub struct ExecutorCommand {
 pub struct CommandOutcome {
     /// The terminal's output as lines.
     pub stdout: String,
+    /// The bytes of the output before `stdout` that were not kept. `stdout` begins at a line all the same.
+    pub dropped_bytes: u64,
     /// Output that the terminal kept apart.
     pub stderr: String,
     /// The exit code; absent if the terminal does not know it.
@@ -338,6 +340,7 @@ impl From<core::CommandResult> for CommandOutcome {
     fn from(it: core::CommandResult) -> Self {
         Self {
             stdout: it.stdout,
+            dropped_bytes: it.dropped_bytes,
             stderr: it.stderr,
             exit_code: it.exit_code,
             duration_ms: millis(it.duration),

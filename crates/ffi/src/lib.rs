@@ -15,6 +15,7 @@
 //!
 //! The generated bindings and the hand-written Swift and Kotlin code are in `bindings/`.
 
+mod agent;
 mod cancellation;
 mod change;
 mod change_stream;
@@ -51,6 +52,7 @@ mod snapshot;
 mod started;
 mod watchdog;
 
+pub use agent::{AgentCapabilities, AgentFeature, AgentVersion, InstalledAgent, UnknownOption};
 pub use cancellation::Cancellation;
 pub use change::{
     BlockKind, CallState, Change, ChangeBatch, EntryErrorKind, EntryKind, MessageState, ModelUsage,

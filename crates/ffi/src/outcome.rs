@@ -1,5 +1,6 @@
 //! How processes and sessions end.
 
+use crate::agent::UnknownOption;
 use crate::core;
 
 /// How a process ended.
@@ -54,6 +55,8 @@ pub struct DialogueEnd {
     pub stderr: StderrView,
     /// Why the recording is incomplete, if it is.
     pub recording_error: Option<String>,
+    /// The option of the command line because of which the agent exited at once, if it did.
+    pub unknown_option: Option<UnknownOption>,
 }
 
 pub(crate) const fn code_and_signal(status: core::ExitStatus) -> (Option<i32>, Option<i32>) {
@@ -105,6 +108,7 @@ impl From<core::DialogueEnd> for DialogueEnd {
                 dropped: end.stderr.dropped,
             },
             recording_error: end.recording_failed,
+            unknown_option: end.unknown_option.map(Into::into),
         }
     }
 }

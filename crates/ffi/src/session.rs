@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use crate::agent::AgentCapabilities;
 use crate::cancellation::{Cancellation, cancellable};
 use crate::change::Phase;
 use crate::change_stream::{ChangeSource, ChangeStream};
@@ -106,6 +107,12 @@ impl DialogueSession {
         abortable(async move { Ok(session.last_activity().await.into()) }).await
     }
 
+    /// Returns what the agent's version offers, once its first turn has named it.
+    pub async fn capabilities(&self) -> Result<Option<AgentCapabilities>> {
+        let session = self.core();
+        abortable(async move { Ok(session.capabilities().await.map(Into::into)) }).await
+    }
+
     /// Returns the state of the connection to the agent's machine.
     pub fn connection(&self) -> Result<ConnectionView> {
         call(|| Ok(self.session.used().connection().borrow().clone().into()))
@@ -172,7 +179,7 @@ impl DialogueSession {
     ///
     /// # Errors
     ///
-    /// `Ended` if the session has ended; `Invalid` if the
+    /// `Ended` if the session has ended; `Disconnected` if the connection was given up; `Invalid` if the
     /// prompt is empty or its UUID was used before.
     pub async fn send(&self, prompt: Prompt) -> Result<Arc<Receipt>> {
         let session = self.core();
@@ -194,7 +201,7 @@ impl DialogueSession {
     ///
     /// # Errors
     ///
-    /// `Ended` if the session has ended; `NotFound` if
+    /// `Ended` if the session has ended; `Disconnected` if the connection was given up; `NotFound` if
     /// there is no such request; `TooLate` if it has another answer or is closed; `Invalid` if the answer
     /// does not fit the request.
     #[uniffi::method(default(answered_by = None))]
@@ -219,7 +226,7 @@ impl DialogueSession {
     ///
     /// # Errors
     ///
-    /// `Ended` if the session has ended; `Refused` if the
+    /// `Ended` if the session has ended; `Disconnected` if the connection was given up; `Refused` if the
     /// agent refuses; `NoAnswer` if it does not answer in time.
     #[uniffi::method(default(scope = None))]
     pub async fn interrupt(&self, scope: Option<InterruptScope>) -> Result<InterruptReport> {

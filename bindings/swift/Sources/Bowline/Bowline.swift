@@ -2,7 +2,7 @@
 @_exported import BowlineCore
 
 /// The API revision that these sources were generated for.
-private let apiRevisionOfSources: UInt32 = 7
+private let apiRevisionOfSources: UInt32 = 8
 
 extension Engine {
     /// Creates an engine, which starts sessions.
@@ -17,7 +17,8 @@ extension Engine {
     /// ```
     ///
     /// Every method may be called from any task and any thread. Methods that wait are `async` and end
-    /// when their task is cancelled.
+    /// when their task is cancelled. Releasing the last handle of a session terminates a local agent and
+    /// detaches from one at a runner; see ``DialogueSession``.
     ///
     /// - Parameters:
     ///   - program: The agent's path, or a name to look up in `PATH`. The default is `claude`.
@@ -40,8 +41,8 @@ extension BowlineError {
     /// A description for people: a fragment that reads after "failed to" and ends with what to do next.
     public var reason: String {
         switch self {
-        case .Start(let reason), .Configuration(let reason), .Ended(let reason),
-            .NotFound(let reason), .Refused(let reason), .NoAnswer(let reason),
+        case .Start(let reason), .Configuration(let reason), .Disconnected(let reason),
+            .Ended(let reason), .NotFound(let reason), .Refused(let reason), .NoAnswer(let reason),
             .TooLate(let reason), .Invalid(let reason), .Busy(let reason), .Resume(let reason),
             .Io(let reason), .Cancelled(let reason), .Host(let reason), .Internal(let reason):
             return reason

@@ -190,6 +190,9 @@ struct TranscriptWriter {
                 }
             }
             $0.raw("truncated", stats?.isTruncated ?? false)
+            // Only of streams with losses.
+            if let missing = stats?.missing, missing > 0 { $0.raw("missing", missing) }
+            if stats?.isDamaged == true { $0.raw("damaged", true) }
         }
     }
 

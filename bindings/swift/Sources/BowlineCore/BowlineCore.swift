@@ -1211,10 +1211,19 @@ public func FfiConverterTypeDialogueEventStream_lower(_ value: DialogueEventStre
 /**
  * A session with an agent: its process and its conversation.
  *
- * The session is terminated when its last handle is released. Change streams count as handles, event
- * streams do not.
+ * Releasing the last handle terminates an agent that is a child process of the host. From an agent at a
+ * runner it detaches: the agent continues until it exits, and can be attached to again. Change streams
+ * count as handles, event streams do not.
+ *
+ * A session that was started and not used, since no function of it was called, is terminated in both
+ * cases: the host does not know its id. Call `detach` to leave a new agent at its runner.
  */
 public protocol DialogueSessionProtocol: AnyObject, Sendable {
+
+    /**
+     * Returns what the agent's version offers, once its first turn has named it.
+     */
+    func capabilities() async throws  -> AgentCapabilities?
 
     /**
      * Returns a stream of the transcript's changes from the beginning.
@@ -1277,8 +1286,8 @@ public protocol DialogueSessionProtocol: AnyObject, Sendable {
      *
      * # Errors
      *
-     * `Ended` if the session has ended; `Refused` if the agent refuses; `NoAnswer` if it does not
-     * answer in time.
+     * `Ended` if the session has ended; `Disconnected` if the connection was given up; `Refused` if the
+     * agent refuses; `NoAnswer` if it does not answer in time.
      */
     func interrupt(scope: InterruptScope?) async throws  -> InterruptReport
 
@@ -1331,8 +1340,9 @@ public protocol DialogueSessionProtocol: AnyObject, Sendable {
      *
      * # Errors
      *
-     * `Ended` if the session has ended; `NotFound` if there is no such request; `TooLate` if it has
-     * another answer or is closed; `Invalid` if the answer does not fit the request.
+     * `Ended` if the session has ended; `Disconnected` if the connection was given up; `NotFound` if
+     * there is no such request; `TooLate` if it has another answer or is closed; `Invalid` if the answer
+     * does not fit the request.
      */
     func respond(requestId: String, answer: PermissionAnswer, answeredBy: String?) async throws
 
@@ -1350,7 +1360,8 @@ public protocol DialogueSessionProtocol: AnyObject, Sendable {
      *
      * # Errors
      *
-     * `Ended` if the session has ended; `Invalid` if the prompt is empty or its UUID was used before.
+     * `Ended` if the session has ended; `Disconnected` if the connection was given up; `Invalid` if the
+     * prompt is empty or its UUID was used before.
      */
     func send(prompt: Prompt) async throws  -> Receipt
 
@@ -1415,8 +1426,12 @@ public protocol DialogueSessionProtocol: AnyObject, Sendable {
 /**
  * A session with an agent: its process and its conversation.
  *
- * The session is terminated when its last handle is released. Change streams count as handles, event
- * streams do not.
+ * Releasing the last handle terminates an agent that is a child process of the host. From an agent at a
+ * runner it detaches: the agent continues until it exits, and can be attached to again. Change streams
+ * count as handles, event streams do not.
+ *
+ * A session that was started and not used, since no function of it was called, is terminated in both
+ * cases: the host does not know its id. Call `detach` to leave a new agent at its runner.
  */
 open class DialogueSession: DialogueSessionProtocol, @unchecked Sendable {
     fileprivate let handle: UInt64
@@ -1470,6 +1485,26 @@ open class DialogueSession: DialogueSessionProtocol, @unchecked Sendable {
 
 
 
+
+    /**
+     * Returns what the agent's version offers, once its first turn has named it.
+     */
+open func capabilities()async throws  -> AgentCapabilities?  {
+    return
+        try  await uniffiRustCallAsync(
+            rustFutureFunc: {
+                uniffi_bowline_ffi_fn_method_dialoguesession_capabilities(
+                        self.uniffiCloneHandle()
+                )
+            },
+            pollFunc: ffi_bowline_ffi_rust_future_poll_rust_buffer,
+            completeFunc: ffi_bowline_ffi_rust_future_complete_rust_buffer,
+            freeFunc: ffi_bowline_ffi_rust_future_free_rust_buffer,
+            cancelFunc: { ffi_bowline_ffi_rust_future_cancel_rust_buffer($0) },
+            liftFunc: FfiConverterOptionTypeAgentCapabilities.lift,
+            errorHandler: FfiConverterTypeBowlineError_lift
+        )
+}
 
     /**
      * Returns a stream of the transcript's changes from the beginning.
@@ -1613,8 +1648,8 @@ open func id()throws  -> String  {
      *
      * # Errors
      *
-     * `Ended` if the session has ended; `Refused` if the agent refuses; `NoAnswer` if it does not
-     * answer in time.
+     * `Ended` if the session has ended; `Disconnected` if the connection was given up; `Refused` if the
+     * agent refuses; `NoAnswer` if it does not answer in time.
      */
 open func interrupt(scope: InterruptScope? = nil)async throws  -> InterruptReport  {
     return
@@ -1756,8 +1791,9 @@ open func request(subtype: String, fields: String? = nil)async throws  -> String
      *
      * # Errors
      *
-     * `Ended` if the session has ended; `NotFound` if there is no such request; `TooLate` if it has
-     * another answer or is closed; `Invalid` if the answer does not fit the request.
+     * `Ended` if the session has ended; `Disconnected` if the connection was given up; `NotFound` if
+     * there is no such request; `TooLate` if it has another answer or is closed; `Invalid` if the answer
+     * does not fit the request.
      */
 open func respond(requestId: String, answer: PermissionAnswer, answeredBy: String? = nil)async throws   {
     return
@@ -1796,7 +1832,8 @@ open func retry()throws   {try rustCallWithError(FfiConverterTypeBowlineError_li
      *
      * # Errors
      *
-     * `Ended` if the session has ended; `Invalid` if the prompt is empty or its UUID was used before.
+     * `Ended` if the session has ended; `Disconnected` if the connection was given up; `Invalid` if the
+     * prompt is empty or its UUID was used before.
      */
 open func send(prompt: Prompt)async throws  -> Receipt  {
     return
@@ -2063,6 +2100,19 @@ public protocol EngineProtocol: AnyObject, Sendable {
     func attachWithEvents(runner: RunnerConfiguration, session: String, configuration: DialogueConfiguration, limits: EventLimits?) async throws  -> SessionWithEvents
 
     /**
+     * Finds the agent on this machine and runs it with `--version`, which takes up to 2 s. The result is
+     * remembered until the program's file changes.
+     *
+     * `program` is a path, or a name to look up in `PATH`; the engine's when absent. Cancelling the call
+     * ends the program.
+     *
+     * # Errors
+     *
+     * `Start` if the agent is not found, or prints no version within 20 s.
+     */
+    func findAgent(program: String?, environment: EnvironmentChanges?) async throws  -> InstalledAgent
+
+    /**
      * Returns the environment of the user's login shell.
      *
      * Use it for hosts that were not started from a shell, such as desktop apps, whose `PATH` is
@@ -2122,7 +2172,7 @@ public protocol EngineProtocol: AnyObject, Sendable {
     /**
      * Starts an agent.
      *
-     * If the call fails or is cancelled, no process is left behind.
+     * If the call fails or is cancelled, no process is left behind, also not at a runner.
      *
      * # Errors
      *
@@ -2154,6 +2204,8 @@ public protocol EngineProtocol: AnyObject, Sendable {
 
     /**
      * Starts a shell or another interactive program on a terminal, locally or at a runner.
+     *
+     * If the call fails or is cancelled, no process is left behind, also not at a runner.
      *
      * # Errors
      *
@@ -2334,6 +2386,34 @@ open func attachWithEvents(runner: RunnerConfiguration, session: String, configu
 }
 
     /**
+     * Finds the agent on this machine and runs it with `--version`, which takes up to 2 s. The result is
+     * remembered until the program's file changes.
+     *
+     * `program` is a path, or a name to look up in `PATH`; the engine's when absent. Cancelling the call
+     * ends the program.
+     *
+     * # Errors
+     *
+     * `Start` if the agent is not found, or prints no version within 20 s.
+     */
+open func findAgent(program: String? = nil, environment: EnvironmentChanges? = nil)async throws  -> InstalledAgent  {
+    return
+        try  await uniffiRustCallAsync(
+            rustFutureFunc: {
+                uniffi_bowline_ffi_fn_method_engine_find_agent(
+                        self.uniffiCloneHandle(),FfiConverterOptionString.lower(program),FfiConverterOptionTypeEnvironmentChanges.lower(environment)
+                )
+            },
+            pollFunc: ffi_bowline_ffi_rust_future_poll_rust_buffer,
+            completeFunc: ffi_bowline_ffi_rust_future_complete_rust_buffer,
+            freeFunc: ffi_bowline_ffi_rust_future_free_rust_buffer,
+            cancelFunc: { ffi_bowline_ffi_rust_future_cancel_rust_buffer($0) },
+            liftFunc: FfiConverterTypeInstalledAgent_lift,
+            errorHandler: FfiConverterTypeBowlineError_lift
+        )
+}
+
+    /**
      * Returns the environment of the user's login shell.
      *
      * Use it for hosts that were not started from a shell, such as desktop apps, whose `PATH` is
@@ -2475,7 +2555,7 @@ open func runner(runner: RunnerConfiguration)throws  -> RunnerClient  {
     /**
      * Starts an agent.
      *
-     * If the call fails or is cancelled, no process is left behind.
+     * If the call fails or is cancelled, no process is left behind, also not at a runner.
      *
      * # Errors
      *
@@ -2552,6 +2632,8 @@ open func startHooks(configuration: HookConfiguration)async throws  -> HookServe
 
     /**
      * Starts a shell or another interactive program on a terminal, locally or at a runner.
+     *
+     * If the call fails or is cancelled, no process is left behind, also not at a runner.
      *
      * # Errors
      *
@@ -4796,6 +4878,9 @@ public func FfiConverterTypeSessionEventStream_lower(_ value: SessionEventStream
 
 /**
  * Manages many sessions of both kinds in a list that survives restarts of the host.
+ *
+ * Releasing the last handle kills the sessions that are child processes of the host. Those at a runner
+ * continue.
  */
 public protocol SessionManagerProtocol: AnyObject, Sendable {
 
@@ -4921,6 +5006,9 @@ public protocol SessionManagerProtocol: AnyObject, Sendable {
 }
 /**
  * Manages many sessions of both kinds in a list that survives restarts of the host.
+ *
+ * Releasing the last handle kills the sessions that are child processes of the host. Those at a runner
+ * continue.
  */
 open class SessionManager: SessionManagerProtocol, @unchecked Sendable {
     fileprivate let handle: UInt64
@@ -5320,8 +5408,11 @@ public func FfiConverterTypeSessionManager_lower(_ value: SessionManager) -> UIn
 /**
  * A login shell or another interactive program on a terminal, read as lines.
  *
- * When the last handle is released, a local program is killed with its descendants. A program at a
- * runner keeps running.
+ * Releasing the last handle kills a child process of the host and its descendants. From a program at a
+ * runner it detaches: the program continues, and can be attached to again.
+ *
+ * A shell that was started and not used, since no function of it was called, is terminated in both cases:
+ * the host does not know its id. Call `detach` to leave a new program at its runner.
  */
 public protocol ShellSessionProtocol: AnyObject, Sendable {
 
@@ -5451,8 +5542,11 @@ public protocol ShellSessionProtocol: AnyObject, Sendable {
 /**
  * A login shell or another interactive program on a terminal, read as lines.
  *
- * When the last handle is released, a local program is killed with its descendants. A program at a
- * runner keeps running.
+ * Releasing the last handle kills a child process of the host and its descendants. From a program at a
+ * runner it detaches: the program continues, and can be attached to again.
+ *
+ * A shell that was started and not used, since no function of it was called, is terminated in both cases:
+ * the host does not know its id. Call `detach` to leave a new program at its runner.
  */
 open class ShellSession: ShellSessionProtocol, @unchecked Sendable {
     fileprivate let handle: UInt64
@@ -6685,6 +6779,95 @@ public func FfiConverterTypeTranscriptSnapshot_lower(_ value: TranscriptSnapshot
 
 
 /**
+ * What an agent offers, by its version.
+ */
+public struct AgentCapabilities: Equatable, Hashable {
+    /**
+     * The agent's version.
+     */
+    public var version: AgentVersion
+    /**
+     * The features that the agent lacks, the first added first.
+     */
+    public var missing: [AgentFeature]
+    /**
+     * The missing features as text, each with a version that has it; empty if none is missing.
+     */
+    public var missingText: String
+    /**
+     * Whether the version is older than all that are tested.
+     */
+    public var isUntested: Bool
+
+    // Default memberwise initializers are never public by default, so we
+    // declare one manually.
+    public init(
+        /**
+         * The agent's version.
+         */version: AgentVersion,
+        /**
+         * The features that the agent lacks, the first added first.
+         */missing: [AgentFeature],
+        /**
+         * The missing features as text, each with a version that has it; empty if none is missing.
+         */missingText: String,
+        /**
+         * Whether the version is older than all that are tested.
+         */isUntested: Bool) {
+        self.version = version
+        self.missing = missing
+        self.missingText = missingText
+        self.isUntested = isUntested
+    }
+
+
+
+
+}
+
+#if compiler(>=6)
+extension AgentCapabilities: Sendable {}
+#endif
+
+#if swift(>=5.8)
+@_documentation(visibility: private)
+#endif
+public struct FfiConverterTypeAgentCapabilities: FfiConverterRustBuffer {
+    public static func read(from buf: inout (data: Data, offset: Data.Index)) throws -> AgentCapabilities {
+        return
+            try AgentCapabilities(
+                version: FfiConverterTypeAgentVersion.read(from: &buf),
+                missing: FfiConverterSequenceTypeAgentFeature.read(from: &buf),
+                missingText: FfiConverterString.read(from: &buf),
+                isUntested: FfiConverterBool.read(from: &buf)
+        )
+    }
+
+    public static func write(_ value: AgentCapabilities, into buf: inout [UInt8]) {
+        FfiConverterTypeAgentVersion.write(value.version, into: &buf)
+        FfiConverterSequenceTypeAgentFeature.write(value.missing, into: &buf)
+        FfiConverterString.write(value.missingText, into: &buf)
+        FfiConverterBool.write(value.isUntested, into: &buf)
+    }
+}
+
+
+#if swift(>=5.8)
+@_documentation(visibility: private)
+#endif
+public func FfiConverterTypeAgentCapabilities_lift(_ buf: RustBuffer) throws -> AgentCapabilities {
+    return try FfiConverterTypeAgentCapabilities.lift(buf)
+}
+
+#if swift(>=5.8)
+@_documentation(visibility: private)
+#endif
+public func FfiConverterTypeAgentCapabilities_lower(_ value: AgentCapabilities) -> RustBuffer {
+    return FfiConverterTypeAgentCapabilities.lower(value)
+}
+
+
+/**
  * Options of the agent's command line. By default every choice is left to the agent.
  */
 public struct AgentOptions: Equatable, Hashable {
@@ -7294,6 +7477,85 @@ public func FfiConverterTypeAgentOptions_lower(_ value: AgentOptions) -> RustBuf
 
 
 /**
+ * A version of the agent, such as 2.1.330.
+ */
+public struct AgentVersion: Equatable, Hashable {
+    /**
+     * The first number.
+     */
+    public var major: UInt32
+    /**
+     * The second number.
+     */
+    public var minor: UInt32
+    /**
+     * The third number.
+     */
+    public var patch: UInt32
+
+    // Default memberwise initializers are never public by default, so we
+    // declare one manually.
+    public init(
+        /**
+         * The first number.
+         */major: UInt32,
+        /**
+         * The second number.
+         */minor: UInt32,
+        /**
+         * The third number.
+         */patch: UInt32) {
+        self.major = major
+        self.minor = minor
+        self.patch = patch
+    }
+
+
+
+
+}
+
+#if compiler(>=6)
+extension AgentVersion: Sendable {}
+#endif
+
+#if swift(>=5.8)
+@_documentation(visibility: private)
+#endif
+public struct FfiConverterTypeAgentVersion: FfiConverterRustBuffer {
+    public static func read(from buf: inout (data: Data, offset: Data.Index)) throws -> AgentVersion {
+        return
+            try AgentVersion(
+                major: FfiConverterUInt32.read(from: &buf),
+                minor: FfiConverterUInt32.read(from: &buf),
+                patch: FfiConverterUInt32.read(from: &buf)
+        )
+    }
+
+    public static func write(_ value: AgentVersion, into buf: inout [UInt8]) {
+        FfiConverterUInt32.write(value.major, into: &buf)
+        FfiConverterUInt32.write(value.minor, into: &buf)
+        FfiConverterUInt32.write(value.patch, into: &buf)
+    }
+}
+
+
+#if swift(>=5.8)
+@_documentation(visibility: private)
+#endif
+public func FfiConverterTypeAgentVersion_lift(_ buf: RustBuffer) throws -> AgentVersion {
+    return try FfiConverterTypeAgentVersion.lift(buf)
+}
+
+#if swift(>=5.8)
+@_documentation(visibility: private)
+#endif
+public func FfiConverterTypeAgentVersion_lower(_ value: AgentVersion) -> RustBuffer {
+    return FfiConverterTypeAgentVersion.lower(value)
+}
+
+
+/**
  * The changes between two cursors of a transcript. Apply them in order.
  */
 public struct ChangeBatch: Equatable, Hashable {
@@ -7453,6 +7715,10 @@ public struct CommandOutcome: Equatable, Hashable {
      */
     public var stdout: String
     /**
+     * The bytes of the output before `stdout` that were not kept. `stdout` begins at a line all the same.
+     */
+    public var droppedBytes: UInt64
+    /**
      * Output that the terminal kept apart.
      */
     public var stderr: String
@@ -7484,6 +7750,9 @@ public struct CommandOutcome: Equatable, Hashable {
          * The terminal's output as lines.
          */stdout: String,
         /**
+         * The bytes of the output before `stdout` that were not kept. `stdout` begins at a line all the same.
+         */droppedBytes: UInt64,
+        /**
          * Output that the terminal kept apart.
          */stderr: String,
         /**
@@ -7502,6 +7771,7 @@ public struct CommandOutcome: Equatable, Hashable {
          * The id of the conversation to resume.
          */conversation: String?) {
         self.stdout = stdout
+        self.droppedBytes = droppedBytes
         self.stderr = stderr
         self.exitCode = exitCode
         self.durationMs = durationMs
@@ -7527,6 +7797,7 @@ public struct FfiConverterTypeCommandOutcome: FfiConverterRustBuffer {
         return
             try CommandOutcome(
                 stdout: FfiConverterString.read(from: &buf),
+                droppedBytes: FfiConverterUInt64.read(from: &buf),
                 stderr: FfiConverterString.read(from: &buf),
                 exitCode: FfiConverterOptionInt32.read(from: &buf),
                 durationMs: FfiConverterUInt64.read(from: &buf),
@@ -7538,6 +7809,7 @@ public struct FfiConverterTypeCommandOutcome: FfiConverterRustBuffer {
 
     public static func write(_ value: CommandOutcome, into buf: inout [UInt8]) {
         FfiConverterString.write(value.stdout, into: &buf)
+        FfiConverterUInt64.write(value.droppedBytes, into: &buf)
         FfiConverterString.write(value.stderr, into: &buf)
         FfiConverterOptionInt32.write(value.exitCode, into: &buf)
         FfiConverterUInt64.write(value.durationMs, into: &buf)
@@ -7979,6 +8251,10 @@ public struct DialogueEnd: Equatable, Hashable {
      * Why the recording is incomplete, if it is.
      */
     public var recordingError: String?
+    /**
+     * The option of the command line because of which the agent exited at once, if it did.
+     */
+    public var unknownOption: UnknownOption?
 
     // Default memberwise initializers are never public by default, so we
     // declare one manually.
@@ -8000,13 +8276,17 @@ public struct DialogueEnd: Equatable, Hashable {
          */stderr: StderrView,
         /**
          * Why the recording is incomplete, if it is.
-         */recordingError: String?) {
+         */recordingError: String?,
+        /**
+         * The option of the command line because of which the agent exited at once, if it did.
+         */unknownOption: UnknownOption?) {
         self.exit = exit
         self.isExpected = isExpected
         self.reason = reason
         self.report = report
         self.stderr = stderr
         self.recordingError = recordingError
+        self.unknownOption = unknownOption
     }
 
 
@@ -8030,7 +8310,8 @@ public struct FfiConverterTypeDialogueEnd: FfiConverterRustBuffer {
                 reason: FfiConverterString.read(from: &buf),
                 report: FfiConverterTypeTerminationView.read(from: &buf),
                 stderr: FfiConverterTypeStderrView.read(from: &buf),
-                recordingError: FfiConverterOptionString.read(from: &buf)
+                recordingError: FfiConverterOptionString.read(from: &buf),
+                unknownOption: FfiConverterOptionTypeUnknownOption.read(from: &buf)
         )
     }
 
@@ -8041,6 +8322,7 @@ public struct FfiConverterTypeDialogueEnd: FfiConverterRustBuffer {
         FfiConverterTypeTerminationView.write(value.report, into: &buf)
         FfiConverterTypeStderrView.write(value.stderr, into: &buf)
         FfiConverterOptionString.write(value.recordingError, into: &buf)
+        FfiConverterOptionTypeUnknownOption.write(value.unknownOption, into: &buf)
     }
 }
 
@@ -10138,6 +10420,85 @@ public func FfiConverterTypeHostTerminalCommand_lift(_ buf: RustBuffer) throws -
 #endif
 public func FfiConverterTypeHostTerminalCommand_lower(_ value: HostTerminalCommand) -> RustBuffer {
     return FfiConverterTypeHostTerminalCommand.lower(value)
+}
+
+
+/**
+ * An agent on this machine.
+ */
+public struct InstalledAgent: Equatable, Hashable {
+    /**
+     * The program's path.
+     */
+    public var path: String
+    /**
+     * The first line that the agent prints with `--version`.
+     */
+    public var versionLine: String
+    /**
+     * What the agent offers; absent if the line does not begin with a version.
+     */
+    public var capabilities: AgentCapabilities?
+
+    // Default memberwise initializers are never public by default, so we
+    // declare one manually.
+    public init(
+        /**
+         * The program's path.
+         */path: String,
+        /**
+         * The first line that the agent prints with `--version`.
+         */versionLine: String,
+        /**
+         * What the agent offers; absent if the line does not begin with a version.
+         */capabilities: AgentCapabilities?) {
+        self.path = path
+        self.versionLine = versionLine
+        self.capabilities = capabilities
+    }
+
+
+
+
+}
+
+#if compiler(>=6)
+extension InstalledAgent: Sendable {}
+#endif
+
+#if swift(>=5.8)
+@_documentation(visibility: private)
+#endif
+public struct FfiConverterTypeInstalledAgent: FfiConverterRustBuffer {
+    public static func read(from buf: inout (data: Data, offset: Data.Index)) throws -> InstalledAgent {
+        return
+            try InstalledAgent(
+                path: FfiConverterString.read(from: &buf),
+                versionLine: FfiConverterString.read(from: &buf),
+                capabilities: FfiConverterOptionTypeAgentCapabilities.read(from: &buf)
+        )
+    }
+
+    public static func write(_ value: InstalledAgent, into buf: inout [UInt8]) {
+        FfiConverterString.write(value.path, into: &buf)
+        FfiConverterString.write(value.versionLine, into: &buf)
+        FfiConverterOptionTypeAgentCapabilities.write(value.capabilities, into: &buf)
+    }
+}
+
+
+#if swift(>=5.8)
+@_documentation(visibility: private)
+#endif
+public func FfiConverterTypeInstalledAgent_lift(_ buf: RustBuffer) throws -> InstalledAgent {
+    return try FfiConverterTypeInstalledAgent.lift(buf)
+}
+
+#if swift(>=5.8)
+@_documentation(visibility: private)
+#endif
+public func FfiConverterTypeInstalledAgent_lower(_ value: InstalledAgent) -> RustBuffer {
+    return FfiConverterTypeInstalledAgent.lower(value)
 }
 
 
@@ -13331,6 +13692,14 @@ public struct StatsView: Equatable, Hashable {
      * Whether the input ended inside a line.
      */
     public var isTruncated: Bool
+    /**
+     * Bytes that are missing in gaps.
+     */
+    public var missing: UInt64
+    /**
+     * Whether a part of unknown length is missing, because the stream is damaged or cut.
+     */
+    public var isDamaged: Bool
 
     // Default memberwise initializers are never public by default, so we
     // declare one manually.
@@ -13355,7 +13724,13 @@ public struct StatsView: Equatable, Hashable {
          */unknown: [UnknownCount],
         /**
          * Whether the input ended inside a line.
-         */isTruncated: Bool) {
+         */isTruncated: Bool,
+        /**
+         * Bytes that are missing in gaps.
+         */missing: UInt64,
+        /**
+         * Whether a part of unknown length is missing, because the stream is damaged or cut.
+         */isDamaged: Bool) {
         self.bytes = bytes
         self.lines = lines
         self.events = events
@@ -13363,6 +13738,8 @@ public struct StatsView: Equatable, Hashable {
         self.parseErrors = parseErrors
         self.unknown = unknown
         self.isTruncated = isTruncated
+        self.missing = missing
+        self.isDamaged = isDamaged
     }
 
 
@@ -13387,7 +13764,9 @@ public struct FfiConverterTypeStatsView: FfiConverterRustBuffer {
                 duplicates: FfiConverterUInt64.read(from: &buf),
                 parseErrors: FfiConverterUInt64.read(from: &buf),
                 unknown: FfiConverterSequenceTypeUnknownCount.read(from: &buf),
-                isTruncated: FfiConverterBool.read(from: &buf)
+                isTruncated: FfiConverterBool.read(from: &buf),
+                missing: FfiConverterUInt64.read(from: &buf),
+                isDamaged: FfiConverterBool.read(from: &buf)
         )
     }
 
@@ -13399,6 +13778,8 @@ public struct FfiConverterTypeStatsView: FfiConverterRustBuffer {
         FfiConverterUInt64.write(value.parseErrors, into: &buf)
         FfiConverterSequenceTypeUnknownCount.write(value.unknown, into: &buf)
         FfiConverterBool.write(value.isTruncated, into: &buf)
+        FfiConverterUInt64.write(value.missing, into: &buf)
+        FfiConverterBool.write(value.isDamaged, into: &buf)
     }
 }
 
@@ -13957,9 +14338,13 @@ public func FfiConverterTypeTerminalEntry_lower(_ value: TerminalEntry) -> RustB
  */
 public struct TerminalOutput: Equatable, Hashable {
     /**
-     * The terminal's output.
+     * The terminal's output. It begins at a line.
      */
     public var stdout: String
+    /**
+     * The bytes of the output before `stdout` that were not kept.
+     */
+    public var droppedBytes: UInt64
     /**
      * Output that the terminal kept apart.
      */
@@ -13973,8 +14358,11 @@ public struct TerminalOutput: Equatable, Hashable {
     // declare one manually.
     public init(
         /**
-         * The terminal's output.
+         * The terminal's output. It begins at a line.
          */stdout: String = "",
+        /**
+         * The bytes of the output before `stdout` that were not kept.
+         */droppedBytes: UInt64 = UInt64(0),
         /**
          * Output that the terminal kept apart.
          */stderr: String = "",
@@ -13982,6 +14370,7 @@ public struct TerminalOutput: Equatable, Hashable {
          * The exit code, if known.
          */exitCode: Int32? = nil) {
         self.stdout = stdout
+        self.droppedBytes = droppedBytes
         self.stderr = stderr
         self.exitCode = exitCode
     }
@@ -14003,6 +14392,7 @@ public struct FfiConverterTypeTerminalOutput: FfiConverterRustBuffer {
         return
             try TerminalOutput(
                 stdout: FfiConverterString.read(from: &buf),
+                droppedBytes: FfiConverterUInt64.read(from: &buf),
                 stderr: FfiConverterString.read(from: &buf),
                 exitCode: FfiConverterOptionInt32.read(from: &buf)
         )
@@ -14010,6 +14400,7 @@ public struct FfiConverterTypeTerminalOutput: FfiConverterRustBuffer {
 
     public static func write(_ value: TerminalOutput, into buf: inout [UInt8]) {
         FfiConverterString.write(value.stdout, into: &buf)
+        FfiConverterUInt64.write(value.droppedBytes, into: &buf)
         FfiConverterString.write(value.stderr, into: &buf)
         FfiConverterOptionInt32.write(value.exitCode, into: &buf)
     }
@@ -14103,19 +14494,20 @@ public func FfiConverterTypeTerminalSize_lower(_ value: TerminalSize) -> RustBuf
 /**
  * How a process and its descendants are terminated: end of input, SIGINT, SIGTERM, SIGKILL.
  *
- * Each step waits for its grace period, in milliseconds, before the next one. A step of 0 is skipped.
+ * Each step waits for its grace period, in milliseconds, before the next one. A step of 0 is skipped, but
+ * SIGKILL is always sent to what is left.
  */
 public struct TerminationPolicy: Equatable, Hashable {
     /**
-     * The time after the end of input.
+     * The time after the input is closed (pipes) or SIGHUP is sent (terminals).
      */
     public var eofGraceMs: UInt64
     /**
-     * The time after SIGINT; absent to send no SIGINT.
+     * The time after SIGINT to the process group; absent to send no SIGINT.
      */
     public var interruptGraceMs: UInt64?
     /**
-     * The time after SIGTERM.
+     * The time after SIGTERM to the process group.
      */
     public var termGraceMs: UInt64
     /**
@@ -14127,13 +14519,13 @@ public struct TerminationPolicy: Equatable, Hashable {
     // declare one manually.
     public init(
         /**
-         * The time after the end of input.
+         * The time after the input is closed (pipes) or SIGHUP is sent (terminals).
          */eofGraceMs: UInt64 = UInt64(2000),
         /**
-         * The time after SIGINT; absent to send no SIGINT.
+         * The time after SIGINT to the process group; absent to send no SIGINT.
          */interruptGraceMs: UInt64? = nil,
         /**
-         * The time after SIGTERM.
+         * The time after SIGTERM to the process group.
          */termGraceMs: UInt64 = UInt64(2000),
         /**
          * How long SIGKILL is repeated until no process is left.
@@ -14736,6 +15128,85 @@ public func FfiConverterTypeUnknownCount_lower(_ value: UnknownCount) -> RustBuf
 
 
 /**
+ * An option of the command line that the agent refused.
+ */
+public struct UnknownOption: Equatable, Hashable {
+    /**
+     * The option, without its value.
+     */
+    public var option: String
+    /**
+     * A version that has the option, if one is known.
+     */
+    public var added: AgentVersion?
+    /**
+     * What failed and what to do next.
+     */
+    public var text: String
+
+    // Default memberwise initializers are never public by default, so we
+    // declare one manually.
+    public init(
+        /**
+         * The option, without its value.
+         */option: String,
+        /**
+         * A version that has the option, if one is known.
+         */added: AgentVersion?,
+        /**
+         * What failed and what to do next.
+         */text: String) {
+        self.option = option
+        self.added = added
+        self.text = text
+    }
+
+
+
+
+}
+
+#if compiler(>=6)
+extension UnknownOption: Sendable {}
+#endif
+
+#if swift(>=5.8)
+@_documentation(visibility: private)
+#endif
+public struct FfiConverterTypeUnknownOption: FfiConverterRustBuffer {
+    public static func read(from buf: inout (data: Data, offset: Data.Index)) throws -> UnknownOption {
+        return
+            try UnknownOption(
+                option: FfiConverterString.read(from: &buf),
+                added: FfiConverterOptionTypeAgentVersion.read(from: &buf),
+                text: FfiConverterString.read(from: &buf)
+        )
+    }
+
+    public static func write(_ value: UnknownOption, into buf: inout [UInt8]) {
+        FfiConverterString.write(value.option, into: &buf)
+        FfiConverterOptionTypeAgentVersion.write(value.added, into: &buf)
+        FfiConverterString.write(value.text, into: &buf)
+    }
+}
+
+
+#if swift(>=5.8)
+@_documentation(visibility: private)
+#endif
+public func FfiConverterTypeUnknownOption_lift(_ buf: RustBuffer) throws -> UnknownOption {
+    return try FfiConverterTypeUnknownOption.lift(buf)
+}
+
+#if swift(>=5.8)
+@_documentation(visibility: private)
+#endif
+public func FfiConverterTypeUnknownOption_lower(_ value: UnknownOption) -> RustBuffer {
+    return FfiConverterTypeUnknownOption.lower(value)
+}
+
+
+/**
  * Token usage and cost of all conversations of the session.
  */
 public struct UsageView: Equatable, Hashable {
@@ -15013,6 +15484,102 @@ public func FfiConverterTypeAgentDocument_lower(_ value: AgentDocument) -> RustB
 
 
 /**
+ * A part of a session that older agents do not report.
+ */
+
+public enum AgentFeature: Equatable, Hashable {
+
+    /**
+     * Background tasks and the progress of sub-agents.
+     */
+    case tasks
+    /**
+     * The text and the thinking of sub-agents in the foreground.
+     */
+    case subagentText
+    /**
+     * The delivery state of each prompt. Without it, a receipt follows the echo of its prompt and the
+     * next result.
+     */
+    case promptDelivery
+    /**
+     * The content of sub-agents that were started by sub-agents.
+     */
+    case nestedSubagents
+
+
+
+
+
+}
+
+#if compiler(>=6)
+extension AgentFeature: Sendable {}
+#endif
+
+#if swift(>=5.8)
+@_documentation(visibility: private)
+#endif
+public struct FfiConverterTypeAgentFeature: FfiConverterRustBuffer {
+    typealias SwiftType = AgentFeature
+
+    public static func read(from buf: inout (data: Data, offset: Data.Index)) throws -> AgentFeature {
+        let variant: Int32 = try readInt(&buf)
+        switch variant {
+
+        case 1: return .tasks
+
+        case 2: return .subagentText
+
+        case 3: return .promptDelivery
+
+        case 4: return .nestedSubagents
+
+        default: throw UniffiInternalError.unexpectedEnumCase
+        }
+    }
+
+    public static func write(_ value: AgentFeature, into buf: inout [UInt8]) {
+        switch value {
+
+
+        case .tasks:
+            writeInt(&buf, Int32(1))
+
+
+        case .subagentText:
+            writeInt(&buf, Int32(2))
+
+
+        case .promptDelivery:
+            writeInt(&buf, Int32(3))
+
+
+        case .nestedSubagents:
+            writeInt(&buf, Int32(4))
+
+        }
+    }
+}
+
+
+#if swift(>=5.8)
+@_documentation(visibility: private)
+#endif
+public func FfiConverterTypeAgentFeature_lift(_ buf: RustBuffer) throws -> AgentFeature {
+    return try FfiConverterTypeAgentFeature.lift(buf)
+}
+
+#if swift(>=5.8)
+@_documentation(visibility: private)
+#endif
+public func FfiConverterTypeAgentFeature_lower(_ value: AgentFeature) -> RustBuffer {
+    return FfiConverterTypeAgentFeature.lower(value)
+}
+
+
+
+/**
  * A text for the agent.
  */
 
@@ -15258,6 +15825,14 @@ enum BowlineError: Swift.Error, Equatable, Hashable, Foundation.LocalizedError {
          */reason: String
     )
     /**
+     * The connection to the agent's machine is lost and was given up. Nothing was sent.
+     */
+    case Disconnected(
+        /**
+         * What failed and what to do next.
+         */reason: String
+    )
+    /**
      * The session, server or executor has ended.
      */
     case Ended(
@@ -15388,40 +15963,43 @@ public struct FfiConverterTypeBowlineError: FfiConverterRustBuffer {
         case 2: return .Configuration(
             reason: try FfiConverterString.read(from: &buf)
             )
-        case 3: return .Ended(
+        case 3: return .Disconnected(
             reason: try FfiConverterString.read(from: &buf)
             )
-        case 4: return .NotFound(
+        case 4: return .Ended(
             reason: try FfiConverterString.read(from: &buf)
             )
-        case 5: return .Refused(
+        case 5: return .NotFound(
             reason: try FfiConverterString.read(from: &buf)
             )
-        case 6: return .NoAnswer(
+        case 6: return .Refused(
             reason: try FfiConverterString.read(from: &buf)
             )
-        case 7: return .TooLate(
+        case 7: return .NoAnswer(
             reason: try FfiConverterString.read(from: &buf)
             )
-        case 8: return .Invalid(
+        case 8: return .TooLate(
             reason: try FfiConverterString.read(from: &buf)
             )
-        case 9: return .Busy(
+        case 9: return .Invalid(
             reason: try FfiConverterString.read(from: &buf)
             )
-        case 10: return .Resume(
+        case 10: return .Busy(
             reason: try FfiConverterString.read(from: &buf)
             )
-        case 11: return .Io(
+        case 11: return .Resume(
             reason: try FfiConverterString.read(from: &buf)
             )
-        case 12: return .Cancelled(
+        case 12: return .Io(
             reason: try FfiConverterString.read(from: &buf)
             )
-        case 13: return .Host(
+        case 13: return .Cancelled(
             reason: try FfiConverterString.read(from: &buf)
             )
-        case 14: return .Internal(
+        case 14: return .Host(
+            reason: try FfiConverterString.read(from: &buf)
+            )
+        case 15: return .Internal(
             reason: try FfiConverterString.read(from: &buf)
             )
 
@@ -15446,63 +16024,68 @@ public struct FfiConverterTypeBowlineError: FfiConverterRustBuffer {
             FfiConverterString.write(reason, into: &buf)
 
 
-        case let .Ended(reason):
+        case let .Disconnected(reason):
             writeInt(&buf, Int32(3))
             FfiConverterString.write(reason, into: &buf)
 
 
-        case let .NotFound(reason):
+        case let .Ended(reason):
             writeInt(&buf, Int32(4))
             FfiConverterString.write(reason, into: &buf)
 
 
-        case let .Refused(reason):
+        case let .NotFound(reason):
             writeInt(&buf, Int32(5))
             FfiConverterString.write(reason, into: &buf)
 
 
-        case let .NoAnswer(reason):
+        case let .Refused(reason):
             writeInt(&buf, Int32(6))
             FfiConverterString.write(reason, into: &buf)
 
 
-        case let .TooLate(reason):
+        case let .NoAnswer(reason):
             writeInt(&buf, Int32(7))
             FfiConverterString.write(reason, into: &buf)
 
 
-        case let .Invalid(reason):
+        case let .TooLate(reason):
             writeInt(&buf, Int32(8))
             FfiConverterString.write(reason, into: &buf)
 
 
-        case let .Busy(reason):
+        case let .Invalid(reason):
             writeInt(&buf, Int32(9))
             FfiConverterString.write(reason, into: &buf)
 
 
-        case let .Resume(reason):
+        case let .Busy(reason):
             writeInt(&buf, Int32(10))
             FfiConverterString.write(reason, into: &buf)
 
 
-        case let .Io(reason):
+        case let .Resume(reason):
             writeInt(&buf, Int32(11))
             FfiConverterString.write(reason, into: &buf)
 
 
-        case let .Cancelled(reason):
+        case let .Io(reason):
             writeInt(&buf, Int32(12))
             FfiConverterString.write(reason, into: &buf)
 
 
-        case let .Host(reason):
+        case let .Cancelled(reason):
             writeInt(&buf, Int32(13))
             FfiConverterString.write(reason, into: &buf)
 
 
-        case let .Internal(reason):
+        case let .Host(reason):
             writeInt(&buf, Int32(14))
+            FfiConverterString.write(reason, into: &buf)
+
+
+        case let .Internal(reason):
+            writeInt(&buf, Int32(15))
             FfiConverterString.write(reason, into: &buf)
 
         }
@@ -16505,6 +17088,15 @@ public enum DialogueEventKind: Equatable, Hashable {
          */text: String
     )
     /**
+     * The agent is of an older version and lacks features that the session continues without. Once per
+     * session, with the agent's first turn; an agent older than 2.0.77 does not name its version.
+     */
+    case olderAgent(
+        /**
+         * What the agent lacks.
+         */agent: AgentCapabilities
+    )
+    /**
      * The agent was silent for too long, and the watchdog probes it.
      */
     case inquiry(
@@ -16612,22 +17204,25 @@ public struct FfiConverterTypeDialogueEventKind: FfiConverterRustBuffer {
         case 12: return .stderrLine(text: try FfiConverterString.read(from: &buf)
         )
 
-        case 13: return .inquiry(silence: try FfiConverterTypeSilenceView.read(from: &buf)
+        case 13: return .olderAgent(agent: try FfiConverterTypeAgentCapabilities.read(from: &buf)
         )
 
-        case 14: return .stillAlive(silence: try FfiConverterTypeSilenceView.read(from: &buf)
+        case 14: return .inquiry(silence: try FfiConverterTypeSilenceView.read(from: &buf)
         )
 
-        case 15: return .sessionTimeout(silence: try FfiConverterTypeSilenceView.read(from: &buf)
+        case 15: return .stillAlive(silence: try FfiConverterTypeSilenceView.read(from: &buf)
         )
 
-        case 16: return .connection(state: try FfiConverterTypeConnectionView.read(from: &buf)
+        case 16: return .sessionTimeout(silence: try FfiConverterTypeSilenceView.read(from: &buf)
         )
 
-        case 17: return .sessionEnd(isExpected: try FfiConverterBool.read(from: &buf), reason: try FfiConverterString.read(from: &buf)
+        case 17: return .connection(state: try FfiConverterTypeConnectionView.read(from: &buf)
         )
 
-        case 18: return .other(text: try FfiConverterString.read(from: &buf)
+        case 18: return .sessionEnd(isExpected: try FfiConverterBool.read(from: &buf), reason: try FfiConverterString.read(from: &buf)
+        )
+
+        case 19: return .other(text: try FfiConverterString.read(from: &buf)
         )
 
         default: throw UniffiInternalError.unexpectedEnumCase
@@ -16709,34 +17304,39 @@ public struct FfiConverterTypeDialogueEventKind: FfiConverterRustBuffer {
             FfiConverterString.write(text, into: &buf)
 
 
-        case let .inquiry(silence):
+        case let .olderAgent(agent):
             writeInt(&buf, Int32(13))
-            FfiConverterTypeSilenceView.write(silence, into: &buf)
+            FfiConverterTypeAgentCapabilities.write(agent, into: &buf)
 
 
-        case let .stillAlive(silence):
+        case let .inquiry(silence):
             writeInt(&buf, Int32(14))
             FfiConverterTypeSilenceView.write(silence, into: &buf)
 
 
-        case let .sessionTimeout(silence):
+        case let .stillAlive(silence):
             writeInt(&buf, Int32(15))
             FfiConverterTypeSilenceView.write(silence, into: &buf)
 
 
-        case let .connection(state):
+        case let .sessionTimeout(silence):
             writeInt(&buf, Int32(16))
+            FfiConverterTypeSilenceView.write(silence, into: &buf)
+
+
+        case let .connection(state):
+            writeInt(&buf, Int32(17))
             FfiConverterTypeConnectionView.write(state, into: &buf)
 
 
         case let .sessionEnd(isExpected,reason):
-            writeInt(&buf, Int32(17))
+            writeInt(&buf, Int32(18))
             FfiConverterBool.write(isExpected, into: &buf)
             FfiConverterString.write(reason, into: &buf)
 
 
         case let .other(text):
-            writeInt(&buf, Int32(18))
+            writeInt(&buf, Int32(19))
             FfiConverterString.write(text, into: &buf)
 
         }
@@ -21411,6 +22011,30 @@ fileprivate struct FfiConverterOptionTypeTokenProvider: FfiConverterRustBuffer {
 #if swift(>=5.8)
 @_documentation(visibility: private)
 #endif
+fileprivate struct FfiConverterOptionTypeAgentCapabilities: FfiConverterRustBuffer {
+    typealias SwiftType = AgentCapabilities?
+
+    public static func write(_ value: SwiftType, into buf: inout [UInt8]) {
+        guard let value = value else {
+            writeInt(&buf, Int8(0))
+            return
+        }
+        writeInt(&buf, Int8(1))
+        FfiConverterTypeAgentCapabilities.write(value, into: &buf)
+    }
+
+    public static func read(from buf: inout (data: Data, offset: Data.Index)) throws -> SwiftType {
+        switch try readInt(&buf) as Int8 {
+        case 0: return nil
+        case 1: return try FfiConverterTypeAgentCapabilities.read(from: &buf)
+        default: throw UniffiInternalError.unexpectedOptionalTag
+        }
+    }
+}
+
+#if swift(>=5.8)
+@_documentation(visibility: private)
+#endif
 fileprivate struct FfiConverterOptionTypeAgentOptions: FfiConverterRustBuffer {
     typealias SwiftType = AgentOptions?
 
@@ -21427,6 +22051,30 @@ fileprivate struct FfiConverterOptionTypeAgentOptions: FfiConverterRustBuffer {
         switch try readInt(&buf) as Int8 {
         case 0: return nil
         case 1: return try FfiConverterTypeAgentOptions.read(from: &buf)
+        default: throw UniffiInternalError.unexpectedOptionalTag
+        }
+    }
+}
+
+#if swift(>=5.8)
+@_documentation(visibility: private)
+#endif
+fileprivate struct FfiConverterOptionTypeAgentVersion: FfiConverterRustBuffer {
+    typealias SwiftType = AgentVersion?
+
+    public static func write(_ value: SwiftType, into buf: inout [UInt8]) {
+        guard let value = value else {
+            writeInt(&buf, Int8(0))
+            return
+        }
+        writeInt(&buf, Int8(1))
+        FfiConverterTypeAgentVersion.write(value, into: &buf)
+    }
+
+    public static func read(from buf: inout (data: Data, offset: Data.Index)) throws -> SwiftType {
+        switch try readInt(&buf) as Int8 {
+        case 0: return nil
+        case 1: return try FfiConverterTypeAgentVersion.read(from: &buf)
         default: throw UniffiInternalError.unexpectedOptionalTag
         }
     }
@@ -22123,6 +22771,30 @@ fileprivate struct FfiConverterOptionTypeTranscriptWindow: FfiConverterRustBuffe
         switch try readInt(&buf) as Int8 {
         case 0: return nil
         case 1: return try FfiConverterTypeTranscriptWindow.read(from: &buf)
+        default: throw UniffiInternalError.unexpectedOptionalTag
+        }
+    }
+}
+
+#if swift(>=5.8)
+@_documentation(visibility: private)
+#endif
+fileprivate struct FfiConverterOptionTypeUnknownOption: FfiConverterRustBuffer {
+    typealias SwiftType = UnknownOption?
+
+    public static func write(_ value: SwiftType, into buf: inout [UInt8]) {
+        guard let value = value else {
+            writeInt(&buf, Int8(0))
+            return
+        }
+        writeInt(&buf, Int8(1))
+        FfiConverterTypeUnknownOption.write(value, into: &buf)
+    }
+
+    public static func read(from buf: inout (data: Data, offset: Data.Index)) throws -> SwiftType {
+        switch try readInt(&buf) as Int8 {
+        case 0: return nil
+        case 1: return try FfiConverterTypeUnknownOption.read(from: &buf)
         default: throw UniffiInternalError.unexpectedOptionalTag
         }
     }
@@ -22915,6 +23587,31 @@ fileprivate struct FfiConverterSequenceTypeAgentDocument: FfiConverterRustBuffer
 #if swift(>=5.8)
 @_documentation(visibility: private)
 #endif
+fileprivate struct FfiConverterSequenceTypeAgentFeature: FfiConverterRustBuffer {
+    typealias SwiftType = [AgentFeature]
+
+    public static func write(_ value: [AgentFeature], into buf: inout [UInt8]) {
+        let len = Int32(value.count)
+        writeInt(&buf, len)
+        for item in value {
+            FfiConverterTypeAgentFeature.write(item, into: &buf)
+        }
+    }
+
+    public static func read(from buf: inout (data: Data, offset: Data.Index)) throws -> [AgentFeature] {
+        let len: Int32 = try readInt(&buf)
+        var seq = [AgentFeature]()
+        seq.reserveCapacity(Int(len))
+        for _ in 0 ..< len {
+            seq.append(try FfiConverterTypeAgentFeature.read(from: &buf))
+        }
+        return seq
+    }
+}
+
+#if swift(>=5.8)
+@_documentation(visibility: private)
+#endif
 fileprivate struct FfiConverterSequenceTypeChange: FfiConverterRustBuffer {
     typealias SwiftType = [Change]
 
@@ -23319,6 +24016,9 @@ private let initializationResult: InitializationResult = {
     if (uniffi_bowline_ffi_checksum_method_engine_attach_with_events() != 65294) {
         return InitializationResult.apiChecksumMismatch
     }
+    if (uniffi_bowline_ffi_checksum_method_engine_find_agent() != 39344) {
+        return InitializationResult.apiChecksumMismatch
+    }
     if (uniffi_bowline_ffi_checksum_method_engine_login_environment() != 61809) {
         return InitializationResult.apiChecksumMismatch
     }
@@ -23340,7 +24040,7 @@ private let initializationResult: InitializationResult = {
     if (uniffi_bowline_ffi_checksum_method_engine_runner() != 31200) {
         return InitializationResult.apiChecksumMismatch
     }
-    if (uniffi_bowline_ffi_checksum_method_engine_start() != 46243) {
+    if (uniffi_bowline_ffi_checksum_method_engine_start() != 10074) {
         return InitializationResult.apiChecksumMismatch
     }
     if (uniffi_bowline_ffi_checksum_method_engine_start_executor() != 22397) {
@@ -23349,7 +24049,7 @@ private let initializationResult: InitializationResult = {
     if (uniffi_bowline_ffi_checksum_method_engine_start_hooks() != 35964) {
         return InitializationResult.apiChecksumMismatch
     }
-    if (uniffi_bowline_ffi_checksum_method_engine_start_shell() != 7159) {
+    if (uniffi_bowline_ffi_checksum_method_engine_start_shell() != 22539) {
         return InitializationResult.apiChecksumMismatch
     }
     if (uniffi_bowline_ffi_checksum_method_engine_start_with_events() != 40068) {
@@ -23526,6 +24226,9 @@ private let initializationResult: InitializationResult = {
     if (uniffi_bowline_ffi_checksum_method_runnerclient_transcript() != 20375) {
         return InitializationResult.apiChecksumMismatch
     }
+    if (uniffi_bowline_ffi_checksum_method_dialoguesession_capabilities() != 10228) {
+        return InitializationResult.apiChecksumMismatch
+    }
     if (uniffi_bowline_ffi_checksum_method_dialoguesession_change_stream() != 50802) {
         return InitializationResult.apiChecksumMismatch
     }
@@ -23550,7 +24253,7 @@ private let initializationResult: InitializationResult = {
     if (uniffi_bowline_ffi_checksum_method_dialoguesession_id() != 64316) {
         return InitializationResult.apiChecksumMismatch
     }
-    if (uniffi_bowline_ffi_checksum_method_dialoguesession_interrupt() != 51059) {
+    if (uniffi_bowline_ffi_checksum_method_dialoguesession_interrupt() != 33870) {
         return InitializationResult.apiChecksumMismatch
     }
     if (uniffi_bowline_ffi_checksum_method_dialoguesession_last_activity() != 64983) {
@@ -23571,13 +24274,13 @@ private let initializationResult: InitializationResult = {
     if (uniffi_bowline_ffi_checksum_method_dialoguesession_request() != 34835) {
         return InitializationResult.apiChecksumMismatch
     }
-    if (uniffi_bowline_ffi_checksum_method_dialoguesession_respond() != 38020) {
+    if (uniffi_bowline_ffi_checksum_method_dialoguesession_respond() != 25804) {
         return InitializationResult.apiChecksumMismatch
     }
     if (uniffi_bowline_ffi_checksum_method_dialoguesession_retry() != 37347) {
         return InitializationResult.apiChecksumMismatch
     }
-    if (uniffi_bowline_ffi_checksum_method_dialoguesession_send() != 43125) {
+    if (uniffi_bowline_ffi_checksum_method_dialoguesession_send() != 29924) {
         return InitializationResult.apiChecksumMismatch
     }
     if (uniffi_bowline_ffi_checksum_method_dialoguesession_set_model() != 18831) {

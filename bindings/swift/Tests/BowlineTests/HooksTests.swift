@@ -150,7 +150,7 @@ final class HooksTests: TimedTestCase {
             XCTAssertTrue(command.line?.contains("cat ") == true)
             let prompt = try String(contentsOfFile: command.input ?? "", encoding: .utf8)
             try box.executor?.commandEnded(
-                run: command.run, output: TerminalOutput(stdout: prompt, exitCode: 5))
+                run: command.run, output: TerminalOutput(stdout: prompt, droppedBytes: 7, exitCode: 5))
         }
         let configuration = ExecutorConfiguration(session: "session-1", hookGraceMs: 200)
         let executor = try await engine().startExecutor(
@@ -158,6 +158,7 @@ final class HooksTests: TimedTestCase {
         box.executor = executor
         let outcome = try await executor.execute(command("i1"))
         XCTAssertEqual(outcome.stdout, "hello")
+        XCTAssertEqual(outcome.droppedBytes, 7)
         XCTAssertEqual(outcome.exitCode, 5)
         XCTAssertEqual(outcome.evidence, .noSessionEnd)
         _ = try await executor.cleanup()

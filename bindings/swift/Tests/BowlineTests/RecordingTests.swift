@@ -96,6 +96,24 @@ final class RecordingTests: TimedTestCase {
         }
     }
 
+    func testCutJournalIsDamaged() async throws {
+        let folder = try temporaryDirectory()
+        let journal = folder.appendingPathComponent("session.bjl")
+        var recorded = try configuration()
+        recorded.record = journal.path
+        try await withSession(recorded) { _ = try await $0.send("hello").waitUntilSettled() }
+        let bytes = try Data(contentsOf: journal)
+        for length in [8, bytes.count / 2, bytes.count - 1, bytes.count] {
+            let cut = folder.appendingPathComponent("\(length).bjl")
+            try bytes.prefix(length).write(to: cut)
+            let recording = try await engine().openRecording(path: cut.path)
+            let transcript = try await read(recording, maxCount: 10_000)
+            XCTAssertEqual(transcript.stats?.isDamaged, length < bytes.count, "\(length)")
+            let json = try await recording.snapshot().json()
+            XCTAssertEqual(transcript.json(), json)
+        }
+    }
+
     func testReadingByCursorDoesNotConsume() async throws {
         let stream = try await recording("partial.jsonl").changeStream()
         let first = try await stream.next(cursor: 0, maxCount: 5, coalesceForMs: 0)

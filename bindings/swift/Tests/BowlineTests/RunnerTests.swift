@@ -134,6 +134,46 @@ final class RunnerTests: TimedTestCase {
         XCTAssertEqual(refusal, "Start")
     }
 
+    func testCancelledStartLeavesNoAgentAtTheRunner() async throws {
+        let runner = try Runner()
+        defer { runner.stop() }
+        let (engine, there) = (try engine(), try at(runner.configuration))
+        let client = try engine.runner(runner: runner.configuration)
+        for yields in [0, 1, 4, 16, 64, 256] {
+            let start = Task { _ = try await engine.start(configuration: there) }
+            let events = Task { _ = try await engine.startWithEvents(configuration: there) }
+            let shell = try echo(runner.configuration)
+            let shells = Task { _ = try await engine.startShell(configuration: shell) }
+            for _ in 0..<yields { await Task.yield() }
+            for task in [start, events, shells] {
+                task.cancel()
+                _ = await task.result
+            }
+        }
+        try await eventually("no call is pending") { try liveCounters().pendingCalls == 0 }
+        let sessions = try await client.sessions()
+        XCTAssertEqual(sessions.count, 18)
+        XCTAssertEqual(sessions.filter { $0.state == .running }.map(\.id), [])
+    }
+
+    func testCallWithoutAConnectionThrowsDisconnected() async throws {
+        let runner = try Runner()
+        var there = try at(runner.configuration)
+        there.runner?.reconnectTimeoutMs = 1
+        let session = try await engine().start(configuration: there)
+        let events = try session.events()
+        runner.stopAndWait()
+        for try await batch in events {
+            var hasFailed = false
+            for case .event(let event) in batch.events {
+                if case .connection(.failed) = event.kind { hasFailed = true }
+            }
+            if hasFailed { break }
+        }
+        let kind = await errorKind { try await session.send("hello") }
+        XCTAssertEqual(kind, "Disconnected")
+    }
+
     private func echo(_ runner: RunnerConfiguration? = nil) throws -> ShellConfiguration {
         ShellConfiguration(
             cwd: try temporaryDirectory().path, runner: runner,

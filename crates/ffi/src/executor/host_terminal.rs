@@ -65,9 +65,12 @@ pub struct HostTerminalCommand {
 /// The output and exit code of a command in a terminal.
 #[derive(Clone, Debug, Default, PartialEq, Eq, uniffi::Record)]
 pub struct TerminalOutput {
-    /// The terminal's output.
+    /// The terminal's output. It begins at a line.
     #[uniffi(default = "")]
     pub stdout: String,
+    /// The bytes of the output before `stdout` that were not kept.
+    #[uniffi(default = 0)]
+    pub dropped_bytes: u64,
     /// Output that the terminal kept apart.
     #[uniffi(default = "")]
     pub stderr: String,
@@ -80,9 +83,9 @@ impl From<TerminalOutput> for core::TerminalOutput {
     fn from(it: TerminalOutput) -> Self {
         Self {
             stdout: it.stdout,
+            dropped_bytes: it.dropped_bytes,
             stderr: it.stderr,
             exit_code: it.exit_code,
-            ..Self::default()
         }
     }
 }

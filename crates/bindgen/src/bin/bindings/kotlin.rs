@@ -76,6 +76,15 @@ const CALLBACKS: [Correction; 2] = [
     ),
 ];
 
+/// Threads of the library stay attached, whichever call is the first.
+const LOADING: Correction = once(
+    "        uniffiCallbackInterfaceHostTerminal.register(this)
+",
+    "        uniffiKeepCallbackThreads()
+        uniffiCallbackInterfaceHostTerminal.register(this)
+",
+);
+
 /// Objects and strings are checked before anything is handed over.
 const ARGUMENTS: [Correction; 2] = [
     each(
@@ -168,6 +177,7 @@ const PLAIN_CONVERTERS: [&str; 6] = [
 /// Returns the corrected sources.
 pub(crate) fn correct(text: &str) -> Result<String, Failure> {
     let corrections = CALLS.iter().chain(&CALLBACKS);
+    let corrections = corrections.chain([&LOADING]);
     let corrections = corrections.chain(&ARGUMENTS).chain(&VISIBILITY);
     apply(lower_arguments(text)?, corrections)
 }

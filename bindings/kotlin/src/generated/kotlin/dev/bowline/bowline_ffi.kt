@@ -782,6 +782,8 @@ internal object IntegrityCheckingUniffiLib {
     ): Int
     external fun uniffi_bowline_ffi_checksum_method_engine_attach_with_events(
     ): Int
+    external fun uniffi_bowline_ffi_checksum_method_engine_find_agent(
+    ): Int
     external fun uniffi_bowline_ffi_checksum_method_engine_login_environment(
     ): Int
     external fun uniffi_bowline_ffi_checksum_method_engine_metrics(
@@ -920,6 +922,8 @@ internal object IntegrityCheckingUniffiLib {
     ): Int
     external fun uniffi_bowline_ffi_checksum_method_runnerclient_transcript(
     ): Int
+    external fun uniffi_bowline_ffi_checksum_method_dialoguesession_capabilities(
+    ): Int
     external fun uniffi_bowline_ffi_checksum_method_dialoguesession_change_stream(
     ): Int
     external fun uniffi_bowline_ffi_checksum_method_dialoguesession_connection(
@@ -1040,6 +1044,7 @@ internal object UniffiLib {
 
     init {
         Native.register(UniffiLib::class.java, findLibraryName(componentName = "bowline_ffi"))
+        uniffiKeepCallbackThreads()
         uniffiCallbackInterfaceHostTerminal.register(this)
         uniffiCallbackInterfaceLogSink.register(this)
         uniffiCallbackInterfaceTokenProvider.register(this)
@@ -1078,6 +1083,8 @@ internal object UniffiLib {
     external fun uniffi_bowline_ffi_fn_method_engine_attach_shell(`ptr`: Long,`runner`: RustBuffer.ByValue,`session`: RustBuffer.ByValue,`configuration`: RustBuffer.ByValue,
     ): Long
     external fun uniffi_bowline_ffi_fn_method_engine_attach_with_events(`ptr`: Long,`runner`: RustBuffer.ByValue,`session`: RustBuffer.ByValue,`configuration`: RustBuffer.ByValue,`limits`: RustBuffer.ByValue,
+    ): Long
+    external fun uniffi_bowline_ffi_fn_method_engine_find_agent(`ptr`: Long,`program`: RustBuffer.ByValue,`environment`: RustBuffer.ByValue,
     ): Long
     external fun uniffi_bowline_ffi_fn_method_engine_login_environment(`ptr`: Long,`query`: RustBuffer.ByValue,
     ): Long
@@ -1275,6 +1282,8 @@ internal object UniffiLib {
     ): Long
     external fun uniffi_bowline_ffi_fn_free_dialoguesession(`handle`: Long,uniffi_out_err: UniffiRustCallStatus,
     ): Unit
+    external fun uniffi_bowline_ffi_fn_method_dialoguesession_capabilities(`ptr`: Long,
+    ): Long
     external fun uniffi_bowline_ffi_fn_method_dialoguesession_change_stream(`ptr`: Long,uniffi_out_err: UniffiRustCallStatus,
     ): Long
     external fun uniffi_bowline_ffi_fn_method_dialoguesession_connection(`ptr`: Long,uniffi_out_err: UniffiRustCallStatus,
@@ -1570,6 +1579,9 @@ private fun uniffiCheckApiChecksums(lib: IntegrityCheckingUniffiLib) {
     if ((lib.uniffi_bowline_ffi_checksum_method_engine_attach_with_events() and 0xFFFF) != 65294) {
         throw RuntimeException("UniFFI API checksum mismatch: try cleaning and rebuilding your project")
     }
+    if ((lib.uniffi_bowline_ffi_checksum_method_engine_find_agent() and 0xFFFF) != 39344) {
+        throw RuntimeException("UniFFI API checksum mismatch: try cleaning and rebuilding your project")
+    }
     if ((lib.uniffi_bowline_ffi_checksum_method_engine_login_environment() and 0xFFFF) != 61809) {
         throw RuntimeException("UniFFI API checksum mismatch: try cleaning and rebuilding your project")
     }
@@ -1591,7 +1603,7 @@ private fun uniffiCheckApiChecksums(lib: IntegrityCheckingUniffiLib) {
     if ((lib.uniffi_bowline_ffi_checksum_method_engine_runner() and 0xFFFF) != 31200) {
         throw RuntimeException("UniFFI API checksum mismatch: try cleaning and rebuilding your project")
     }
-    if ((lib.uniffi_bowline_ffi_checksum_method_engine_start() and 0xFFFF) != 46243) {
+    if ((lib.uniffi_bowline_ffi_checksum_method_engine_start() and 0xFFFF) != 10074) {
         throw RuntimeException("UniFFI API checksum mismatch: try cleaning and rebuilding your project")
     }
     if ((lib.uniffi_bowline_ffi_checksum_method_engine_start_executor() and 0xFFFF) != 22397) {
@@ -1600,7 +1612,7 @@ private fun uniffiCheckApiChecksums(lib: IntegrityCheckingUniffiLib) {
     if ((lib.uniffi_bowline_ffi_checksum_method_engine_start_hooks() and 0xFFFF) != 35964) {
         throw RuntimeException("UniFFI API checksum mismatch: try cleaning and rebuilding your project")
     }
-    if ((lib.uniffi_bowline_ffi_checksum_method_engine_start_shell() and 0xFFFF) != 7159) {
+    if ((lib.uniffi_bowline_ffi_checksum_method_engine_start_shell() and 0xFFFF) != 22539) {
         throw RuntimeException("UniFFI API checksum mismatch: try cleaning and rebuilding your project")
     }
     if ((lib.uniffi_bowline_ffi_checksum_method_engine_start_with_events() and 0xFFFF) != 40068) {
@@ -1777,6 +1789,9 @@ private fun uniffiCheckApiChecksums(lib: IntegrityCheckingUniffiLib) {
     if ((lib.uniffi_bowline_ffi_checksum_method_runnerclient_transcript() and 0xFFFF) != 20375) {
         throw RuntimeException("UniFFI API checksum mismatch: try cleaning and rebuilding your project")
     }
+    if ((lib.uniffi_bowline_ffi_checksum_method_dialoguesession_capabilities() and 0xFFFF) != 10228) {
+        throw RuntimeException("UniFFI API checksum mismatch: try cleaning and rebuilding your project")
+    }
     if ((lib.uniffi_bowline_ffi_checksum_method_dialoguesession_change_stream() and 0xFFFF) != 50802) {
         throw RuntimeException("UniFFI API checksum mismatch: try cleaning and rebuilding your project")
     }
@@ -1801,7 +1816,7 @@ private fun uniffiCheckApiChecksums(lib: IntegrityCheckingUniffiLib) {
     if ((lib.uniffi_bowline_ffi_checksum_method_dialoguesession_id() and 0xFFFF) != 64316) {
         throw RuntimeException("UniFFI API checksum mismatch: try cleaning and rebuilding your project")
     }
-    if ((lib.uniffi_bowline_ffi_checksum_method_dialoguesession_interrupt() and 0xFFFF) != 51059) {
+    if ((lib.uniffi_bowline_ffi_checksum_method_dialoguesession_interrupt() and 0xFFFF) != 33870) {
         throw RuntimeException("UniFFI API checksum mismatch: try cleaning and rebuilding your project")
     }
     if ((lib.uniffi_bowline_ffi_checksum_method_dialoguesession_last_activity() and 0xFFFF) != 64983) {
@@ -1822,13 +1837,13 @@ private fun uniffiCheckApiChecksums(lib: IntegrityCheckingUniffiLib) {
     if ((lib.uniffi_bowline_ffi_checksum_method_dialoguesession_request() and 0xFFFF) != 34835) {
         throw RuntimeException("UniFFI API checksum mismatch: try cleaning and rebuilding your project")
     }
-    if ((lib.uniffi_bowline_ffi_checksum_method_dialoguesession_respond() and 0xFFFF) != 38020) {
+    if ((lib.uniffi_bowline_ffi_checksum_method_dialoguesession_respond() and 0xFFFF) != 25804) {
         throw RuntimeException("UniFFI API checksum mismatch: try cleaning and rebuilding your project")
     }
     if ((lib.uniffi_bowline_ffi_checksum_method_dialoguesession_retry() and 0xFFFF) != 37347) {
         throw RuntimeException("UniFFI API checksum mismatch: try cleaning and rebuilding your project")
     }
-    if ((lib.uniffi_bowline_ffi_checksum_method_dialoguesession_send() and 0xFFFF) != 43125) {
+    if ((lib.uniffi_bowline_ffi_checksum_method_dialoguesession_send() and 0xFFFF) != 29924) {
         throw RuntimeException("UniFFI API checksum mismatch: try cleaning and rebuilding your project")
     }
     if ((lib.uniffi_bowline_ffi_checksum_method_dialoguesession_set_model() and 0xFFFF) != 18831) {
@@ -3492,10 +3507,19 @@ internal object FfiConverterTypeDialogueEventStream: FfiConverter<DialogueEventS
 /**
  * A session with an agent: its process and its conversation.
  *
- * The session is terminated when its last handle is released. Change streams count as handles, event
- * streams do not.
+ * Releasing the last handle terminates an agent that is a child process of the host. From an agent at a
+ * runner it detaches: the agent continues until it exits, and can be attached to again. Change streams
+ * count as handles, event streams do not.
+ *
+ * A session that was started and not used, since no function of it was called, is terminated in both
+ * cases: the host does not know its id. Call `detach` to leave a new agent at its runner.
  */
 public interface DialogueSessionInterface {
+
+    /**
+     * Returns what the agent's version offers, once its first turn has named it.
+     */
+    suspend fun `capabilities`(): AgentCapabilities?
 
     /**
      * Returns a stream of the transcript's changes from the beginning.
@@ -3558,8 +3582,8 @@ public interface DialogueSessionInterface {
      *
      * # Errors
      *
-     * `Ended` if the session has ended; `Refused` if the agent refuses; `NoAnswer` if it does not
-     * answer in time.
+     * `Ended` if the session has ended; `Disconnected` if the connection was given up; `Refused` if the
+     * agent refuses; `NoAnswer` if it does not answer in time.
      */
     suspend fun `interrupt`(`scope`: InterruptScope? = null): InterruptReport
 
@@ -3612,8 +3636,9 @@ public interface DialogueSessionInterface {
      *
      * # Errors
      *
-     * `Ended` if the session has ended; `NotFound` if there is no such request; `TooLate` if it has
-     * another answer or is closed; `Invalid` if the answer does not fit the request.
+     * `Ended` if the session has ended; `Disconnected` if the connection was given up; `NotFound` if
+     * there is no such request; `TooLate` if it has another answer or is closed; `Invalid` if the answer
+     * does not fit the request.
      */
     suspend fun `respond`(`requestId`: kotlin.String, `answer`: PermissionAnswer, `answeredBy`: kotlin.String? = null)
 
@@ -3631,7 +3656,8 @@ public interface DialogueSessionInterface {
      *
      * # Errors
      *
-     * `Ended` if the session has ended; `Invalid` if the prompt is empty or its UUID was used before.
+     * `Ended` if the session has ended; `Disconnected` if the connection was given up; `Invalid` if the
+     * prompt is empty or its UUID was used before.
      */
     suspend fun `send`(`prompt`: Prompt): Receipt
 
@@ -3698,8 +3724,12 @@ public interface DialogueSessionInterface {
 /**
  * A session with an agent: its process and its conversation.
  *
- * The session is terminated when its last handle is released. Change streams count as handles, event
- * streams do not.
+ * Releasing the last handle terminates an agent that is a child process of the host. From an agent at a
+ * runner it detaches: the agent continues until it exits, and can be attached to again. Change streams
+ * count as handles, event streams do not.
+ *
+ * A session that was started and not used, since no function of it was called, is terminated in both
+ * cases: the host does not know its id. Call `detach` to leave a new agent at its runner.
  */
 open class DialogueSession: Disposable, AutoCloseable, DialogueSessionInterface
 {
@@ -3800,6 +3830,30 @@ open class DialogueSession: Disposable, AutoCloseable, DialogueSessionInterface
         return uniffiRustCall() { status ->
             UniffiLib.uniffi_bowline_ffi_fn_clone_dialoguesession(handle, status)
         }
+    }
+
+
+    /**
+     * Returns what the agent's version offers, once its first turn has named it.
+     */
+    @Throws(BowlineException::class)
+    @Suppress("ASSIGNED_BUT_NEVER_ACCESSED_VARIABLE")
+    override suspend fun `capabilities`() : AgentCapabilities? {
+        return uniffiRustCallAsync(
+        callWithHandle { uniffiHandle ->
+            UniffiLib.uniffi_bowline_ffi_fn_method_dialoguesession_capabilities(
+                uniffiHandle,
+
+            )
+        },
+        { future, callback, continuation -> UniffiLib.ffi_bowline_ffi_rust_future_poll_rust_buffer(future, callback, continuation) },
+        { future, continuation -> UniffiLib.ffi_bowline_ffi_rust_future_complete_rust_buffer(future, continuation) },
+        { future -> UniffiLib.ffi_bowline_ffi_rust_future_free_rust_buffer(future) },
+        // lift function
+        { FfiConverterOptionalTypeAgentCapabilities.lift(it) },
+        // Error FFI converter
+        BowlineException.ErrorHandler,
+    )
     }
 
 
@@ -3976,8 +4030,8 @@ open class DialogueSession: Disposable, AutoCloseable, DialogueSessionInterface
      *
      * # Errors
      *
-     * `Ended` if the session has ended; `Refused` if the agent refuses; `NoAnswer` if it does not
-     * answer in time.
+     * `Ended` if the session has ended; `Disconnected` if the connection was given up; `Refused` if the
+     * agent refuses; `NoAnswer` if it does not answer in time.
      */
     @Throws(BowlineException::class)
     @Suppress("ASSIGNED_BUT_NEVER_ACCESSED_VARIABLE")
@@ -4141,8 +4195,9 @@ open class DialogueSession: Disposable, AutoCloseable, DialogueSessionInterface
      *
      * # Errors
      *
-     * `Ended` if the session has ended; `NotFound` if there is no such request; `TooLate` if it has
-     * another answer or is closed; `Invalid` if the answer does not fit the request.
+     * `Ended` if the session has ended; `Disconnected` if the connection was given up; `NotFound` if
+     * there is no such request; `TooLate` if it has another answer or is closed; `Invalid` if the answer
+     * does not fit the request.
      */
     @Throws(BowlineException::class)
     @Suppress("ASSIGNED_BUT_NEVER_ACCESSED_VARIABLE")
@@ -4188,7 +4243,8 @@ open class DialogueSession: Disposable, AutoCloseable, DialogueSessionInterface
      *
      * # Errors
      *
-     * `Ended` if the session has ended; `Invalid` if the prompt is empty or its UUID was used before.
+     * `Ended` if the session has ended; `Disconnected` if the connection was given up; `Invalid` if the
+     * prompt is empty or its UUID was used before.
      */
     @Throws(BowlineException::class)
     @Suppress("ASSIGNED_BUT_NEVER_ACCESSED_VARIABLE")
@@ -4559,6 +4615,19 @@ public interface EngineInterface {
     suspend fun `attachWithEvents`(`runner`: RunnerConfiguration, `session`: kotlin.String, `configuration`: DialogueConfiguration, `limits`: EventLimits? = null): SessionWithEvents
 
     /**
+     * Finds the agent on this machine and runs it with `--version`, which takes up to 2 s. The result is
+     * remembered until the program's file changes.
+     *
+     * `program` is a path, or a name to look up in `PATH`; the engine's when absent. Cancelling the call
+     * ends the program.
+     *
+     * # Errors
+     *
+     * `Start` if the agent is not found, or prints no version within 20 s.
+     */
+    suspend fun `findAgent`(`program`: kotlin.String? = null, `environment`: EnvironmentChanges? = null): InstalledAgent
+
+    /**
      * Returns the environment of the user's login shell.
      *
      * Use it for hosts that were not started from a shell, such as desktop apps, whose `PATH` is
@@ -4618,7 +4687,7 @@ public interface EngineInterface {
     /**
      * Starts an agent.
      *
-     * If the call fails or is cancelled, no process is left behind.
+     * If the call fails or is cancelled, no process is left behind, also not at a runner.
      *
      * # Errors
      *
@@ -4650,6 +4719,8 @@ public interface EngineInterface {
 
     /**
      * Starts a shell or another interactive program on a terminal, locally or at a runner.
+     *
+     * If the call fails or is cancelled, no process is left behind, also not at a runner.
      *
      * # Errors
      *
@@ -4881,6 +4952,35 @@ open class Engine: Disposable, AutoCloseable, EngineInterface
 
 
     /**
+     * Finds the agent on this machine and runs it with `--version`, which takes up to 2 s. The result is
+     * remembered until the program's file changes.
+     *
+     * `program` is a path, or a name to look up in `PATH`; the engine's when absent. Cancelling the call
+     * ends the program.
+     *
+     * # Errors
+     *
+     * `Start` if the agent is not found, or prints no version within 20 s.
+     */
+    @Throws(BowlineException::class)
+    @Suppress("ASSIGNED_BUT_NEVER_ACCESSED_VARIABLE")
+    override suspend fun `findAgent`(`program`: kotlin.String?, `environment`: EnvironmentChanges?) : InstalledAgent {
+        return uniffiRustCallAsync(
+        callWithHandle { uniffiHandle ->
+            UniffiArguments().run { UniffiLib.uniffi_bowline_ffi_fn_method_engine_find_agent(own(FfiConverterTypeEngine, uniffiHandle), lower(FfiConverterOptionalString, `program`), lower(FfiConverterOptionalTypeEnvironmentChanges, `environment`)) }
+        },
+        { future, callback, continuation -> UniffiLib.ffi_bowline_ffi_rust_future_poll_rust_buffer(future, callback, continuation) },
+        { future, continuation -> UniffiLib.ffi_bowline_ffi_rust_future_complete_rust_buffer(future, continuation) },
+        { future -> UniffiLib.ffi_bowline_ffi_rust_future_free_rust_buffer(future) },
+        // lift function
+        { FfiConverterTypeInstalledAgent.lift(it) },
+        // Error FFI converter
+        BowlineException.ErrorHandler,
+    )
+    }
+
+
+    /**
      * Returns the environment of the user's login shell.
      *
      * Use it for hosts that were not started from a shell, such as desktop apps, whose `PATH` is
@@ -5039,7 +5139,7 @@ open class Engine: Disposable, AutoCloseable, EngineInterface
     /**
      * Starts an agent.
      *
-     * If the call fails or is cancelled, no process is left behind.
+     * If the call fails or is cancelled, no process is left behind, also not at a runner.
      *
      * # Errors
      *
@@ -5119,6 +5219,8 @@ open class Engine: Disposable, AutoCloseable, EngineInterface
 
     /**
      * Starts a shell or another interactive program on a terminal, locally or at a runner.
+     *
+     * If the call fails or is cancelled, no process is left behind, also not at a runner.
      *
      * # Errors
      *
@@ -8714,6 +8816,9 @@ internal object FfiConverterTypeSessionEventStream: FfiConverter<SessionEventStr
 
 /**
  * Manages many sessions of both kinds in a list that survives restarts of the host.
+ *
+ * Releasing the last handle kills the sessions that are child processes of the host. Those at a runner
+ * continue.
  */
 public interface SessionManagerInterface {
 
@@ -8841,6 +8946,9 @@ public interface SessionManagerInterface {
 
 /**
  * Manages many sessions of both kinds in a list that survives restarts of the host.
+ *
+ * Releasing the last handle kills the sessions that are child processes of the host. Those at a runner
+ * continue.
  */
 open class SessionManager: Disposable, AutoCloseable, SessionManagerInterface
 {
@@ -9412,8 +9520,11 @@ internal object FfiConverterTypeSessionManager: FfiConverter<SessionManager, Lon
 /**
  * A login shell or another interactive program on a terminal, read as lines.
  *
- * When the last handle is released, a local program is killed with its descendants. A program at a
- * runner keeps running.
+ * Releasing the last handle kills a child process of the host and its descendants. From a program at a
+ * runner it detaches: the program continues, and can be attached to again.
+ *
+ * A shell that was started and not used, since no function of it was called, is terminated in both cases:
+ * the host does not know its id. Call `detach` to leave a new program at its runner.
  */
 public interface ShellSessionInterface {
 
@@ -9545,8 +9656,11 @@ public interface ShellSessionInterface {
 /**
  * A login shell or another interactive program on a terminal, read as lines.
  *
- * When the last handle is released, a local program is killed with its descendants. A program at a
- * runner keeps running.
+ * Releasing the last handle kills a child process of the host and its descendants. From a program at a
+ * runner it detaches: the program continues, and can be attached to again.
+ *
+ * A shell that was started and not used, since no function of it was called, is terminated in both cases:
+ * the host does not know its id. Call `detach` to leave a new program at its runner.
  */
 open class ShellSession: Disposable, AutoCloseable, ShellSessionInterface
 {
@@ -11313,6 +11427,69 @@ internal object FfiConverterTypeTranscriptSnapshot: FfiConverter<TranscriptSnaps
 
 
 /**
+ * What an agent offers, by its version.
+ */
+data class AgentCapabilities (
+    /**
+     * The agent's version.
+     */
+    var `version`: AgentVersion
+    ,
+    /**
+     * The features that the agent lacks, the first added first.
+     */
+    var `missing`: List<AgentFeature>
+    ,
+    /**
+     * The missing features as text, each with a version that has it; empty if none is missing.
+     */
+    var `missingText`: kotlin.String
+    ,
+    /**
+     * Whether the version is older than all that are tested.
+     */
+    var `isUntested`: kotlin.Boolean
+
+){
+
+
+
+
+
+    companion object
+}
+
+/**
+ * @suppress
+ */
+internal object FfiConverterTypeAgentCapabilities: FfiConverterRustBuffer<AgentCapabilities> {
+    override fun read(buf: ByteBuffer): AgentCapabilities {
+        return AgentCapabilities(
+            FfiConverterTypeAgentVersion.read(buf),
+            FfiConverterSequenceTypeAgentFeature.read(buf),
+            FfiConverterString.read(buf),
+            FfiConverterBoolean.read(buf),
+        )
+    }
+
+    override fun allocationSize(value: AgentCapabilities) = (
+            FfiConverterTypeAgentVersion.allocationSize(value.`version`) +
+            FfiConverterSequenceTypeAgentFeature.allocationSize(value.`missing`) +
+            FfiConverterString.allocationSize(value.`missingText`) +
+            FfiConverterBoolean.allocationSize(value.`isUntested`)
+    )
+
+    override fun write(value: AgentCapabilities, buf: ByteBuffer) {
+            FfiConverterTypeAgentVersion.write(value.`version`, buf)
+            FfiConverterSequenceTypeAgentFeature.write(value.`missing`, buf)
+            FfiConverterString.write(value.`missingText`, buf)
+            FfiConverterBoolean.write(value.`isUntested`, buf)
+    }
+}
+
+
+
+/**
  * Options of the agent's command line. By default every choice is left to the agent.
  */
 data class AgentOptions (
@@ -11792,6 +11969,61 @@ internal object FfiConverterTypeAgentOptions: FfiConverterRustBuffer<AgentOption
 
 
 /**
+ * A version of the agent, such as 2.1.330.
+ */
+data class AgentVersion (
+    /**
+     * The first number.
+     */
+    var `major`: kotlin.UInt
+    ,
+    /**
+     * The second number.
+     */
+    var `minor`: kotlin.UInt
+    ,
+    /**
+     * The third number.
+     */
+    var `patch`: kotlin.UInt
+
+){
+
+
+
+
+
+    companion object
+}
+
+/**
+ * @suppress
+ */
+internal object FfiConverterTypeAgentVersion: FfiConverterRustBuffer<AgentVersion> {
+    override fun read(buf: ByteBuffer): AgentVersion {
+        return AgentVersion(
+            FfiConverterUInt.read(buf),
+            FfiConverterUInt.read(buf),
+            FfiConverterUInt.read(buf),
+        )
+    }
+
+    override fun allocationSize(value: AgentVersion) = (
+            FfiConverterUInt.allocationSize(value.`major`) +
+            FfiConverterUInt.allocationSize(value.`minor`) +
+            FfiConverterUInt.allocationSize(value.`patch`)
+    )
+
+    override fun write(value: AgentVersion, buf: ByteBuffer) {
+            FfiConverterUInt.write(value.`major`, buf)
+            FfiConverterUInt.write(value.`minor`, buf)
+            FfiConverterUInt.write(value.`patch`, buf)
+    }
+}
+
+
+
+/**
  * The changes between two cursors of a transcript. Apply them in order.
  */
 data class ChangeBatch (
@@ -11905,6 +12137,11 @@ data class CommandOutcome (
     var `stdout`: kotlin.String
     ,
     /**
+     * The bytes of the output before `stdout` that were not kept. `stdout` begins at a line all the same.
+     */
+    var `droppedBytes`: kotlin.ULong
+    ,
+    /**
      * Output that the terminal kept apart.
      */
     var `stderr`: kotlin.String
@@ -11950,6 +12187,7 @@ internal object FfiConverterTypeCommandOutcome: FfiConverterRustBuffer<CommandOu
     override fun read(buf: ByteBuffer): CommandOutcome {
         return CommandOutcome(
             FfiConverterString.read(buf),
+            FfiConverterULong.read(buf),
             FfiConverterString.read(buf),
             FfiConverterOptionalInt.read(buf),
             FfiConverterULong.read(buf),
@@ -11961,6 +12199,7 @@ internal object FfiConverterTypeCommandOutcome: FfiConverterRustBuffer<CommandOu
 
     override fun allocationSize(value: CommandOutcome) = (
             FfiConverterString.allocationSize(value.`stdout`) +
+            FfiConverterULong.allocationSize(value.`droppedBytes`) +
             FfiConverterString.allocationSize(value.`stderr`) +
             FfiConverterOptionalInt.allocationSize(value.`exitCode`) +
             FfiConverterULong.allocationSize(value.`durationMs`) +
@@ -11971,6 +12210,7 @@ internal object FfiConverterTypeCommandOutcome: FfiConverterRustBuffer<CommandOu
 
     override fun write(value: CommandOutcome, buf: ByteBuffer) {
             FfiConverterString.write(value.`stdout`, buf)
+            FfiConverterULong.write(value.`droppedBytes`, buf)
             FfiConverterString.write(value.`stderr`, buf)
             FfiConverterOptionalInt.write(value.`exitCode`, buf)
             FfiConverterULong.write(value.`durationMs`, buf)
@@ -12338,6 +12578,11 @@ data class DialogueEnd (
      * Why the recording is incomplete, if it is.
      */
     var `recordingError`: kotlin.String?
+    ,
+    /**
+     * The option of the command line because of which the agent exited at once, if it did.
+     */
+    var `unknownOption`: UnknownOption?
 
 ){
 
@@ -12360,6 +12605,7 @@ internal object FfiConverterTypeDialogueEnd: FfiConverterRustBuffer<DialogueEnd>
             FfiConverterTypeTerminationView.read(buf),
             FfiConverterTypeStderrView.read(buf),
             FfiConverterOptionalString.read(buf),
+            FfiConverterOptionalTypeUnknownOption.read(buf),
         )
     }
 
@@ -12369,7 +12615,8 @@ internal object FfiConverterTypeDialogueEnd: FfiConverterRustBuffer<DialogueEnd>
             FfiConverterString.allocationSize(value.`reason`) +
             FfiConverterTypeTerminationView.allocationSize(value.`report`) +
             FfiConverterTypeStderrView.allocationSize(value.`stderr`) +
-            FfiConverterOptionalString.allocationSize(value.`recordingError`)
+            FfiConverterOptionalString.allocationSize(value.`recordingError`) +
+            FfiConverterOptionalTypeUnknownOption.allocationSize(value.`unknownOption`)
     )
 
     override fun write(value: DialogueEnd, buf: ByteBuffer) {
@@ -12379,6 +12626,7 @@ internal object FfiConverterTypeDialogueEnd: FfiConverterRustBuffer<DialogueEnd>
             FfiConverterTypeTerminationView.write(value.`report`, buf)
             FfiConverterTypeStderrView.write(value.`stderr`, buf)
             FfiConverterOptionalString.write(value.`recordingError`, buf)
+            FfiConverterOptionalTypeUnknownOption.write(value.`unknownOption`, buf)
     }
 }
 
@@ -13870,6 +14118,61 @@ internal object FfiConverterTypeHostTerminalCommand: FfiConverterRustBuffer<Host
             FfiConverterMapStringString.write(value.`variables`, buf)
             FfiConverterOptionalString.write(value.`cwd`, buf)
             FfiConverterOptionalString.write(value.`input`, buf)
+    }
+}
+
+
+
+/**
+ * An agent on this machine.
+ */
+data class InstalledAgent (
+    /**
+     * The program's path.
+     */
+    var `path`: kotlin.String
+    ,
+    /**
+     * The first line that the agent prints with `--version`.
+     */
+    var `versionLine`: kotlin.String
+    ,
+    /**
+     * What the agent offers; absent if the line does not begin with a version.
+     */
+    var `capabilities`: AgentCapabilities?
+
+){
+
+
+
+
+
+    companion object
+}
+
+/**
+ * @suppress
+ */
+internal object FfiConverterTypeInstalledAgent: FfiConverterRustBuffer<InstalledAgent> {
+    override fun read(buf: ByteBuffer): InstalledAgent {
+        return InstalledAgent(
+            FfiConverterString.read(buf),
+            FfiConverterString.read(buf),
+            FfiConverterOptionalTypeAgentCapabilities.read(buf),
+        )
+    }
+
+    override fun allocationSize(value: InstalledAgent) = (
+            FfiConverterString.allocationSize(value.`path`) +
+            FfiConverterString.allocationSize(value.`versionLine`) +
+            FfiConverterOptionalTypeAgentCapabilities.allocationSize(value.`capabilities`)
+    )
+
+    override fun write(value: InstalledAgent, buf: ByteBuffer) {
+            FfiConverterString.write(value.`path`, buf)
+            FfiConverterString.write(value.`versionLine`, buf)
+            FfiConverterOptionalTypeAgentCapabilities.write(value.`capabilities`, buf)
     }
 }
 
@@ -16235,6 +16538,16 @@ data class StatsView (
      * Whether the input ended inside a line.
      */
     var `isTruncated`: kotlin.Boolean
+    ,
+    /**
+     * Bytes that are missing in gaps.
+     */
+    var `missing`: kotlin.ULong
+    ,
+    /**
+     * Whether a part of unknown length is missing, because the stream is damaged or cut.
+     */
+    var `isDamaged`: kotlin.Boolean
 
 ){
 
@@ -16258,6 +16571,8 @@ internal object FfiConverterTypeStatsView: FfiConverterRustBuffer<StatsView> {
             FfiConverterULong.read(buf),
             FfiConverterSequenceTypeUnknownCount.read(buf),
             FfiConverterBoolean.read(buf),
+            FfiConverterULong.read(buf),
+            FfiConverterBoolean.read(buf),
         )
     }
 
@@ -16268,7 +16583,9 @@ internal object FfiConverterTypeStatsView: FfiConverterRustBuffer<StatsView> {
             FfiConverterULong.allocationSize(value.`duplicates`) +
             FfiConverterULong.allocationSize(value.`parseErrors`) +
             FfiConverterSequenceTypeUnknownCount.allocationSize(value.`unknown`) +
-            FfiConverterBoolean.allocationSize(value.`isTruncated`)
+            FfiConverterBoolean.allocationSize(value.`isTruncated`) +
+            FfiConverterULong.allocationSize(value.`missing`) +
+            FfiConverterBoolean.allocationSize(value.`isDamaged`)
     )
 
     override fun write(value: StatsView, buf: ByteBuffer) {
@@ -16279,6 +16596,8 @@ internal object FfiConverterTypeStatsView: FfiConverterRustBuffer<StatsView> {
             FfiConverterULong.write(value.`parseErrors`, buf)
             FfiConverterSequenceTypeUnknownCount.write(value.`unknown`, buf)
             FfiConverterBoolean.write(value.`isTruncated`, buf)
+            FfiConverterULong.write(value.`missing`, buf)
+            FfiConverterBoolean.write(value.`isDamaged`, buf)
     }
 }
 
@@ -16667,9 +16986,14 @@ internal object FfiConverterTypeTerminalEntry: FfiConverterRustBuffer<TerminalEn
  */
 data class TerminalOutput (
     /**
-     * The terminal's output.
+     * The terminal's output. It begins at a line.
      */
     var `stdout`: kotlin.String = ""
+    ,
+    /**
+     * The bytes of the output before `stdout` that were not kept.
+     */
+    var `droppedBytes`: kotlin.ULong = 0uL
     ,
     /**
      * Output that the terminal kept apart.
@@ -16697,6 +17021,7 @@ internal object FfiConverterTypeTerminalOutput: FfiConverterRustBuffer<TerminalO
     override fun read(buf: ByteBuffer): TerminalOutput {
         return TerminalOutput(
             FfiConverterString.read(buf),
+            FfiConverterULong.read(buf),
             FfiConverterString.read(buf),
             FfiConverterOptionalInt.read(buf),
         )
@@ -16704,12 +17029,14 @@ internal object FfiConverterTypeTerminalOutput: FfiConverterRustBuffer<TerminalO
 
     override fun allocationSize(value: TerminalOutput) = (
             FfiConverterString.allocationSize(value.`stdout`) +
+            FfiConverterULong.allocationSize(value.`droppedBytes`) +
             FfiConverterString.allocationSize(value.`stderr`) +
             FfiConverterOptionalInt.allocationSize(value.`exitCode`)
     )
 
     override fun write(value: TerminalOutput, buf: ByteBuffer) {
             FfiConverterString.write(value.`stdout`, buf)
+            FfiConverterULong.write(value.`droppedBytes`, buf)
             FfiConverterString.write(value.`stderr`, buf)
             FfiConverterOptionalInt.write(value.`exitCode`, buf)
     }
@@ -16767,21 +17094,22 @@ internal object FfiConverterTypeTerminalSize: FfiConverterRustBuffer<TerminalSiz
 /**
  * How a process and its descendants are terminated: end of input, SIGINT, SIGTERM, SIGKILL.
  *
- * Each step waits for its grace period, in milliseconds, before the next one. A step of 0 is skipped.
+ * Each step waits for its grace period, in milliseconds, before the next one. A step of 0 is skipped, but
+ * SIGKILL is always sent to what is left.
  */
 data class TerminationPolicy (
     /**
-     * The time after the end of input.
+     * The time after the input is closed (pipes) or SIGHUP is sent (terminals).
      */
     var `eofGraceMs`: kotlin.ULong = 2000uL
     ,
     /**
-     * The time after SIGINT; absent to send no SIGINT.
+     * The time after SIGINT to the process group; absent to send no SIGINT.
      */
     var `interruptGraceMs`: kotlin.ULong? = null
     ,
     /**
-     * The time after SIGTERM.
+     * The time after SIGTERM to the process group.
      */
     var `termGraceMs`: kotlin.ULong = 2000uL
     ,
@@ -17216,6 +17544,61 @@ internal object FfiConverterTypeUnknownCount: FfiConverterRustBuffer<UnknownCoun
 
 
 /**
+ * An option of the command line that the agent refused.
+ */
+data class UnknownOption (
+    /**
+     * The option, without its value.
+     */
+    var `option`: kotlin.String
+    ,
+    /**
+     * A version that has the option, if one is known.
+     */
+    var `added`: AgentVersion?
+    ,
+    /**
+     * What failed and what to do next.
+     */
+    var `text`: kotlin.String
+
+){
+
+
+
+
+
+    companion object
+}
+
+/**
+ * @suppress
+ */
+internal object FfiConverterTypeUnknownOption: FfiConverterRustBuffer<UnknownOption> {
+    override fun read(buf: ByteBuffer): UnknownOption {
+        return UnknownOption(
+            FfiConverterString.read(buf),
+            FfiConverterOptionalTypeAgentVersion.read(buf),
+            FfiConverterString.read(buf),
+        )
+    }
+
+    override fun allocationSize(value: UnknownOption) = (
+            FfiConverterString.allocationSize(value.`option`) +
+            FfiConverterOptionalTypeAgentVersion.allocationSize(value.`added`) +
+            FfiConverterString.allocationSize(value.`text`)
+    )
+
+    override fun write(value: UnknownOption, buf: ByteBuffer) {
+            FfiConverterString.write(value.`option`, buf)
+            FfiConverterOptionalTypeAgentVersion.write(value.`added`, buf)
+            FfiConverterString.write(value.`text`, buf)
+    }
+}
+
+
+
+/**
  * Token usage and cost of all conversations of the session.
  */
 data class UsageView (
@@ -17442,6 +17825,58 @@ internal object FfiConverterTypeAgentDocument : FfiConverterRustBuffer<AgentDocu
                 Unit
             }
         }.let { /* this makes the `when` an expression, which ensures it is exhaustive */ }
+    }
+}
+
+
+
+
+
+/**
+ * A part of a session that older agents do not report.
+ */
+
+enum class AgentFeature {
+
+    /**
+     * Background tasks and the progress of sub-agents.
+     */
+    TASKS,
+    /**
+     * The text and the thinking of sub-agents in the foreground.
+     */
+    SUBAGENT_TEXT,
+    /**
+     * The delivery state of each prompt. Without it, a receipt follows the echo of its prompt and the
+     * next result.
+     */
+    PROMPT_DELIVERY,
+    /**
+     * The content of sub-agents that were started by sub-agents.
+     */
+    NESTED_SUBAGENTS;
+
+
+
+
+    companion object
+}
+
+
+/**
+ * @suppress
+ */
+internal object FfiConverterTypeAgentFeature: FfiConverterRustBuffer<AgentFeature> {
+    override fun read(buf: ByteBuffer) = try {
+        AgentFeature.values()[buf.getInt() - 1]
+    } catch (e: IndexOutOfBoundsException) {
+        throw RuntimeException("invalid enum value, something is very wrong!!", e)
+    }
+
+    override fun allocationSize(value: AgentFeature) = 4UL
+
+    override fun write(value: AgentFeature, buf: ByteBuffer) {
+        buf.putInt(value.ordinal + 1)
     }
 }
 
@@ -17763,6 +18198,20 @@ sealed class BowlineException: kotlin.Exception() {
     }
 
     /**
+     * The connection to the agent's machine is lost and was given up. Nothing was sent.
+     */
+    class Disconnected(
+
+        /**
+         * What failed and what to do next.
+         */
+        val `reason`: kotlin.String
+        ) : BowlineException() {
+        override val message
+            get() = "reason=${ `reason` }"
+    }
+
+    /**
      * The session, server or executor has ended.
      */
     class Ended(
@@ -17955,40 +18404,43 @@ internal object FfiConverterTypeBowlineError : FfiConverterRustBuffer<BowlineExc
             2 -> BowlineException.Configuration(
                 FfiConverterString.read(buf),
                 )
-            3 -> BowlineException.Ended(
+            3 -> BowlineException.Disconnected(
                 FfiConverterString.read(buf),
                 )
-            4 -> BowlineException.NotFound(
+            4 -> BowlineException.Ended(
                 FfiConverterString.read(buf),
                 )
-            5 -> BowlineException.Refused(
+            5 -> BowlineException.NotFound(
                 FfiConverterString.read(buf),
                 )
-            6 -> BowlineException.NoAnswer(
+            6 -> BowlineException.Refused(
                 FfiConverterString.read(buf),
                 )
-            7 -> BowlineException.TooLate(
+            7 -> BowlineException.NoAnswer(
                 FfiConverterString.read(buf),
                 )
-            8 -> BowlineException.Invalid(
+            8 -> BowlineException.TooLate(
                 FfiConverterString.read(buf),
                 )
-            9 -> BowlineException.Busy(
+            9 -> BowlineException.Invalid(
                 FfiConverterString.read(buf),
                 )
-            10 -> BowlineException.Resume(
+            10 -> BowlineException.Busy(
                 FfiConverterString.read(buf),
                 )
-            11 -> BowlineException.Io(
+            11 -> BowlineException.Resume(
                 FfiConverterString.read(buf),
                 )
-            12 -> BowlineException.Cancelled(
+            12 -> BowlineException.Io(
                 FfiConverterString.read(buf),
                 )
-            13 -> BowlineException.Host(
+            13 -> BowlineException.Cancelled(
                 FfiConverterString.read(buf),
                 )
-            14 -> BowlineException.Internal(
+            14 -> BowlineException.Host(
+                FfiConverterString.read(buf),
+                )
+            15 -> BowlineException.Internal(
                 FfiConverterString.read(buf),
                 )
             else -> throw RuntimeException("invalid error enum value, something is very wrong!!")
@@ -18003,6 +18455,11 @@ internal object FfiConverterTypeBowlineError : FfiConverterRustBuffer<BowlineExc
                 + FfiConverterString.allocationSize(value.`reason`)
             )
             is BowlineException.Configuration -> (
+                // Add the size for the Int that specifies the variant plus the size needed for all fields
+                4UL
+                + FfiConverterString.allocationSize(value.`reason`)
+            )
+            is BowlineException.Disconnected -> (
                 // Add the size for the Int that specifies the variant plus the size needed for all fields
                 4UL
                 + FfiConverterString.allocationSize(value.`reason`)
@@ -18082,63 +18539,68 @@ internal object FfiConverterTypeBowlineError : FfiConverterRustBuffer<BowlineExc
                 FfiConverterString.write(value.`reason`, buf)
                 Unit
             }
-            is BowlineException.Ended -> {
+            is BowlineException.Disconnected -> {
                 buf.putInt(3)
                 FfiConverterString.write(value.`reason`, buf)
                 Unit
             }
-            is BowlineException.NotFound -> {
+            is BowlineException.Ended -> {
                 buf.putInt(4)
                 FfiConverterString.write(value.`reason`, buf)
                 Unit
             }
-            is BowlineException.Refused -> {
+            is BowlineException.NotFound -> {
                 buf.putInt(5)
                 FfiConverterString.write(value.`reason`, buf)
                 Unit
             }
-            is BowlineException.NoAnswer -> {
+            is BowlineException.Refused -> {
                 buf.putInt(6)
                 FfiConverterString.write(value.`reason`, buf)
                 Unit
             }
-            is BowlineException.TooLate -> {
+            is BowlineException.NoAnswer -> {
                 buf.putInt(7)
                 FfiConverterString.write(value.`reason`, buf)
                 Unit
             }
-            is BowlineException.Invalid -> {
+            is BowlineException.TooLate -> {
                 buf.putInt(8)
                 FfiConverterString.write(value.`reason`, buf)
                 Unit
             }
-            is BowlineException.Busy -> {
+            is BowlineException.Invalid -> {
                 buf.putInt(9)
                 FfiConverterString.write(value.`reason`, buf)
                 Unit
             }
-            is BowlineException.Resume -> {
+            is BowlineException.Busy -> {
                 buf.putInt(10)
                 FfiConverterString.write(value.`reason`, buf)
                 Unit
             }
-            is BowlineException.Io -> {
+            is BowlineException.Resume -> {
                 buf.putInt(11)
                 FfiConverterString.write(value.`reason`, buf)
                 Unit
             }
-            is BowlineException.Cancelled -> {
+            is BowlineException.Io -> {
                 buf.putInt(12)
                 FfiConverterString.write(value.`reason`, buf)
                 Unit
             }
-            is BowlineException.Host -> {
+            is BowlineException.Cancelled -> {
                 buf.putInt(13)
                 FfiConverterString.write(value.`reason`, buf)
                 Unit
             }
-            is BowlineException.Internal -> {
+            is BowlineException.Host -> {
                 buf.putInt(14)
+                FfiConverterString.write(value.`reason`, buf)
+                Unit
+            }
+            is BowlineException.Internal -> {
+                buf.putInt(15)
                 FfiConverterString.write(value.`reason`, buf)
                 Unit
             }
@@ -19401,6 +19863,22 @@ sealed class DialogueEventKind {
     }
 
     /**
+     * The agent is of an older version and lacks features that the session continues without. Once per
+     * session, with the agent's first turn; an agent older than 2.0.77 does not name its version.
+     */
+    data class OlderAgent(
+        /**
+         * What the agent lacks.
+         */
+        val `agent`: dev.bowline.AgentCapabilities) : DialogueEventKind()
+
+    {
+
+
+        companion object
+    }
+
+    /**
      * The agent was silent for too long, and the watchdog probes it.
      */
     data class Inquiry(
@@ -19557,23 +20035,26 @@ internal object FfiConverterTypeDialogueEventKind : FfiConverterRustBuffer<Dialo
             12 -> DialogueEventKind.StderrLine(
                 FfiConverterString.read(buf),
                 )
-            13 -> DialogueEventKind.Inquiry(
+            13 -> DialogueEventKind.OlderAgent(
+                FfiConverterTypeAgentCapabilities.read(buf),
+                )
+            14 -> DialogueEventKind.Inquiry(
                 FfiConverterTypeSilenceView.read(buf),
                 )
-            14 -> DialogueEventKind.StillAlive(
+            15 -> DialogueEventKind.StillAlive(
                 FfiConverterTypeSilenceView.read(buf),
                 )
-            15 -> DialogueEventKind.SessionTimeout(
+            16 -> DialogueEventKind.SessionTimeout(
                 FfiConverterTypeSilenceView.read(buf),
                 )
-            16 -> DialogueEventKind.Connection(
+            17 -> DialogueEventKind.Connection(
                 FfiConverterTypeConnectionView.read(buf),
                 )
-            17 -> DialogueEventKind.SessionEnd(
+            18 -> DialogueEventKind.SessionEnd(
                 FfiConverterBoolean.read(buf),
                 FfiConverterString.read(buf),
                 )
-            18 -> DialogueEventKind.Other(
+            19 -> DialogueEventKind.Other(
                 FfiConverterString.read(buf),
                 )
             else -> throw RuntimeException("invalid enum value, something is very wrong!!")
@@ -19674,6 +20155,13 @@ internal object FfiConverterTypeDialogueEventKind : FfiConverterRustBuffer<Dialo
             (
                 4UL
                 + FfiConverterString.allocationSize(value.`text`)
+            )
+        }
+        is DialogueEventKind.OlderAgent -> {
+            // Add the size for the Int that specifies the variant plus the size needed for all fields
+            (
+                4UL
+                + FfiConverterTypeAgentCapabilities.allocationSize(value.`agent`)
             )
         }
         is DialogueEventKind.Inquiry -> {
@@ -19794,34 +20282,39 @@ internal object FfiConverterTypeDialogueEventKind : FfiConverterRustBuffer<Dialo
                 FfiConverterString.write(value.`text`, buf)
                 Unit
             }
-            is DialogueEventKind.Inquiry -> {
+            is DialogueEventKind.OlderAgent -> {
                 buf.putInt(13)
-                FfiConverterTypeSilenceView.write(value.`silence`, buf)
+                FfiConverterTypeAgentCapabilities.write(value.`agent`, buf)
                 Unit
             }
-            is DialogueEventKind.StillAlive -> {
+            is DialogueEventKind.Inquiry -> {
                 buf.putInt(14)
                 FfiConverterTypeSilenceView.write(value.`silence`, buf)
                 Unit
             }
-            is DialogueEventKind.SessionTimeout -> {
+            is DialogueEventKind.StillAlive -> {
                 buf.putInt(15)
                 FfiConverterTypeSilenceView.write(value.`silence`, buf)
                 Unit
             }
-            is DialogueEventKind.Connection -> {
+            is DialogueEventKind.SessionTimeout -> {
                 buf.putInt(16)
+                FfiConverterTypeSilenceView.write(value.`silence`, buf)
+                Unit
+            }
+            is DialogueEventKind.Connection -> {
+                buf.putInt(17)
                 FfiConverterTypeConnectionView.write(value.`state`, buf)
                 Unit
             }
             is DialogueEventKind.SessionEnd -> {
-                buf.putInt(17)
+                buf.putInt(18)
                 FfiConverterBoolean.write(value.`isExpected`, buf)
                 FfiConverterString.write(value.`reason`, buf)
                 Unit
             }
             is DialogueEventKind.Other -> {
-                buf.putInt(18)
+                buf.putInt(19)
                 FfiConverterString.write(value.`text`, buf)
                 Unit
             }
@@ -24012,6 +24505,38 @@ internal object FfiConverterOptionalTypeTokenProvider: FfiConverterRustBuffer<To
 /**
  * @suppress
  */
+internal object FfiConverterOptionalTypeAgentCapabilities: FfiConverterRustBuffer<AgentCapabilities?> {
+    override fun read(buf: ByteBuffer): AgentCapabilities? {
+        if (buf.get().toInt() == 0) {
+            return null
+        }
+        return FfiConverterTypeAgentCapabilities.read(buf)
+    }
+
+    override fun allocationSize(value: AgentCapabilities?): ULong {
+        if (value == null) {
+            return 1UL
+        } else {
+            return 1UL + FfiConverterTypeAgentCapabilities.allocationSize(value)
+        }
+    }
+
+    override fun write(value: AgentCapabilities?, buf: ByteBuffer) {
+        if (value == null) {
+            buf.put(0)
+        } else {
+            buf.put(1)
+            FfiConverterTypeAgentCapabilities.write(value, buf)
+        }
+    }
+}
+
+
+
+
+/**
+ * @suppress
+ */
 internal object FfiConverterOptionalTypeAgentOptions: FfiConverterRustBuffer<AgentOptions?> {
     override fun read(buf: ByteBuffer): AgentOptions? {
         if (buf.get().toInt() == 0) {
@@ -24034,6 +24559,38 @@ internal object FfiConverterOptionalTypeAgentOptions: FfiConverterRustBuffer<Age
         } else {
             buf.put(1)
             FfiConverterTypeAgentOptions.write(value, buf)
+        }
+    }
+}
+
+
+
+
+/**
+ * @suppress
+ */
+internal object FfiConverterOptionalTypeAgentVersion: FfiConverterRustBuffer<AgentVersion?> {
+    override fun read(buf: ByteBuffer): AgentVersion? {
+        if (buf.get().toInt() == 0) {
+            return null
+        }
+        return FfiConverterTypeAgentVersion.read(buf)
+    }
+
+    override fun allocationSize(value: AgentVersion?): ULong {
+        if (value == null) {
+            return 1UL
+        } else {
+            return 1UL + FfiConverterTypeAgentVersion.allocationSize(value)
+        }
+    }
+
+    override fun write(value: AgentVersion?, buf: ByteBuffer) {
+        if (value == null) {
+            buf.put(0)
+        } else {
+            buf.put(1)
+            FfiConverterTypeAgentVersion.write(value, buf)
         }
     }
 }
@@ -24962,6 +25519,38 @@ internal object FfiConverterOptionalTypeTranscriptWindow: FfiConverterRustBuffer
         } else {
             buf.put(1)
             FfiConverterTypeTranscriptWindow.write(value, buf)
+        }
+    }
+}
+
+
+
+
+/**
+ * @suppress
+ */
+internal object FfiConverterOptionalTypeUnknownOption: FfiConverterRustBuffer<UnknownOption?> {
+    override fun read(buf: ByteBuffer): UnknownOption? {
+        if (buf.get().toInt() == 0) {
+            return null
+        }
+        return FfiConverterTypeUnknownOption.read(buf)
+    }
+
+    override fun allocationSize(value: UnknownOption?): ULong {
+        if (value == null) {
+            return 1UL
+        } else {
+            return 1UL + FfiConverterTypeUnknownOption.allocationSize(value)
+        }
+    }
+
+    override fun write(value: UnknownOption?, buf: ByteBuffer) {
+        if (value == null) {
+            buf.put(0)
+        } else {
+            buf.put(1)
+            FfiConverterTypeUnknownOption.write(value, buf)
         }
     }
 }
@@ -25922,6 +26511,34 @@ internal object FfiConverterSequenceTypeAgentDocument: FfiConverterRustBuffer<Li
         buf.putInt(value.size)
         value.iterator().forEach {
             FfiConverterTypeAgentDocument.write(it, buf)
+        }
+    }
+}
+
+
+
+
+/**
+ * @suppress
+ */
+internal object FfiConverterSequenceTypeAgentFeature: FfiConverterRustBuffer<List<AgentFeature>> {
+    override fun read(buf: ByteBuffer): List<AgentFeature> {
+        val len = buf.getInt()
+        return List<AgentFeature>(len) {
+            FfiConverterTypeAgentFeature.read(buf)
+        }
+    }
+
+    override fun allocationSize(value: List<AgentFeature>): ULong {
+        val sizeForLength = 4UL
+        val sizeForItems = value.map { FfiConverterTypeAgentFeature.allocationSize(it) }.sum()
+        return sizeForLength + sizeForItems
+    }
+
+    override fun write(value: List<AgentFeature>, buf: ByteBuffer) {
+        buf.putInt(value.size)
+        value.iterator().forEach {
+            FfiConverterTypeAgentFeature.write(it, buf)
         }
     }
 }

@@ -1,9 +1,5 @@
 package dev.bowline
 
-import com.sun.jna.Callback
-import com.sun.jna.CallbackThreadInitializer
-import com.sun.jna.Native
-
 /**
  * The entry point of the library.
  *
@@ -17,11 +13,12 @@ import com.sun.jna.Native
  *
  * Every function may be called from any thread. Functions that wait are `suspend` functions; cancelling
  * the coroutine ends the call in the library as well. Objects are [AutoCloseable]: `use` releases them
- * at once, the garbage collector eventually.
+ * at once, the garbage collector eventually. Releasing the last handle of a session terminates a local
+ * agent and detaches from one at a runner; see [DialogueSession].
  */
 public object Bowline {
     /** The API revision that these sources were generated for. */
-    private const val API_REVISION: UInt = 7u
+    private const val API_REVISION: UInt = 8u
 
     private val initialized: Unit by lazy { initialize() }
 
@@ -33,6 +30,8 @@ public object Bowline {
      *   null, see [EngineConfiguration.guard].
      * @throws IllegalStateException if the native library has another version than these sources.
      */
+    @JvmStatic
+    @JvmOverloads
     public fun engine(program: String? = null, guard: String? = null): Engine {
         initialized
         return Engine(EngineConfiguration(program, guard))
@@ -66,37 +65,11 @@ public object Bowline {
     }
 
     private fun initialize() {
-        keepCallbackThreads()
         // The generated sources compare their checksums only when asked to.
         uniffiEnsureInitialized()
         val found = apiRevision()
         check(found == API_REVISION) {
             "the native library has API revision $found, not $API_REVISION; use the library of this jar"
-        }
-    }
-
-    /**
-     * Keeps the library's threads attached to the JVM as daemons. JNA would otherwise attach and detach
-     * them for each callback, creating a thread object each time; without the daemon flag the JVM would
-     * not exit.
-     */
-    private fun keepCallbackThreads() {
-        val callbacks: List<Callback> = listOf(
-            uniffiRustFutureContinuationCallbackImpl,
-            uniffiCallbackInterfaceHostTerminal.startCommand,
-            uniffiCallbackInterfaceHostTerminal.endCommand,
-            uniffiCallbackInterfaceHostTerminal.cleanup,
-            uniffiCallbackInterfaceHostTerminal.uniffiFree,
-            uniffiCallbackInterfaceHostTerminal.uniffiClone,
-            uniffiCallbackInterfaceLogSink.log,
-            uniffiCallbackInterfaceLogSink.uniffiFree,
-            uniffiCallbackInterfaceLogSink.uniffiClone,
-            uniffiCallbackInterfaceTokenProvider.token,
-            uniffiCallbackInterfaceTokenProvider.uniffiFree,
-            uniffiCallbackInterfaceTokenProvider.uniffiClone,
-        )
-        for (callback in callbacks) {
-            Native.setCallbackThreadInitializer(callback, CallbackThreadInitializer(true, false, "bowline"))
         }
     }
 }

@@ -44,6 +44,7 @@ public val BowlineException.reason: String
     get() = when (this) {
         is BowlineException.Start -> reason
         is BowlineException.Configuration -> reason
+        is BowlineException.Disconnected -> reason
         is BowlineException.Ended -> reason
         is BowlineException.NotFound -> reason
         is BowlineException.Refused -> reason

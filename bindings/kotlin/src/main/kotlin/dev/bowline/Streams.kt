@@ -9,7 +9,7 @@ import kotlinx.coroutines.flow.flow
 private val FRAME = 16.milliseconds
 
 /** The maximum number of changes or events in a batch, unless given. */
-private const val DEFAULT_MAX_COUNT: UInt = 10_000u
+internal const val DEFAULT_MAX_COUNT: UInt = 10_000u
 
 /**
  * The changes of the transcript, batch by batch, until the session ends.
@@ -142,4 +142,4 @@ private fun <S : AutoCloseable, E> events(
     }
 }
 
-private val Duration.millis: UInt get() = inWholeMilliseconds.coerceIn(0, Int.MAX_VALUE.toLong()).toUInt()
+internal val Duration.millis: UInt get() = inWholeMilliseconds.coerceIn(0, Int.MAX_VALUE.toLong()).toUInt()

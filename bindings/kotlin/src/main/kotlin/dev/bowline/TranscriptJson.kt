@@ -162,6 +162,9 @@ internal class TranscriptJson(private val transcript: Transcript) {
         raw("parse_errors", stats?.parseErrors ?: 0)
         value("unknown") { members { stats?.unknown.orEmpty().forEach { raw(it.name, it.count) } } }
         raw("truncated", stats?.isTruncated ?: false)
+        // Only of streams with losses.
+        stats?.missing?.let { if (it > 0u) raw("missing", it) }
+        if (stats?.isDamaged == true) raw("damaged", true)
     }
 
     /** Returns the name of an enum constant in the schema. */

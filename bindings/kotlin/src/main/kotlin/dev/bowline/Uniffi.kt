@@ -1,5 +1,8 @@
 package dev.bowline
 
+import com.sun.jna.Callback
+import com.sun.jna.CallbackThreadInitializer
+import com.sun.jna.Native
 import java.nio.charset.MalformedInputException
 import kotlin.coroutines.ContinuationInterceptor
 import kotlin.coroutines.EmptyCoroutineContext
@@ -54,6 +57,31 @@ internal fun uniffiResume(continuation: CancellableContinuation<Byte>, pollResul
         continuation.resume(pollResult)
     } else {
         Dispatchers.Default.dispatch(EmptyCoroutineContext) { continuation.resume(pollResult) }
+    }
+}
+
+/**
+ * Keeps the library's threads attached to the JVM as daemons. Called before the library is used: JNA would
+ * otherwise attach and detach them for each callback, creating a thread object each time; without the daemon
+ * flag the JVM would not exit.
+ */
+internal fun uniffiKeepCallbackThreads() {
+    val callbacks: List<Callback> = listOf(
+        uniffiRustFutureContinuationCallbackImpl,
+        uniffiCallbackInterfaceHostTerminal.startCommand,
+        uniffiCallbackInterfaceHostTerminal.endCommand,
+        uniffiCallbackInterfaceHostTerminal.cleanup,
+        uniffiCallbackInterfaceHostTerminal.uniffiFree,
+        uniffiCallbackInterfaceHostTerminal.uniffiClone,
+        uniffiCallbackInterfaceLogSink.log,
+        uniffiCallbackInterfaceLogSink.uniffiFree,
+        uniffiCallbackInterfaceLogSink.uniffiClone,
+        uniffiCallbackInterfaceTokenProvider.token,
+        uniffiCallbackInterfaceTokenProvider.uniffiFree,
+        uniffiCallbackInterfaceTokenProvider.uniffiClone,
+    )
+    for (callback in callbacks) {
+        Native.setCallbackThreadInitializer(callback, CallbackThreadInitializer(true, false, "bowline"))
     }
 }
 

@@ -1,7 +1,9 @@
 package dev.bowline
 
 import java.lang.reflect.Modifier
+import java.nio.file.Files
 import java.nio.file.Path
+import java.nio.file.attribute.FileTime
 import java.util.concurrent.TimeUnit
 import java.util.concurrent.atomic.AtomicInteger
 import kotlin.coroutines.Continuation
@@ -22,6 +24,7 @@ import kotlinx.coroutines.launch
 import kotlinx.coroutines.runBlocking
 import org.junit.jupiter.api.Assertions.assertEquals
 import org.junit.jupiter.api.Assertions.assertTrue
+import org.junit.jupiter.api.Assertions.fail
 import org.junit.jupiter.api.Test
 import org.junit.jupiter.api.Timeout
 
@@ -101,6 +104,23 @@ private class World : AutoCloseable {
         return id
     }
 
+    /** Waits until no program runs at the runner, and removes those that have ended from its list. */
+    suspend fun nothingRuns() {
+        eventually("a program runs at the runner") { runBlocking { client.sessions() }.none { it.state == RunnerSessionState.RUNNING } }
+        client.sessions().forEach { client.end(it.id) }
+    }
+
+    private val agent: Path = Files.writeString(folder.resolve("agent"), "#!/bin/sh\nexec '$understudy' \"$@\"\n")
+
+    /** Returns an agent whose version is not remembered. */
+    private fun unknownAgent(): String {
+        agent.toFile().setExecutable(true)
+        Files.setLastModifiedTime(agent, FileTime.fromMillis(modifications.incrementAndGet().toLong()))
+        return agent.toString()
+    }
+
+    private val modifications = AtomicInteger()
+
     val executorConfiguration = ExecutorConfiguration("cancel", hookGraceMs = 10u)
 
     val operations: List<Operation> = buildList {
@@ -112,6 +132,7 @@ private class World : AutoCloseable {
             session.setModel("m");
             { events.next(0u, 10u, 1u) }
         }
+        operation("DialogueSession.capabilities") { { session.capabilities() } }
         operation("DialogueSession.detach") {
             val id = detached(this)
             val attached = closing(engine.attach(runner.configuration, id, configuration()));
@@ -144,6 +165,7 @@ private class World : AutoCloseable {
             { engine.attachShell(runner.configuration, id, cat) }
         }
         operation("Engine.attachWithEvents") { detached(this).let { { engine.attachWithEvents(runner.configuration, it, configuration()) } } }
+        operation("Engine.findAgent") { unknownAgent().let { { engine.findAgent(it) } } }
         operation("Engine.loginEnvironment") { { engine.loginEnvironment(LoginShellQuery("/bin/sh", ignoresCache = true)) } }
         operation("Engine.openManager") {
             val list = ManagerConfiguration(temporaryDirectory().toString())
@@ -154,10 +176,13 @@ private class World : AutoCloseable {
         operation("Engine.openRecording") { { engine.openRecording(fixtures.resolve("plain.jsonl").toString()) } }
         operation("Engine.respond") { { engine.respond(session.id(), "none", PermissionAnswer.Deny("no", false)) } }
         operation("Engine.start") { { engine.start(configuration()) } }
+        operation("Engine.start at a runner") { finally { nothingRuns() }; { engine.start(atRunner) } }
         operation("Engine.startExecutor") { { engine.startExecutor(executorConfiguration) } }
         operation("Engine.startHooks") { { engine.startHooks(HookConfiguration()) } }
         operation("Engine.startShell") { { engine.startShell(cat) } }
+        operation("Engine.startShell at a runner") { finally { nothingRuns() }; { engine.startShell(cat.copy(runner = runner.configuration)) } }
         operation("Engine.startWithEvents") { { engine.startWithEvents(configuration()) } }
+        operation("Engine.startWithEvents at a runner") { finally { nothingRuns() }; { engine.startWithEvents(atRunner) } }
         operation("HookQuestionStream.next") {
             val server = closing(engine.startHooks(HookConfiguration()))
             closing(server.questionStream()).let { { it.next(0u, 1u, 0u) } }
@@ -275,8 +300,8 @@ class CancelTest {
     @Timeout(value = 12, unit = TimeUnit.HOURS)
     fun `cancelled call releases what it would have returned`() = runBlocking {
         World().use { world ->
-            assertEquals(suspendFunctions(), world.operations.map { it.name }.toSet())
-            val (before, heap) = live() to usedHeap()
+            assertEquals(suspendFunctions(), world.operations.map { it.name.substringBefore(' ') }.toSet())
+            val (before, heap, classes) = Triple(live(), usedHeap(), heapByClass())
             val leaks = world.operations.mapNotNull { operation ->
                 run(operation, Moment(0, 50_000.microseconds))
                 eventually("${operation.name} leaves ${live()}, not $before") { isReleased(before) }
@@ -290,7 +315,11 @@ class CancelTest {
             }
             assertEquals(emptyList<String>(), leaks)
             // JNA releases its objects on a thread of its own after a collection.
-            eventually("the heap does not grow") { usedHeap() - heap < 8 * 1024 }
+            runCatching { eventually("the heap does not grow") { usedHeap() - heap < 8 * 1024 } }.onFailure {
+                val growth = heapByClass().mapValues { (name, bytes) -> bytes - (classes[name] ?: 0) }
+                fail("the heap grew: ${growth.entries.sortedByDescending { it.value }.take(20)}", it)
+            }
+            println("cancelled ${world.operations.size} functions at ${lookups.count() + moments} moments; heap change ${usedHeap() - heap} KiB")
         }
     }
 

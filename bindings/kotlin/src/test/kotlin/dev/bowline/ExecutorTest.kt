@@ -88,12 +88,13 @@ class ExecutorTest {
         val terminal = Terminal { command ->
             assertTrue(command.line!!.contains("cat "), command.line)
             val prompt = Files.readString(Path.of(command.input!!))
-            executor.commandEnded(command.run, TerminalOutput(stdout = prompt, exitCode = 5))
+            executor.commandEnded(command.run, TerminalOutput(stdout = prompt, droppedBytes = 7u, exitCode = 5))
         }
         executor = engine.startExecutor(configuration(), terminal)
         executor.use {
             val outcome = executor.execute(command("i1", "say it"))
             assertEquals("say it", outcome.stdout)
+            assertEquals(7uL, outcome.droppedBytes)
             assertEquals(5, outcome.exitCode)
             assertEquals(EvidenceKind.NO_SESSION_END, outcome.evidence)
             executor.cleanup()

@@ -103,6 +103,26 @@ class RecordingTest {
     }
 
     @Test
+    fun `cut journal is damaged`() = runTest {
+        val folder = temporaryDirectory()
+        val journal = folder.resolve("session.bjl")
+        session(configuration().copy(record = journal.toString())) { it.send("hello").use { receipt -> receipt.waitUntilSettled() } }
+        val whole = recording(journal) { read(it, 10_000u) }
+        assertFalse(whole.stats!!.isDamaged)
+        val bytes = Files.readAllBytes(journal)
+        for (length in listOf(8, bytes.size / 2, bytes.size - 1)) {
+            val cut = Files.write(folder.resolve("$length.bjl"), bytes.copyOf(length))
+            recording(cut) { recording ->
+                val transcript = read(recording, 10_000u)
+                assertTrue(transcript.stats!!.isDamaged)
+                val errors = transcript.entries.mapNotNull { it.value as? EntryKind.Error }
+                assertTrue(errors.any { "journal" in it.text }, "$errors")
+                assertEquals(recording.snapshot().use { it.json() }, transcript.toJson())
+            }
+        }
+    }
+
+    @Test
     fun `reading by cursor does not consume`() = runTest {
         recording(fixtures.resolve("partial.jsonl")) { recording ->
             recording.changeStream().use { stream ->

@@ -124,6 +124,21 @@ class RunnerTest {
         }
     }
 
+    @Test
+    fun `call without a connection throws Disconnected`() = runTest {
+        val runner = Runner()
+        val impatient = runner.configuration.copy(reconnectTimeoutMs = 1u)
+        engine.start(configuration().copy(runner = impatient)).use { session ->
+            runner.close()
+            val lost = session.events().first { item ->
+                ((item as? DialogueEventItem.Event)?.event?.kind as? DialogueEventKind.Connection)?.state is ConnectionView.Failed
+            }
+            assertNotNull(lost)
+            val error = assertThrowsBowline<BowlineException.Disconnected> { session.send("hello") }
+            assertTrue("not connected" in error.reason, error.reason)
+        }
+    }
+
     private fun echo(runner: Runner? = null) = ShellConfiguration(
         cwd = temporaryDirectory().toString(),
         runner = runner?.configuration,

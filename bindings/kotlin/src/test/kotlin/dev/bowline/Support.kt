@@ -1,8 +1,11 @@
 package dev.bowline
 
+import java.lang.management.ManagementFactory
 import java.nio.file.Files
 import java.nio.file.Path
 import java.security.MessageDigest
+import java.util.concurrent.atomic.AtomicInteger
+import javax.management.ObjectName
 import kotlin.io.path.absolutePathString
 import kotlin.time.Duration
 import kotlin.time.Duration.Companion.milliseconds
@@ -44,7 +47,17 @@ fun scenario(toml: String): DialogueConfiguration {
     return configuration("--scenario", file.toString(), folder = folder)
 }
 
-fun temporaryDirectory(): Path = Files.createTempDirectory("bowline").also { it.toFile().deleteOnExit() }
+/** The directory of all files of the tests, which is deleted when the JVM exits. */
+private val testDirectory: Path by lazy {
+    val directory = Files.createTempDirectory("bowline")
+    Runtime.getRuntime().addShutdownHook(Thread { directory.toFile().deleteRecursively() })
+    directory
+}
+
+private val directories = AtomicInteger()
+
+/** Returns a new directory. Its path is short, as those of sockets must be. */
+fun temporaryDirectory(): Path = Files.createDirectory(testDirectory.resolve("${directories.incrementAndGet()}"))
 
 /** Runs [body] with a session and terminates it. */
 suspend fun <T> session(configuration: DialogueConfiguration = configuration(), body: suspend (DialogueSession) -> T): T =
@@ -101,6 +114,17 @@ fun status(field: String): Long {
 fun usedHeap(): Long {
     System.gc()
     return Runtime.getRuntime().run { totalMemory() - freeMemory() } / 1024
+}
+
+/** The bytes of the live instances of each class. */
+fun heapByClass(): Map<String, Long> {
+    val diagnostics = ObjectName("com.sun.management:type=DiagnosticCommand")
+    val arguments = arrayOf<Any>(emptyArray<String>())
+    val histogram = ManagementFactory.getPlatformMBeanServer()
+        .invoke(diagnostics, "gcClassHistogram", arguments, arrayOf(Array<String>::class.java.name)) as String
+    // "   1:        1234        56789  [B (java.base@17)"
+    val rows = histogram.lines().map { it.trim().split(Regex(" +")) }.filter { it.size >= 4 && it[0].endsWith(":") }
+    return rows.associate { (_, _, bytes, name) -> name to bytes.toLong() }
 }
 
 fun sha256(text: String): String =
