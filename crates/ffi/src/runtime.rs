@@ -112,16 +112,20 @@ where
     F: Future<Output = Result<T>> + Send + 'static,
 {
     let (sender, output) = oneshot::channel();
-    let task: Pin<Box<dyn Future<Output = ()> + Send>> = Box::pin(async move {
+    let task: Pin<Box<dyn Future<Output = ()> + Send>> = Box::pin(counted(async move {
         // The receiver is gone if the caller was cancelled.
-        let _ = sender.send(counted(future).await);
-    });
+        let _ = sender.send(future.await);
+    }));
     Ok((runtime()?.spawn(task), TaskOutput(output)))
 }
 
-async fn counted<F: Future>(future: F) -> F::Output {
-    let _guard = CountGuard::new(ObjectKind::Call);
-    future.await
+/// Counts a call from now on until its end, which includes the release of a result that no caller takes.
+fn counted<F: Future>(future: F) -> impl Future<Output = F::Output> {
+    let guard = CountGuard::new(ObjectKind::Call);
+    async move {
+        let _guard = guard;
+        future.await
+    }
 }
 
 struct AbortOnDrop(JoinHandle<()>);

@@ -123,6 +123,16 @@ impl Host {
     }
 }
 
+/// Waits for calls that run in the background, while their runner is there.
+async fn no_call_is_pending() {
+    within("the end of every call", async {
+        while live_counters().expect("no fault").pending_calls > 0 {
+            tokio::task::yield_now().await;
+        }
+    })
+    .await;
+}
+
 #[tokio::test]
 async fn cancelled_start_leaves_no_agent_at_runner() {
     let rig = Rig::new().await;
@@ -142,6 +152,7 @@ async fn cancelled_start_leaves_no_agent_at_runner() {
         assert!(matches!(poll!(&mut start), Poll::Pending));
     }
     host.all_ended(3).await;
+    no_call_is_pending().await;
 }
 
 #[tokio::test]
@@ -153,6 +164,7 @@ async fn session_that_is_released_unused_is_terminated() {
     host.all_ended(1).await;
     drop(host.start_shell().await);
     host.all_ended(2).await;
+    no_call_is_pending().await;
 }
 
 #[tokio::test]
@@ -173,12 +185,7 @@ async fn session_that_was_used_or_attached_continues() {
     drop(within("an attach", attached).await.expect("it continues"));
 
     // A termination would be a call.
-    within("the end of every call", async {
-        while live_counters().expect("no fault").pending_calls > 0 {
-            tokio::task::yield_now().await;
-        }
-    })
-    .await;
+    no_call_is_pending().await;
     let states = host.sessions().await;
     for wanted in [id, terminal] {
         let session = states.iter().find(|it| it.id == wanted);
