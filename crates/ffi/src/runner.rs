@@ -107,7 +107,7 @@ impl RunnerClient {
         let Value::Array(sessions) = answer["sessions"].take() else {
             return Err(format_error("the session list is missing"));
         };
-        sessions.iter().map(RunnerSession::parse).collect()
+        sessions.into_iter().map(RunnerSession::parse).collect()
     }
 
     /// Returns one session.
@@ -117,7 +117,7 @@ impl RunnerClient {
     /// As `sessions`; `NotFound` if there is no such session; `Configuration` if the id is not valid.
     pub async fn session(&self, id: String) -> Result<RunnerSession> {
         let path = format!("/api/sessions/{}", parse_id(&id)?);
-        RunnerSession::parse(&self.get_json(path).await?)
+        RunnerSession::parse(self.get_json(path).await?)
     }
 
     /// Terminates a session and its descendants, and removes it from the list.
@@ -162,34 +162,33 @@ impl RunnerClient {
 }
 
 impl RunnerSession {
-    fn parse(it: &Value) -> Result<Self> {
-        let text = |name: &str| it[name].as_str().map(str::to_owned);
-        let number = |name: &str| it["exit"][name].as_i64().and_then(|it| it.try_into().ok());
-        let labels = it["labels"].as_object().into_iter().flatten();
+    fn parse(it: Value) -> Result<Self> {
+        let json = it.to_string();
+        let summary: core::SessionSummary =
+            serde_json::from_value(it).map_err(|error| format_error(&error.to_string()))?;
+        let exit = summary.exit;
         Ok(Self {
-            id: text("id").ok_or_else(|| format_error("a session has no id"))?,
-            name: text("name"),
-            kind: match it["kind"].as_str() {
-                Some("dialogue") => SessionKind::Dialogue,
-                _ => SessionKind::Shell,
+            id: summary.id.to_string(),
+            name: summary.name,
+            kind: match summary.kind {
+                core::RemoteSessionKind::Dialogue => SessionKind::Dialogue,
+                core::RemoteSessionKind::Terminal => SessionKind::Shell,
             },
-            program: text("program").unwrap_or_default(),
-            cwd: text("cwd"),
-            labels: labels
-                .filter_map(|(name, it)| Some((name.clone(), it.as_str()?.to_owned())))
-                .collect(),
-            state: match it["state"].as_str() {
-                Some("running") => RunnerSessionState::Running,
-                Some("lost") => RunnerSessionState::Lost,
+            program: summary.program,
+            cwd: summary.cwd,
+            labels: summary.labels.into_iter().collect(),
+            state: match summary.state {
+                core::SessionSummaryState::Running => RunnerSessionState::Running,
+                core::SessionSummaryState::Lost => RunnerSessionState::Lost,
                 _ => RunnerSessionState::Exited,
             },
-            pid: it["pid"].as_u64().and_then(|it| it.try_into().ok()),
-            started_ms: it["started_ms"].as_u64().unwrap_or_default(),
-            ended_ms: it["ended_ms"].as_u64(),
-            code: number("code"),
-            signal: number("signal"),
-            is_out_of_memory: it["exit"]["oom"].as_bool().unwrap_or_default(),
-            json: it.to_string(),
+            pid: summary.pid,
+            started_ms: summary.started_ms,
+            ended_ms: summary.ended_ms,
+            code: exit.and_then(|it| it.code),
+            signal: exit.and_then(|it| it.signal),
+            is_out_of_memory: exit.is_some_and(|it| it.oom),
+            json,
         })
     }
 }

@@ -56,9 +56,11 @@ pub use bowline_jsonl as jsonl;
 pub use bowline_jsonl::{Decision, HostRequest, Priority, Prompt, PromptPart, Source};
 pub use bowline_reducer::{self as reducer, TranscriptChange, owned as change};
 #[cfg(feature = "remote")]
+pub use bowline_transport::wire::SessionKind as RemoteSessionKind;
+#[cfg(feature = "remote")]
 pub use bowline_transport::{
     BadUrl, Carrier, CredentialsProvider, Identity, NoCredentials, NoToken, Remote, RemoteError,
-    RemoteUrl, Token, TokenFile, Trust,
+    RemoteUrl, SessionSummary, SessionSummaryState, Token, TokenFile, Trust,
 };
 pub use bowline_transport::{
     ConnectionState, Containment, ContainmentProbe, Drained, Environment, Exit, ExitStatus,

@@ -4,14 +4,14 @@ use std::path::PathBuf;
 
 use axum::http::Response;
 use bowline_transport::{
-    Attachment, BadUrl, Identity, Remote, RemoteError, RemoteUrl, SessionId, StartPosition,
-    TerminalEngine, TerminalSession, TokenFile, Trust, WindowSize,
+    Attachment, BadUrl, Identity, Remote, RemoteError, RemoteUrl, SessionId, SessionList,
+    SessionSummary, StartPosition, TerminalEngine, TerminalSession, TokenFile, Trust, WindowSize,
 };
 use bytes::Bytes;
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
 
-use crate::sessions::{EndedSession, SessionList, SessionSummary};
+use crate::sessions::EndedSession;
 use crate::shim::StateDir;
 use crate::wire::Lease;
 

@@ -48,7 +48,10 @@ mod unix_connection;
 pub use app_state::ServeLimits;
 pub use auth::{TokenError, read_or_create_token};
 pub use bowline_transport::wire;
-pub use bowline_transport::{Identity, Piece, Stream, TerminalSession};
+pub use bowline_transport::{
+    Identity, Piece, SessionDamage, SessionExit, SessionSummary, SessionSummaryState, Stream,
+    TerminalSession,
+};
 pub use client::{LogRange, RunnerClient, RunnerError, RunnerProblem};
 pub use screen::{
     OutputToken, ReplayFilter, SequenceKind, SequenceSplitter, SessionScreen, VtEngine,
@@ -61,7 +64,7 @@ pub use session_machine::{
     ClientId, Effect, JournalRead, MachineConfiguration, OverflowPolicy, ScreenSnapshot,
     SessionMachine, StreamConfiguration,
 };
-pub use sessions::{EndedSession, SessionDamage, SessionExit, SessionSummary, SessionSummaryState};
+pub use sessions::EndedSession;
 pub use shim::{
     DEFAULT_RING_BYTES, JournalSpec, RING_VARIABLE, STATE_VARIABLE, SessionDir, SessionInfo,
     SessionPhase, SessionSpec, ShimError, ShimProgram, ShimStarted, SpawnFault, SpecEnvironment,

@@ -8,11 +8,10 @@ mod store;
 mod summary;
 mod termination;
 
-pub use damage::SessionDamage;
-pub use record::SessionSummaryState;
+pub(crate) use damage::damage_in_log;
 pub(crate) use record::{SessionRecord, ShimStatus, has_no_listener};
 pub(crate) use shim_link::{ShimLink, ShimLinkError};
 pub(crate) use store::{CreateError, RestartError, SessionCounts, SessionStore};
-pub use summary::{EndedSession, SessionExit, SessionSummary};
-pub(crate) use summary::{Kind, SessionList};
+pub use summary::EndedSession;
+pub(crate) use summary::summary_of;
 pub(crate) use termination::{TerminateError, kill_request, wait_until_ended};

@@ -23,6 +23,7 @@ mod open;
 mod peer;
 mod pending;
 mod refusal;
+mod session_summary;
 mod socket;
 mod target;
 mod terminal;
@@ -36,6 +37,9 @@ pub use create::SessionRequest;
 pub use credentials::{Boxed, CredentialsProvider, NoCredentials, NoToken, Token, TokenFile};
 pub use error::RemoteError;
 pub use network::{Address, ByteStream, Network, SystemNetwork};
+pub use session_summary::{
+    SessionDamage, SessionExit, SessionList, SessionSummary, SessionSummaryState,
+};
 pub use target::Remote;
 pub use trust::{Identity, Trust};
 pub use url::{BadUrl, Carrier, RemoteUrl};

@@ -135,11 +135,12 @@ pub enum StdioKind {
     Pty,
 }
 
-/// The purpose of a session.
+/// The kind of a session.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
+#[cfg_attr(feature = "schema", derive(utoipa::ToSchema), schema(as = Kind))]
 pub enum SessionKind {
-    /// A structured conversation.
+    /// A structured conversation with an agent.
     Dialogue,
     /// A shell or a full-screen program.
     Terminal,

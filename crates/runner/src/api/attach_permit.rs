@@ -1,14 +1,14 @@
 //! Authorization of attaches, the same for all endpoints.
 
-use bowline_transport::SessionId;
 use bowline_transport::wire::Lease;
+use bowline_transport::{SessionId, SessionSummaryState};
 use tokio::net::UnixStream;
 
 use super::frames::FrameGuard;
 use super::problem::Problem;
 use crate::app_state::{AppState, EndpointMetrics};
 use crate::auth::{OneTimeTicket, Principal};
-use crate::sessions::{SessionSummaryState, has_no_listener};
+use crate::sessions::has_no_listener;
 
 /// The endpoint that a client attaches through.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -1,13 +1,11 @@
 //! What is known of one session.
 
-use std::fmt;
 use std::io;
 use std::time::UNIX_EPOCH;
 
-use serde::{Deserialize, Serialize};
+use bowline_transport::SessionSummaryState;
 use tokio::task::spawn_blocking;
 use tracing::warn;
-use utoipa::ToSchema;
 
 use crate::shim::{SessionDir, SessionInfo, SessionPhase};
 
@@ -30,30 +28,6 @@ pub(crate) enum ShimStatus {
     Exited,
     /// The shim has ended or was killed.
     Gone,
-}
-
-/// The state of a session.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
-#[serde(rename_all = "snake_case")]
-#[schema(as = State)]
-#[non_exhaustive]
-pub enum SessionSummaryState {
-    /// The session runs.
-    Running,
-    /// The session has ended.
-    Exited,
-    /// The session's process was killed; its descendants were killed too.
-    Lost,
-}
-
-impl fmt::Display for SessionSummaryState {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::Running => "running",
-            Self::Exited => "exited",
-            Self::Lost => "lost",
-        })
-    }
 }
 
 impl SessionRecord {

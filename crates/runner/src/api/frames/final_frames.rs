@@ -2,15 +2,15 @@
 
 use std::time::Duration;
 
-use bowline_transport::SessionId;
 use bowline_transport::wire::{Frame, Message, code, encode};
+use bowline_transport::{SessionId, SessionSummaryState};
 use bytes::{Bytes, BytesMut};
 use tokio::io::AsyncReadExt as _;
 use tokio::time::timeout;
 
 use crate::api::problem::Problem;
 use crate::app_state::AppState;
-use crate::sessions::{SessionSummaryState, has_no_listener};
+use crate::sessions::has_no_listener;
 use crate::shim::SessionDir;
 
 /// How long a dying shim may still accept connections.

@@ -2,12 +2,10 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use bowline_transport::WindowSize;
-use bowline_transport::wire::{Durability, Extent};
+use bowline_transport::wire::{Durability, Extent, SessionKind};
+use bowline_transport::{SessionSummary, WindowSize};
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
-
-use crate::sessions::{Kind, SessionSummary};
 
 /// The session to create.
 #[derive(Debug, ToSchema)]
@@ -21,7 +19,7 @@ pub(super) struct NewSession {
     /// Display name.
     name: Option<String>,
     /// Kind of session.
-    kind: Kind,
+    kind: SessionKind,
     /// The program: a path, or a name to look up in the child's `PATH`.
     program: String,
     /// Arguments of the program.

@@ -7,7 +7,7 @@ use axum::Json;
 use axum::extract::State;
 use axum::http::StatusCode;
 use bowline_transport::wire::Lease;
-use bowline_transport::{SessionId, TerminationPolicy};
+use bowline_transport::{SessionId, SessionList, TerminationPolicy};
 use serde::Deserialize;
 use tokio::task::spawn_blocking;
 use utoipa::ToSchema;
@@ -18,8 +18,7 @@ use crate::api::extract::{JsonBody, QueryParams, SessionPath};
 use crate::api::problem::Problem;
 use crate::app_state::AppState;
 use crate::sessions::{
-    CreateError, EndedSession, RestartError, SessionDamage, SessionList, SessionSummary,
-    ShimStatus, TerminateError,
+    CreateError, EndedSession, RestartError, ShimStatus, TerminateError, damage_in_log, summary_of,
 };
 use crate::shim::{SessionSpec, ShimStarted, SpawnFault};
 
@@ -109,7 +108,7 @@ const fn spawn_problem(fault: Option<SpawnFault>) -> (StatusCode, &'static str, 
     responses((status = 200, description = "Success", body = SessionList), (status = "default", description = "Error", body = Problem)))]
 pub(super) async fn list(State(app): State<Arc<AppState>>) -> Result<Json<SessionList>, Problem> {
     let records = app.sessions.records().await.map_err(Problem::internal)?;
-    let sessions = records.iter().map(SessionSummary::of).collect();
+    let sessions = records.iter().map(summary_of).collect();
     Ok(Json(SessionList { sessions }))
 }
 
@@ -123,11 +122,11 @@ pub(super) async fn get(
 ) -> Result<Json<SessionDetails>, Problem> {
     let record = read_record(&app, id).await?;
     let read = spawn_blocking(move || {
-        let damage = SessionDamage::in_log_of(&record);
+        let damage = damage_in_log(&record);
         (record, damage)
     });
     let (record, damage) = read.await.map_err(Problem::internal)?;
-    let mut session = SessionSummary::of(&record);
+    let mut session = summary_of(&record);
     session.damage = session.damage.or(damage);
     let mut details = SessionDetails {
         session,

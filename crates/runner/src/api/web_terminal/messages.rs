@@ -1,11 +1,9 @@
 //! The text messages of the web terminal's protocol: JSON objects with a `type`. Binary messages
 //! are terminal bytes.
 
-use bowline_transport::WindowSize;
+use bowline_transport::{SessionExit, WindowSize};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
-
-use crate::sessions::SessionExit;
 
 /// Valid numbers of columns and rows.
 const VALID_SIZES: std::ops::RangeInclusive<u16> = 1..=1000;
