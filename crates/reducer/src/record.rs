@@ -65,7 +65,7 @@ pub(crate) struct EntryRecord {
     pub(crate) thread: ThreadId,
     pub(crate) links: ListLinks<EntryId>,
     pub(crate) is_removed: bool,
-    /// Whether it was told again from the agent's own history.
+    /// Whether it was repeated from the agent's own history.
     pub(crate) is_history: bool,
     pub(crate) at: Millis,
     /// The turn that it is part of; empty between turns.

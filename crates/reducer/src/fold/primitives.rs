@@ -87,7 +87,7 @@ impl Fold<'_> {
         self.it
     }
 
-    /// Marks what follows as told again from the agent's own history, or as new.
+    /// Marks what follows as repeated from the agent's own history, or as new.
     pub fn set_history(&mut self, is_history: bool) {
         self.it.is_history = is_history;
     }

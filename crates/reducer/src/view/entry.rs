@@ -131,7 +131,7 @@ impl<'a> Entry<'a> {
         self.transcript.name(self.transcript.entries[self.id].turn)
     }
 
-    /// Returns whether it was told again from the agent's own history.
+    /// Returns whether it was repeated from the agent's own history.
     #[must_use]
     pub fn is_history(self) -> bool {
         self.transcript.entries[self.id].is_history
