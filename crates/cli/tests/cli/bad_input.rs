@@ -77,6 +77,10 @@ fn recording_is_never_overwritten() {
         line.contains("failed to record to ") && line.contains(&file),
         "{line}"
     );
+    assert!(
+        line.ends_with("the file exists; name another one, or remove it\n"),
+        "{line}"
+    );
 }
 
 #[test]

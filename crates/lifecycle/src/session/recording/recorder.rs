@@ -1,5 +1,6 @@
 //! Writes the recording of a session.
 
+use std::io;
 use std::path::{Path, PathBuf};
 
 use bowline_transport::{Exit, LogReader, Piece, Stream, TerminalSession};
@@ -60,7 +61,7 @@ impl Recorder {
             })),
             Err(source) => Err(StartError::Record {
                 path: path.display().to_string(),
-                source,
+                source: with_remedy(source),
             }),
         }
     }
@@ -98,6 +99,17 @@ impl Recorder {
             task,
             notes: RecordingNotes(notes),
         }
+    }
+}
+
+/// Adds what to do about a file that exists, which the system's text does not say.
+fn with_remedy(error: io::Error) -> io::Error {
+    match error.kind() {
+        io::ErrorKind::AlreadyExists => io::Error::new(
+            io::ErrorKind::AlreadyExists,
+            "the file exists; name another one, or remove it",
+        ),
+        _ => error,
     }
 }
 
