@@ -406,6 +406,8 @@ async fn killing_the_shim_kills_its_process_tree() {
             !tree.iter().any(|pid| is_alive(*pid))
         })
         .await;
+        // The kernel closes the shim's descriptors one by one: its guard may act before the socket is closed.
+        until("the shim's end", || !is_alive(shim.shim_pid.unwrap())).await;
         assert!(shim.folder.connect().await.is_err());
         let info = shim.folder.info().unwrap().unwrap();
         assert_eq!(
