@@ -81,6 +81,11 @@ impl<'a, R: Listed> ListIter<'a, R> {
         Self { store, ends }
     }
 
+    /// The ends of what is left, to continue with another iterator.
+    pub(crate) const fn ends(&self) -> ListEnds<R::Id> {
+        self.ends
+    }
+
     /// Whether `id` is the only one left.
     fn is_last(&self, id: R::Id) -> bool {
         self.ends.first == self.ends.last && self.ends.first == Some(id)
