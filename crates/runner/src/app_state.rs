@@ -22,8 +22,8 @@ pub use limits::ServeLimits;
 pub(crate) use metrics::EndpointMetrics;
 use metrics::Metrics;
 pub(crate) use rate_limiter::RateLimiter;
-pub(crate) use transcript_cache::SessionFold;
 use transcript_cache::TranscriptCache;
+pub(crate) use transcript_cache::{FoldUse, SessionFold};
 
 /// Wrong tokens per second from one address before responses are delayed.
 const FAILED_LOGINS_PER_SECOND: u32 = 5;

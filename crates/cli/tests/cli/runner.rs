@@ -65,7 +65,7 @@ impl TestRunner {
         stream.set_read_timeout(Some(TIMEOUT)).unwrap();
         let body = body.map(Value::to_string).unwrap_or_default();
         let head = format!(
-            "{method} {path} HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\
+            "{method} {path} HTTP/1.0\r\nHost: localhost\r\n\
              Content-Type: application/json\r\nContent-Length: {}\r\n\r\n",
             body.len()
         );

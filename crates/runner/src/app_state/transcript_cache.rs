@@ -1,9 +1,10 @@
 //! The folded output of sessions, shared by concurrent requests and kept for the next ones.
 
 use std::collections::HashMap;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Weak};
 use std::thread::available_parallelism;
+use std::time::Duration;
 
 use bowline_jsonl::Framer;
 use bowline_reducer::Transcript;
@@ -11,7 +12,8 @@ use bowline_transport::SessionId;
 use bowline_transport::journal::Damage;
 use bowline_transport::wire::Epoch;
 use parking_lot::Mutex;
-use tokio::sync::{Mutex as AsyncMutex, Semaphore, SemaphorePermit};
+use tokio::sync::{Mutex as AsyncMutex, OwnedSemaphorePermit, Semaphore, SemaphorePermit};
+use tokio::time::timeout;
 
 /// Maximum number of concurrent folds: half of the daemon's threads for blocking work, so that lists
 /// and logs do not wait for them.
@@ -22,6 +24,12 @@ const MAX_IDLE: usize = 16;
 
 /// Maximum bytes of output of all folds that are kept while no request uses them.
 const MAX_IDLE_BYTES: u64 = 32 << 20;
+
+/// Maximum KiB of output of all folds that requests use. A larger session is folded alone.
+const MAX_USED_KIB: u32 = 96 << 10;
+
+/// How long a request waits until others have finished with their folds.
+const USE_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// A session's output, folded up to an offset.
 #[derive(Debug)]
@@ -57,6 +65,15 @@ pub(crate) struct CachedFold {
     /// `None` before the first request, and after a failed one.
     pub(crate) fold: AsyncMutex<Option<SessionFold>>,
     bytes: AtomicU64,
+    /// The memory that all requests for this fold share.
+    memory: Mutex<Weak<OwnedSemaphorePermit>>,
+}
+
+/// Keeps a fold in memory, and within the limit on the folds in use.
+#[derive(Debug)]
+pub(crate) struct FoldUse {
+    _fold: Arc<CachedFold>,
+    _memory: Arc<OwnedSemaphorePermit>,
 }
 
 impl CachedFold {
@@ -73,6 +90,8 @@ pub(crate) struct TranscriptCache {
     folds: Mutex<HashMap<SessionId, (u64, Arc<CachedFold>)>>,
     requests: AtomicU64,
     permits: Semaphore,
+    /// One permit for each KiB of output.
+    memory: Arc<Semaphore>,
 }
 
 impl Default for TranscriptCache {
@@ -82,6 +101,7 @@ impl Default for TranscriptCache {
             folds: Mutex::default(),
             requests: AtomicU64::new(0),
             permits: Semaphore::new(cores.min(MAX_FOLDS)),
+            memory: Arc::new(Semaphore::new(MAX_USED_KIB as usize)),
         }
     }
 }
@@ -94,6 +114,27 @@ impl TranscriptCache {
         let (used, fold) = folds.entry(id).or_default();
         *used = request;
         Arc::clone(fold)
+    }
+
+    /// Reserves memory for a fold of so many bytes of output, unless another request has. `None` if others
+    /// use all of it for 10 s.
+    pub(crate) async fn reserve(&self, fold: &Arc<CachedFold>, bytes: u64) -> Option<FoldUse> {
+        let shared = fold.memory.lock().upgrade();
+        let memory = match shared {
+            Some(memory) => memory,
+            None => {
+                let kib = u32::try_from(bytes >> 10).unwrap_or(u32::MAX);
+                let kib = kib.clamp(1, MAX_USED_KIB);
+                let permit = Arc::clone(&self.memory).acquire_many_owned(kib);
+                let permit = Arc::new(timeout(USE_TIMEOUT, permit).await.ok()?.ok()?);
+                *fold.memory.lock() = Arc::downgrade(&permit);
+                permit
+            }
+        };
+        Some(FoldUse {
+            _fold: Arc::clone(fold),
+            _memory: memory,
+        })
     }
 
     /// Waits for one of the permits to fold; `None` never occurs while the daemon runs.
@@ -140,5 +181,19 @@ mod tests {
             cache.trim();
         }
         assert_eq!(cache.folds.lock().len(), MAX_IDLE + 1, "one is in use");
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn folds_in_use_are_bounded_and_shared() {
+        let cache = TranscriptCache::default();
+        let (one, other) = (SessionId::random(), SessionId::random());
+        let (one, other) = (cache.get(one), cache.get(other));
+        let first = cache.reserve(&one, u64::MAX).await.unwrap();
+        let second = cache.reserve(&one, u64::MAX).await.unwrap();
+        assert!(cache.reserve(&other, 1).await.is_none(), "all is in use");
+        drop(first);
+        assert!(cache.reserve(&other, 1).await.is_none());
+        drop(second);
+        assert!(cache.reserve(&other, 1).await.is_some());
     }
 }

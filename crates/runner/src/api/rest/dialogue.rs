@@ -88,7 +88,7 @@ pub(super) async fn list_permissions(
     SessionPath(id): SessionPath,
 ) -> Result<Json<Permissions>, Problem> {
     let record = dialogue_record(&app, id).await?;
-    let permissions = read_transcript(&app, record, permissions).await?;
+    let permissions = read_transcript(&app, record, |it| permissions(it)).await?;
     Ok(Json(Permissions { permissions }))
 }
 
@@ -120,7 +120,7 @@ pub(super) async fn answer_permission(
 ) -> Receipt {
     let record = dialogue_record(&app, id).await?;
     let answer_id = answer_id(&answer.request_id);
-    let line = move |transcript: &Transcript| answer_line(transcript, &answer);
+    let line = move |transcript: &mut Transcript| answer_line(transcript, &answer);
     let line = read_transcript(&app, record, line).await??;
     let sent = send(&app, id, answer_id, line, PromptMode::Line).await;
     // The id of an answer is reused by another answer to the same request.

@@ -7,7 +7,6 @@ use axum::extract::State;
 use axum::http::HeaderValue;
 use axum::http::header::CONTENT_TYPE;
 use axum::response::Response;
-use bowline_reducer::Transcript;
 use bowline_transport::Piece;
 use bowline_transport::wire::StreamId;
 use bytes::{BufMut as _, BytesMut};
@@ -17,16 +16,13 @@ use utoipa::ToSchema;
 use super::dialogue::dialogue_record;
 use super::shim_client::read_record;
 use super::stream_slice::{StreamSlice, output_stream};
-use super::transcript::read_transcript;
+use super::transcript::transcript_body;
 use crate::api::extract::{QueryParams, SessionPath};
 use crate::api::problem::Problem;
 use crate::app_state::AppState;
 
-/// Bytes per response by default.
-const DEFAULT_BYTES: u64 = 1 << 20;
-
-/// Maximum bytes per response.
-const MAX_BYTES: u64 = 16 << 20;
+/// Maximum bytes per response, which a slow client keeps in memory.
+const MAX_BYTES: u64 = 1 << 20;
 
 /// The range to read.
 #[derive(Debug, Deserialize, utoipa::IntoParams, ToSchema)]
@@ -39,7 +35,7 @@ pub(super) struct LogQuery {
     #[serde(default)]
     #[param(required = false)]
     from: u64,
-    /// Maximum number of bytes, at most 16 MiB. Default: 1 MiB.
+    /// Maximum number of bytes, at most 1 MiB. Default: 1 MiB.
     #[serde(default)]
     max: Option<u64>,
 }
@@ -75,7 +71,7 @@ pub(super) async fn log(
         Some("lifecycle") => StreamId::LIFECYCLE,
         Some(_) => return Err(Problem::bad_request("unknown stream")),
     };
-    let max = query.max.unwrap_or(DEFAULT_BYTES).min(MAX_BYTES);
+    let max = query.max.unwrap_or(MAX_BYTES).min(MAX_BYTES);
     let slice = StreamSlice::read(&app, &record, stream, query.from, max).await?;
     let mut response = LogResponse::new(&slice, query.from, max).into_response(slice.end);
     let damage = slice.damage.first().map(ToString::to_string);
@@ -145,8 +141,8 @@ pub(super) async fn transcript(
     SessionPath(id): SessionPath,
 ) -> Result<Response, Problem> {
     let record = dialogue_record(&app, id).await?;
-    let json = read_transcript(&app, record, Transcript::to_json).await?;
-    let mut response = Response::new(Body::from(json));
+    let body = transcript_body(&app, record).await?;
+    let mut response = Response::new(body);
     let kind = HeaderValue::from_static("application/json");
     response.headers_mut().insert(CONTENT_TYPE, kind);
     Ok(response)

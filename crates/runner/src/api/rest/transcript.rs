@@ -1,22 +1,30 @@
 //! The transcript of a session: its whole output, folded. Concurrent requests share one fold, and a
 //! later request folds only what was added.
 
+use std::convert::Infallible;
 use std::sync::Arc;
+use std::time::Duration;
 
+use axum::body::Body;
 use bowline_reducer::{End, HostEvent, Meta, Transcript};
 use bowline_transport::journal::Damage;
 use bowline_transport::wire::ExitNotice;
 use bowline_transport::{ExitStatus, Piece};
+use bytes::Bytes;
+use futures_util::stream;
 use tokio::task::spawn_blocking;
 
 use super::sessions::run_to_completion;
 use super::stream_slice::{StreamSlice, output_stream};
 use crate::api::problem::Problem;
-use crate::app_state::{AppState, SessionFold};
+use crate::app_state::{AppState, FoldUse, SessionFold};
 use crate::sessions::SessionRecord;
 
 /// Bytes that are read at once.
-const SLICE_BYTES: u64 = 8 << 20;
+const SLICE_BYTES: u64 = 4 << 20;
+
+/// When to request a transcript again if others take up all memory for them.
+const RETRY_AFTER: Duration = Duration::from_secs(1);
 
 /// A log does not record when its lines arrived.
 const NO_TIME: Meta = Meta { at_ms: 0 };
@@ -29,31 +37,87 @@ const SHIM_KILLED: &str = "session process killed, exit status unknown";
 pub(super) async fn read_transcript<T: Send + 'static>(
     app: &Arc<AppState>,
     record: SessionRecord,
-    read: impl FnOnce(&Transcript) -> T + Send + 'static,
+    read: impl FnOnce(&mut Transcript) -> T + Send + 'static,
 ) -> Result<T, Problem> {
+    let (value, _) = use_transcript(app, record, read).await?;
+    Ok(value)
+}
+
+/// Returns the transcript of a session as JSON, which is written as it is sent. Until then the fold stays
+/// in memory, once for all requests.
+pub(super) async fn transcript_body(
+    app: &Arc<AppState>,
+    record: SessionRecord,
+) -> Result<Body, Problem> {
+    let (snapshot, held) = use_transcript(app, record, Transcript::snapshot).await?;
+    let mut chunks = snapshot.json_chunks();
+    let chunks = std::iter::from_fn(move || {
+        let _held = &held;
+        chunks
+            .next()
+            .map(|chunk| Ok::<_, Infallible>(Bytes::from(chunk)))
+    });
+    Ok(Body::from_stream(stream::iter(chunks)))
+}
+
+/// A fold that a request uses.
+struct HeldFold {
+    in_use: Option<FoldUse>,
+    app: Arc<AppState>,
+}
+
+impl Drop for HeldFold {
+    fn drop(&mut self) {
+        self.in_use = None;
+        self.app.transcripts.trim();
+    }
+}
+
+/// As [`read_transcript`], and keeps the fold in memory until the second value is dropped.
+async fn use_transcript<T: Send + 'static>(
+    app: &Arc<AppState>,
+    record: SessionRecord,
+    read: impl FnOnce(&mut Transcript) -> T + Send + 'static,
+) -> Result<(T, HeldFold), Problem> {
     let app = Arc::clone(app);
     // A fold is completed for the requests that wait for it.
     run_to_completion(async move {
         let cached = app.transcripts.get(record.info.id);
         let mut kept = cached.fold.lock().await;
+        let next = kept.as_ref().map_or(0, |fold| fold.next);
+        let stream = output_stream(record.info.stdio);
+        let extent = StreamSlice::read(&app, &record, stream, next, 0).await;
+        let bytes = extent.map_or(next, |extent| extent.end);
+        let in_use = app.transcripts.reserve(&cached, bytes).await;
+        let in_use = in_use.ok_or_else(too_many_transcripts)?;
         let permit = app.transcripts.permit().await;
         let fold = kept.take().filter(|it| it.epoch == record.info.epoch);
         let fold = fold.unwrap_or_else(|| SessionFold::new(record.info.epoch));
         let fold = update(&app, &record, fold).await?;
         cached.set_bytes(fold.next);
         let (fold, value) = spawn_blocking(move || {
-            let value = read(&fold.transcript);
+            let mut fold = fold;
+            let value = read(&mut fold.transcript);
             (fold, value)
         })
         .await
         .map_err(Problem::internal)?;
         *kept = Some(fold);
-        drop((kept, permit));
+        drop(kept);
+        drop(permit);
         drop(cached);
-        app.transcripts.trim();
-        Ok(value)
+        let held = HeldFold {
+            in_use: Some(in_use),
+            app,
+        };
+        Ok((value, held))
     })
     .await
+}
+
+fn too_many_transcripts() -> Problem {
+    let detail = "too many transcripts are being read";
+    Problem::rate_limited(detail, RETRY_AFTER)
 }
 
 /// Folds what was added to a session's output.
