@@ -23,6 +23,7 @@ use axum::{Json, Router};
 use utoipa::openapi::OpenApi;
 
 use crate::app_state::AppState;
+pub(crate) use authenticate::is_attached;
 use problem::Problem;
 #[cfg(feature = "fuzz")]
 pub use web_terminal::fuzz_web_terminal;

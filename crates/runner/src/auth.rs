@@ -1,10 +1,12 @@
 //! Authentication: the checks of a request, the token and the tickets.
 
+mod attach_limit;
 mod credential;
 mod request_auth;
 mod tickets;
 mod token;
 
+pub(crate) use attach_limit::{AttachSlot, ConnectionAttaches};
 pub(crate) use credential::{AuthError, PROTOCOL_FRAMES, PROTOCOL_WEB_TERMINAL, TICKET_PREFIX};
 pub(crate) use request_auth::{
     Authenticated, ConnectionGuard, Peer, PeerKind, Principal, RequestAuth, accepted_hosts,

@@ -48,8 +48,8 @@ pub(super) async fn authenticate(
     }
 }
 
-/// Returns whether a response attaches the client, for which a ticket was redeemed.
-fn is_attached(response: &Response) -> bool {
+/// Returns whether a response attaches the client to a session.
+pub(crate) fn is_attached(response: &Response) -> bool {
     response.status() == StatusCode::SWITCHING_PROTOCOLS || grpc::is_stream(response)
 }
 

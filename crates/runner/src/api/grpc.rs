@@ -34,7 +34,7 @@ use super::problem::Problem;
 use super::trace;
 use super::web_terminal::release_to_host;
 use crate::app_state::AppState;
-use crate::auth::Principal;
+use crate::auth::{AttachSlot, ConnectionAttaches, Principal};
 use generated::Frame;
 use generated::runner_server::{Runner, RunnerServer};
 
@@ -70,6 +70,9 @@ impl Runner for Service {
         let app = Arc::clone(&self.0);
         let principal = request.extensions().get::<Principal>().cloned();
         let session = session_id(&request).ok_or_else(|| no_session_id(principal.as_ref()))?;
+        let connection = request.extensions().get::<Arc<ConnectionAttaches>>();
+        let slot = connection.and_then(|it| it.attach(principal.as_ref()));
+        let slot = slot.ok_or_else(too_many_sessions)?;
         let permit = AttachPermit::of(&app, principal, session, Endpoint::Grpc);
         let (shim, guard) = permit.connect(&app).await.map_err(status)?;
         let span = trace::attach_span("grpc", Some(session));
@@ -90,11 +93,17 @@ impl Runner for Service {
             queue: to_client,
             app,
             session,
+            _slot: slot,
         };
         let output = client.serve(frames, violated);
         tokio::spawn(output.instrument(span));
         Ok(tonic::Response::new(ClientStream(queue)))
     }
+}
+
+fn too_many_sessions() -> Status {
+    let detail = "too many sessions are attached over this connection; open another one";
+    Status::resource_exhausted(detail)
 }
 
 /// A ticket is bound to a session, so that without an id it is invalid.
@@ -167,6 +176,7 @@ struct Client {
     queue: mpsc::Sender<Result<Frame, Status>>,
     app: Arc<AppState>,
     session: SessionId,
+    _slot: AttachSlot,
 }
 
 impl Client {

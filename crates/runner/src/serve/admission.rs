@@ -17,6 +17,9 @@ const UNAUTHENTICATED_SHARE: usize = 2;
 /// Share of the unauthenticated connections that one address may have.
 const ADDRESS_SHARE: usize = 2;
 
+/// Maximum number of sessions that the runner's owner may attach over one HTTP/2 connection.
+const MAX_ATTACHES: usize = 128;
+
 /// Maximum number of connections of any kind.
 const MAX_CONNECTIONS: usize = 16_384;
 
@@ -50,6 +53,8 @@ struct Counts {
 pub(super) struct ConnectionSlot {
     counts: Arc<Mutex<Counts>>,
     address: IpAddr,
+    /// Maximum number of sessions that the runner's owner may attach over the connection.
+    attach_limit: usize,
     is_authenticated: Mutex<bool>,
 }
 
@@ -86,6 +91,7 @@ impl Admission {
         Some(ConnectionSlot {
             counts: Arc::clone(&self.counts),
             address,
+            attach_limit: self.limits.total.min(MAX_ATTACHES),
             is_authenticated: Mutex::new(false),
         })
     }
@@ -98,6 +104,11 @@ impl ConnectionSlot {
         if !std::mem::replace(&mut *is_authenticated, true) {
             self.counts.lock().remove_unauthenticated(self.address);
         }
+    }
+
+    /// Returns the maximum number of sessions that the runner's owner may attach over the connection.
+    pub(super) const fn attach_limit(&self) -> usize {
+        self.attach_limit
     }
 
     /// Returns whether a request on the connection was authenticated.

@@ -18,6 +18,7 @@ use tracing::{debug, warn};
 use super::admission::{Admission, ConnectionSlot};
 use super::configuration::{ServeConfiguration, ServeError};
 use super::connection::{Connection, HANDSHAKE_TIMEOUT};
+use super::progress::WriteDeadline;
 use super::state_lock::StateLock;
 use super::tls::CurrentEncryption;
 use crate::auth::{Peer, PeerKind};
@@ -133,7 +134,7 @@ async fn serve_unix(listener: UnixListener, app: Router, shutdown: CancellationT
                     shutdown: shutdown.clone(),
                     deadline: Instant::now() + HANDSHAKE_TIMEOUT,
                 };
-                tokio::spawn(connection.serve(stream));
+                tokio::spawn(connection.serve(WriteDeadline::new(stream)));
             }
             Err(error) => pause_after(&error).await,
         }
@@ -182,6 +183,7 @@ impl Network {
             shutdown: self.shutdown,
             deadline,
         };
+        let stream = WriteDeadline::new(stream);
         let Some(encryption) = self.encryption else {
             return connection.serve(stream).await;
         };

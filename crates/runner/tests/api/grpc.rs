@@ -7,6 +7,7 @@ use bowline_runner::wire::{
 };
 use bytes::{Bytes, BytesMut};
 use futures_util::stream;
+use serde_json::json;
 use tonic::client::Grpc;
 use tonic::codegen::http::uri::PathAndQuery;
 use tonic::metadata::MetadataValue;
@@ -27,14 +28,26 @@ async fn attach(runner: &TestRunner, token: &str, id: &str) -> Result<Streaming<
     attach_and_send(runner, token, id, None).await
 }
 
+async fn connect(runner: &TestRunner) -> Channel {
+    let uri = format!("http://{}", runner.address());
+    Endpoint::try_from(uri).unwrap().connect().await.unwrap()
+}
+
 async fn attach_and_send(
     runner: &TestRunner,
     token: &str,
     id: &str,
     then: Option<Data>,
 ) -> Result<Streaming<Data>, Status> {
-    let uri = format!("http://{}", runner.address());
-    let channel: Channel = Endpoint::try_from(uri).unwrap().connect().await.unwrap();
+    attach_over(connect(runner).await, token, id, then).await
+}
+
+async fn attach_over(
+    channel: Channel,
+    token: &str,
+    id: &str,
+    then: Option<Data>,
+) -> Result<Streaming<Data>, Status> {
     let mut frames = BytesMut::new();
     let hello = Hello {
         versions: (VERSION, VERSION),
@@ -104,6 +117,26 @@ async fn refusals_have_distinct_status_codes() {
         let refused = attach(&runner, token, session).await;
         let status = refused.expect_err("the attach is refused");
         assert_eq!(status.code(), code, "{status}");
+    }
+}
+
+#[tokio::test]
+async fn tickets_attach_one_session_over_a_connection() {
+    let runner = TestRunner::start().await;
+    let id = runner.shell("read x").await;
+    let wanted = json!({"session": id, "lease": "read"});
+    let channel = connect(&runner).await;
+    let mut streams = Vec::new();
+    for expected in [None, Some(Code::ResourceExhausted)] {
+        let ticket = runner.request("POST", "/api/tickets", Some(&wanted)).await;
+        let ticket = ticket.json()["ticket"].as_str().unwrap().to_owned();
+        let attached = attach_over(channel.clone(), &ticket, &id, None).await;
+        assert_eq!(attached.as_ref().err().map(Status::code), expected);
+        streams.extend(attached);
+    }
+    for _ in 0..3 {
+        let other = attach(&runner, runner.token(), &id).await;
+        streams.push(other.unwrap());
     }
 }
 
