@@ -44,6 +44,9 @@ pub(crate) enum ShimLinkError {
         /// The shim's reason.
         detail: String,
     },
+    /// Another client has taken the write lease.
+    #[error("another client has attached to the session")]
+    Fenced,
     /// The shim sent a message that is not valid at this point.
     #[error("unexpected message from the session's process: {0}")]
     Unexpected(&'static str),
@@ -53,6 +56,7 @@ impl ShimLinkError {
     fn unexpected(message: Message) -> Self {
         match message {
             Message::Error { code, detail, .. } => Self::Refused { code, detail },
+            Message::Fenced { .. } => Self::Fenced,
             Message::GoAway { .. } => Self::Disconnected(io::ErrorKind::ConnectionReset.into()),
             Message::Exit(_) => Self::Unexpected("exit"),
             Message::Data { .. } => Self::Unexpected("data"),

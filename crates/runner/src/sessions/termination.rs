@@ -62,6 +62,27 @@ impl SessionStore {
         id: SessionId,
         policy: TerminationPolicy,
     ) -> Result<Termination, TerminateError> {
+        self.terminate_as(id, policy, None).await
+    }
+
+    /// Terminates a session as [`terminate`](Self::terminate) does, unless a client has taken the write
+    /// lease since `generation`. The shim decides, so that a client that attaches at the same time either
+    /// prevents the end or finds the session ended.
+    pub(crate) async fn terminate_unattended(
+        &self,
+        id: SessionId,
+        policy: TerminationPolicy,
+        generation: u64,
+    ) -> Result<Termination, TerminateError> {
+        self.terminate_as(id, policy, Some(generation)).await
+    }
+
+    async fn terminate_as(
+        &self,
+        id: SessionId,
+        policy: TerminationPolicy,
+        generation: Option<u64>,
+    ) -> Result<Termination, TerminateError> {
         let record = self.record(id).await.map_err(TerminateError::Metadata)?;
         let record = record.ok_or(TerminateError::NotFound)?;
         let ended = |record: SessionRecord| Termination {
@@ -72,7 +93,7 @@ impl SessionStore {
             return Ok(ended(record));
         }
         let is_forced = policy == TerminationPolicy::AT_ONCE;
-        match terminate(&record.session, policy).await {
+        match terminate(&record.session, policy, generation).await {
             Ok(termination) => {
                 wait_for_shim(&record.session).await;
                 Ok(termination)
@@ -140,15 +161,20 @@ fn is_running(pid: u32) -> bool {
 async fn terminate(
     session: &SessionDir,
     policy: TerminationPolicy,
+    generation: Option<u64>,
 ) -> Result<Termination, ShimLinkError> {
+    let lease = match generation {
+        Some(_) => Lease::Write,
+        None => Lease::Append,
+    };
     let mut link = ShimLink::open(session).await?;
     link.attach(Attach {
         session: session.id(),
         epoch: None,
         cursors: BTreeMap::new(),
         mode: AttachMode::Tail,
-        lease: Lease::Append,
-        resume_generation: None,
+        lease,
+        resume_generation: generation,
         size: None,
         credit: 0,
         client: "runner: end".to_owned(),
@@ -205,7 +231,7 @@ async fn read_until_disconnect(
                 termination.exit = Some(exit);
                 link.queue(Message::ExitAck);
             }
-            Ok(Message::Fenced { .. }) => return ShimLinkError::Unexpected("fenced"),
+            Ok(Message::Fenced { .. }) => return ShimLinkError::Fenced,
             Ok(_) => {}
             Err(error) => return error,
         }

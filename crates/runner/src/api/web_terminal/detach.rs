@@ -15,7 +15,7 @@ use tokio::time::{sleep, timeout};
 use tracing::{debug, warn};
 
 use crate::app_state::AppState;
-use crate::sessions::{ShimLink, ShimStatus};
+use crate::sessions::{ShimLink, ShimLinkError, ShimStatus, TerminateError};
 use crate::shim::SessionDir;
 
 /// Time limit for the last messages on a connection.
@@ -26,8 +26,8 @@ pub(super) const CLOSE_TIMEOUT: Duration = Duration::from_secs(2);
 /// another host has taken over the session.
 const MARKER_FILE: &str = "panel";
 
-/// Generation of a timer that was started without a connection to the shim.
-const NO_GENERATION: u64 = u64::MAX;
+/// Generation of a timer that an earlier daemon would have started. The write lease begins with 1.
+const UNKNOWN_GENERATION: u64 = 0;
 
 /// Marks a session as a web terminal's. Returns whether it had a marker already.
 pub(super) fn mark(session: &SessionDir) -> bool {
@@ -108,11 +108,19 @@ async fn run_timer(
     if !app.detach_timers.finish(id, generation) {
         return;
     }
-    match app
-        .sessions
-        .terminate(id, TerminationPolicy::default())
-        .await
-    {
+    let policy = TerminationPolicy::default();
+    let terminated = if generation == UNKNOWN_GENERATION {
+        app.sessions.terminate(id, policy).await
+    } else {
+        app.sessions
+            .terminate_unattended(id, policy, generation)
+            .await
+    };
+    match terminated {
+        // It attached while the timer fired, or before it started.
+        Err(TerminateError::Link(ShimLinkError::Fenced)) => {
+            debug!(session.id = %id, "another client has attached; session kept");
+        }
         Ok(_) => {
             debug!(session.id = %id, "web terminal did not reconnect; session terminated");
             app.metrics.terminated.add(1);
@@ -125,11 +133,14 @@ async fn run_timer(
 /// before clients are accepted, since a client that attaches cancels the timer.
 pub(crate) async fn restore_detach_timers(app: &Arc<AppState>) {
     for id in app.sessions.matching(is_marked).await {
-        let (app, cancelled) = (Arc::clone(app), app.detach_timers.start(id, 0));
+        let (app, cancelled) = (
+            Arc::clone(app),
+            app.detach_timers.start(id, UNKNOWN_GENERATION),
+        );
         if is_running(&app, id).await {
-            tokio::spawn(async move { run_timer(&app, id, 0, cancelled).await });
+            tokio::spawn(async move { run_timer(&app, id, UNKNOWN_GENERATION, cancelled).await });
         } else {
-            app.detach_timers.finish(id, 0);
+            app.detach_timers.finish(id, UNKNOWN_GENERATION);
         }
     }
 }
@@ -140,13 +151,14 @@ pub(crate) async fn restore_detach_timers(app: &Arc<AppState>) {
 pub(super) fn detach_unreachable(
     app: &Arc<AppState>,
     id: SessionId,
+    generation: u64,
 ) -> impl Future<Output = ()> + use<> {
-    let (app, cancelled) = (Arc::clone(app), app.detach_timers.start(id, NO_GENERATION));
+    let (app, cancelled) = (Arc::clone(app), app.detach_timers.start(id, generation));
     async move {
         if is_running(&app, id).await {
-            run_timer(&app, id, NO_GENERATION, cancelled).await;
+            run_timer(&app, id, generation, cancelled).await;
         } else {
-            app.detach_timers.finish(id, NO_GENERATION);
+            app.detach_timers.finish(id, generation);
         }
     }
 }

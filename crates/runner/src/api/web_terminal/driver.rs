@@ -225,7 +225,11 @@ impl Driver {
                 None => {
                     self.machine.link_lost(&error.to_string());
                     if self.machine.disposition() == Some(Disposition::DetachUnreachable) {
-                        tokio::spawn(detach::detach_unreachable(&self.app, self.id));
+                        tokio::spawn(detach::detach_unreachable(
+                            &self.app,
+                            self.id,
+                            self.link.generation(),
+                        ));
                     }
                 }
             },

@@ -1,4 +1,4 @@
-//! A read-only client that connects to a session's shim directly.
+//! A client that connects to a session's shim directly.
 
 use std::collections::BTreeMap;
 
@@ -12,7 +12,7 @@ use tokio::net::UnixStream;
 
 use super::{TestRunner, within_limit};
 
-/// A read-only client of a shim.
+/// A client of a shim.
 pub(crate) struct Reader {
     stream: UnixStream,
     decoder: Decoder,
@@ -22,6 +22,11 @@ pub(crate) struct Reader {
 impl Reader {
     /// Attaches to a session and reads its output from the start.
     pub(crate) async fn of(runner: &TestRunner, id: &str) -> Self {
+        Self::attach(runner, id, Lease::Read).await
+    }
+
+    /// Attaches to a session with a lease.
+    pub(crate) async fn attach(runner: &TestRunner, id: &str, lease: Lease) -> Self {
         let session = runner.folder(id);
         let mut stream = session.connect().await.unwrap();
         let mut out = BytesMut::new();
@@ -35,7 +40,7 @@ impl Reader {
             epoch: None,
             cursors: BTreeMap::from([(StreamId::TTY, 0)]),
             mode: AttachMode::Tail,
-            lease: Lease::Read,
+            lease,
             resume_generation: None,
             size: None,
             credit: u64::MAX / 2,

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use alacritty_terminal::term::TermMode;
-use bowline_runner::wire::SessionState;
+use bowline_runner::wire::{Lease, SessionState};
 use bowline_transport::ExitStatus;
 use serde_json::json;
 
@@ -307,4 +307,26 @@ async fn ticket_is_consumed_by_upgrade() {
     assert_eq!(second.err(), Some(401));
     first.input("mine\n").await;
     first.wait_for_screen("got mine").await;
+}
+
+#[tokio::test]
+async fn attach_that_misses_the_timer_keeps_the_session() {
+    let window = Duration::from_secs(4);
+    let runner = TestRunner::with(|limits| limits.detach_window = window).await;
+    let (taken, left) = (runner.shell(ECHO).await, runner.shell(ECHO).await);
+    for id in [&taken, &left] {
+        let mut terminal = WebTerminal::attach(&runner, id).await;
+        terminal.wait_for_screen("ready").await;
+        terminal.close(Some(1001)).await;
+        let path = format!("/api/sessions/{id}/log?stream=lifecycle");
+        let mut lifecycle = String::new();
+        while !lifecycle.contains("\"detached\"") {
+            lifecycle = runner.request("GET", &path, None).await.text();
+        }
+    }
+    // The daemon does not notice this client, as one that attaches while the timer fires.
+    let _client = Reader::attach(&runner, &taken, Lease::Write).await;
+    // Its timer started later.
+    Reader::of(&runner, &left).await.exit().await;
+    assert_eq!(runner.session(&taken).await["state"], "running");
 }
