@@ -1,6 +1,7 @@
 //! Tests of the state machine alone: protocol cases, and random schedules of several clients.
 
 mod protocol;
+mod readers;
 mod schedule;
 
 use super::connections::{MAX_CLIENTS, MAX_OUTBOX, MAX_REFUSED_CLIENTS};

@@ -128,3 +128,39 @@ async fn output_that_never_reached_the_disk_is_a_gap() {
     let transcript = ended.get("transcript").await.json();
     assert_eq!(transcript["stats"]["missing"], LINE.len() + 1);
 }
+
+/// The journal takes a part of the output, and the ring of the shim only the end of it.
+#[tokio::test]
+async fn output_past_a_file_size_limit_is_a_gap() {
+    const OUTPUT: u64 = 1_000_000;
+    let runner = TestRunner::with_file_size_limit(128).await;
+    let script = format!("head -c {OUTPUT} /dev/zero | tr '\\0' x; read x");
+    let spec = json!({"kind": "terminal", "program": "/bin/sh", "args": ["-c", script],
+        "stdio": {"type": "pty"}, "ring_bytes": 4096});
+    let id = runner.create(&spec).await;
+    let at = format!("/api/sessions/{id}");
+    while runner.session(&id).await["streams"]["tty"]["end"] != OUTPUT {}
+    let ended = runner
+        .request("DELETE", &format!("{at}?keep=true"), None)
+        .await;
+    assert_eq!(ended.status, 200, "{}", ended.text());
+    let session = runner.session(&id).await;
+    assert_eq!(session["state"], "exited", "the shim outlives its limit");
+
+    let (mut next, mut missing) = (0, 0);
+    while next < OUTPUT {
+        let path = format!("{at}/log?from={next}");
+        let log = runner.request("GET", &path, None).await;
+        assert_eq!(log.header("bowline-end"), Some("1000000"));
+        let gap = log
+            .header("bowline-gap")
+            .and_then(|gap| gap.split_once('-'));
+        if let Some((from, to)) = gap {
+            missing += to.parse::<u64>().unwrap() - from.parse::<u64>().unwrap();
+        }
+        let after = log.header("bowline-next").unwrap().parse().unwrap();
+        assert!(after > next, "{log:?}");
+        next = after;
+    }
+    assert!((1..OUTPUT).contains(&missing), "{missing}");
+}

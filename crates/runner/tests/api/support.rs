@@ -29,6 +29,9 @@ pub(crate) const TIME_LIMIT: Duration = Duration::from_secs(30);
 /// Origin of the web terminals.
 pub(crate) const ORIGIN: &str = "chrome-extension://panel";
 
+/// The program of the shims.
+const SHIM: &str = env!("CARGO_BIN_EXE_shim-stand-in");
+
 /// Waits for a future, within the time limit.
 pub(crate) async fn within_limit<T>(what: &str, future: impl Future<Output = T>) -> T {
     let came = timeout(TIME_LIMIT, future).await;
@@ -55,13 +58,33 @@ impl TestRunner {
         Self::inside(folder, change).await
     }
 
+    /// Starts a runner whose shims may write files of so many blocks of 512 bytes, which acts as a full
+    /// disk.
+    pub(crate) async fn with_file_size_limit(blocks: u32) -> Self {
+        let folder = tempfile::tempdir_in("/tmp").unwrap();
+        let script = format!("ulimit -f {blocks}; exec \"$0\" \"$@\"");
+        let shim = ShimProgram {
+            path: "/bin/sh".into(),
+            args: vec!["-c".into(), script.into(), SHIM.into()],
+        };
+        let limits = ServeLimits::default();
+        let mut configuration = configuration(folder.path(), "runner.sock", limits);
+        configuration.shim = shim;
+        Self::configured(folder, configuration).await
+    }
+
     async fn inside(folder: TempDir, change: impl FnOnce(&mut ServeLimits)) -> Self {
         let mut limits = ServeLimits {
             detach_window: Duration::from_secs(60),
             ..ServeLimits::default()
         };
         change(&mut limits);
-        let runner = Runner::start(configuration(folder.path(), "runner.sock", limits));
+        let configuration = configuration(folder.path(), "runner.sock", limits);
+        Self::configured(folder, configuration).await
+    }
+
+    async fn configured(folder: TempDir, configuration: ServeConfiguration) -> Self {
+        let runner = Runner::start(configuration);
         let runner = within_limit("the runner", runner).await.unwrap();
         let token = std::fs::read_to_string(folder.path().join("token")).unwrap();
         Self {
@@ -153,7 +176,7 @@ fn configuration(folder: &Path, socket: &str, limits: ServeLimits) -> ServeConfi
     ServeConfiguration {
         state: StateDir::at(folder.join("s")).unwrap(),
         shim: ShimProgram {
-            path: PathBuf::from(env!("CARGO_BIN_EXE_shim-stand-in")),
+            path: SHIM.into(),
             args: Vec::new(),
         },
         socket: Some(folder.join("s").join(socket)),

@@ -78,32 +78,41 @@ impl ShimClient {
         bytes: Bytes,
         mode: PromptMode,
     ) -> Result<&'static str, Problem> {
-        self.link.queue(Message::Prompt(Prompt {
-            id: id.to_owned(),
-            bytes,
-            mode,
-        }));
-        let mut is_queued = false;
-        let settled = timeout(PROMPT_TIMEOUT, async {
-            loop {
-                match self.link.next().await? {
-                    Message::PromptState { id: of, state } if of == id => match state {
-                        PromptStatus::Queued => is_queued = true,
-                        state => return state_name(state),
-                    },
-                    Message::Error { code, detail, .. } => {
-                        return Err(ShimLinkError::Refused { code, detail }.into());
-                    }
-                    Message::Exit(_) => return Err(Problem::session_ended()),
-                    _ => {}
+        send_prompt(&mut self.link, id, bytes, mode).await
+    }
+}
+
+async fn send_prompt(
+    link: &mut ShimLink,
+    id: &str,
+    bytes: Bytes,
+    mode: PromptMode,
+) -> Result<&'static str, Problem> {
+    link.queue(Message::Prompt(Prompt {
+        id: id.to_owned(),
+        bytes,
+        mode,
+    }));
+    let mut is_queued = false;
+    let settled = timeout(PROMPT_TIMEOUT, async {
+        loop {
+            match link.next().await? {
+                Message::PromptState { id: of, state } if of == id => match state {
+                    PromptStatus::Queued => is_queued = true,
+                    state => return state_name(state),
+                },
+                Message::Error { code, detail, .. } => {
+                    return Err(ShimLinkError::Refused { code, detail }.into());
                 }
+                Message::Exit(_) => return Err(Problem::session_ended()),
+                _ => {}
             }
-        });
-        match settled.await {
-            Ok(state) => state,
-            Err(_) if is_queued => Ok("queued"),
-            Err(_) => Err(Problem::session_not_responding()),
         }
+    });
+    match settled.await {
+        Ok(state) => state,
+        Err(_) if is_queued => Ok("queued"),
+        Err(_) => Err(Problem::session_not_responding()),
     }
 }
 
@@ -138,5 +147,74 @@ fn state_name(status: PromptStatus) -> Result<&'static str, Problem> {
             let status = StatusCode::CONFLICT;
             Err(Problem::new(status, "PROMPT_REFUSED", reason, next))
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use bowline_transport::wire::{Decoder, Frame, VERSION, Welcome, WireLimits, encode};
+    use bytes::BytesMut;
+    use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+    use tokio::net::UnixListener;
+
+    use super::*;
+    use crate::shim::StateDir;
+
+    /// Stands in for a shim that answers a prompt with these states, and then nothing.
+    async fn answer(listener: UnixListener, states: Vec<PromptStatus>) {
+        let (mut stream, _) = listener.accept().await.unwrap();
+        let mut decoder = Decoder::new();
+        loop {
+            let mut bytes = BytesMut::with_capacity(4096);
+            stream.read_buf(&mut bytes).await.unwrap();
+            decoder.push(bytes.freeze());
+            while let Some(frame) = decoder.next().unwrap() {
+                let answers = match frame.message {
+                    Message::Hello(_) => vec![Message::Welcome(Welcome {
+                        version: VERSION,
+                        features: Vec::new(),
+                        limits: WireLimits::default(),
+                    })],
+                    Message::Ping { nonce } => vec![Message::Pong { nonce }],
+                    Message::Prompt(Prompt { id, .. }) => states
+                        .iter()
+                        .cloned()
+                        .map(|state| Message::PromptState {
+                            id: id.clone(),
+                            state,
+                        })
+                        .collect(),
+                    _ => Vec::new(),
+                };
+                let mut out = BytesMut::new();
+                for answer in answers {
+                    encode(&Frame::new(0, answer), &mut out);
+                }
+                stream.write_all(&out).await.unwrap();
+            }
+        }
+    }
+
+    /// Sends a prompt to a shim that answers with these states.
+    async fn prompt(states: Vec<PromptStatus>) -> Result<&'static str, Problem> {
+        let folder = tempfile::tempdir_in("/tmp").unwrap();
+        let state = StateDir::at(folder.path().join("s")).unwrap();
+        let session = state.session(SessionId::random());
+        std::fs::create_dir(session.path()).unwrap();
+        let listener = UnixListener::bind(session.socket()).unwrap();
+        let shim = tokio::spawn(answer(listener, states));
+        let mut link = ShimLink::open(&session).await.unwrap();
+        let sent = send_prompt(&mut link, "p", Bytes::new(), PromptMode::Line).await;
+        shim.abort();
+        sent
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn only_the_shim_queues_a_prompt() {
+        let silent = prompt(Vec::new()).await.unwrap_err();
+        assert_eq!(silent.code, Problem::session_not_responding().code);
+        assert_eq!(prompt(vec![PromptStatus::Queued]).await, Ok("queued"));
+        let both = vec![PromptStatus::Queued, PromptStatus::Written];
+        assert_eq!(prompt(both).await, Ok("written"));
     }
 }
