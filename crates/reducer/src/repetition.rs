@@ -60,6 +60,8 @@ pub(crate) enum LineOrigin {
 /// Lines that may have come before, and the state before them.
 #[derive(Clone, Copy, Debug)]
 struct Unsure {
+    /// Whether one of them was cut short, so that the stream began again after it.
+    is_cut: bool,
     /// Number of the first entry that they added.
     entry: usize,
     known: u64,
@@ -129,6 +131,7 @@ impl Repetition {
         }
         self.next = None;
         let unsure = Unsure {
+            is_cut: false,
             entry: next_entry,
             known: self.known,
             lines: self.first.len(),
@@ -178,7 +181,7 @@ impl Repetition {
 
     /// Remembers a line that was cut short.
     fn cut(&mut self, item: &Item<'_>, unsure: Unsure) {
-        self.unsure.get_or_insert(unsure);
+        self.unsure.get_or_insert(unsure).is_cut = true;
         self.before_named = 0;
         self.cut_end = Some(item.at.end);
         self.fragment = Some(Fragment {
@@ -248,8 +251,7 @@ impl Repetition {
         if self.before_named > 0 && is_next(self.before_named) {
             self.before_named += 1;
         } else if is_next(0) {
-            let is_after_cut = self.before_named == 0;
-            self.unsure = self.unsure.filter(|_| is_after_cut).or(Some(unsure));
+            self.unsure = self.unsure.filter(|it| it.is_cut).or(Some(unsure));
             self.before_named = 1;
         } else {
             (self.unsure, self.before_named) = (None, 0);

@@ -78,6 +78,21 @@ fn stream_repeated_at_any_byte_changes_nothing() {
 }
 
 #[test]
+fn unnamed_beginning_may_come_twice_after_a_cut() {
+    let stream = stream();
+    let stream = stream.as_bytes();
+    let expected = fold([stream]);
+    let mut ends = (0..stream.len()).filter(|at| stream[*at] == b'\n');
+    let (unnamed, named) = (ends.next().unwrap(), ends.next().unwrap());
+    for cut in named + 1..=stream.len() {
+        for again in [unnamed, unnamed + 1] {
+            let found = fold([&stream[..cut], &stream[..again], stream]);
+            assert_eq!(found, expected, "cut at {cut} and {again}");
+        }
+    }
+}
+
+#[test]
 fn reader_that_begins_again_changes_nothing() {
     let stream = stream();
     let stream = stream.as_bytes();
