@@ -41,5 +41,6 @@ pub(crate) use pty::{
 pub(crate) use reap::{await_end, has_ended, reap, wait};
 #[cfg(target_os = "linux")]
 pub(crate) use subreaper::{
-    ChildSignal, adopt_orphans, ended_child, ignore_termination_signals, take_extra, take_stdio,
+    ChildSignal, adopt_orphans, ended_child, ignore_termination_signals, is_childless, take_extra,
+    take_stdio,
 };

@@ -64,7 +64,8 @@ impl Default for TerminationPolicy {
 #[non_exhaustive]
 pub struct TerminationReport {
     /// Processes that SIGKILL was sent to, including the child if it did not end before. Some may
-    /// have been exiting already.
+    /// have been exiting already. With a guard and a control group, processes that have left the
+    /// group are not listed: the guard kills them.
     pub killed: Vec<u32>,
     /// Processes that were alive when the time limit of the last step expired.
     pub survivors: Vec<u32>,

@@ -68,6 +68,11 @@ impl Guard {
         self.pid
     }
 
+    /// Returns whether the guard runs. It cannot be reaped by others.
+    pub(crate) fn is_alive(&self) -> bool {
+        !sys::has_ended(self.pid)
+    }
+
     pub(crate) fn link(&self) -> &Link {
         &self.link
     }

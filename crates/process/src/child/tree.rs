@@ -92,7 +92,11 @@ impl Tree {
     /// group are found as without one. Members of a killed group can no longer fork, so the scan
     /// for processes outside runs while the kernel ends those inside.
     pub(crate) fn kill_pass(&mut self, since: Instant) -> Round {
-        match (self.kill_group(), self.outside) {
+        let round = self.kill_group();
+        if self.is_guarded() {
+            return round;
+        }
+        match (round, self.outside) {
             (Round::Empty, Outside::Empty) => Round::Empty,
             (Round::Empty, _) => self.kill_found(since),
             // Killed before `since`.
@@ -102,6 +106,14 @@ impl Tree {
             }
             (round, _) => round,
         }
+    }
+
+    /// Whether the control group alone is looked at: a process outside of it is a descendant of the
+    /// guard, which ends its descendants before it exits. A thousand sessions that end at once would
+    /// otherwise scan the process table a thousand times.
+    fn is_guarded(&self) -> bool {
+        let guard = self.handle.guard();
+        self.handle.group().is_some() && guard.is_some_and(|guard| guard.is_alive())
     }
 
     fn scan_outside(&mut self, since: Instant) -> Outside {
@@ -179,9 +191,10 @@ impl Tree {
     }
 
     /// Returns the killed and the surviving processes. Processes found in the last pass may have
-    /// ended since, in particular the child, so survivors are checked again.
+    /// ended since, in particular the child, so survivors are checked again; a guard that has not
+    /// exited may have some.
     pub(crate) fn outcome(&mut self) -> (Vec<u32>, Vec<u32>) {
-        if !self.left.is_empty() {
+        if !self.left.is_empty() || self.is_guarded() {
             self.left = self.alive();
         }
         (

@@ -135,6 +135,10 @@ impl Subreaper {
             self.reap_ended();
             let group = self.group.as_deref();
             let is_cleared = group.is_none_or(|group| sys::clear(group).is_ok());
+            // Every descendant is a child of this process, or of one that is.
+            if is_cleared && sys::is_childless() {
+                return ExitCode::SUCCESS;
+            }
             let all = sys::process_table(Instant::now());
             let mut tree = with_descendants(&all, |one| one.parent == own);
             tree.retain(|one: &Process| !one.zombie);

@@ -91,6 +91,19 @@ pub(crate) fn ended_child() -> Option<(Pid, ExitStatus)> {
     Some((Pid::from_raw(pid)?, status))
 }
 
+/// Returns whether this process has no child, neither alive nor ended. Children that do not send
+/// SIGCHLD count as well (`__WALL`, wait(2)).
+#[expect(unsafe_code, reason = "rustix has no `__WALL` for waitid(2)")]
+pub(crate) fn is_childless() -> bool {
+    let look = libc::WEXITED | libc::WNOHANG | libc::WNOWAIT | libc::__WALL;
+    // SAFETY: all zeroes is a valid `siginfo_t`, which the call fills in.
+    let failed = unsafe {
+        let mut found: libc::siginfo_t = std::mem::zeroed();
+        libc::waitid(libc::P_ALL, 0, &raw mut found, look) < 0
+    };
+    failed && io::Error::last_os_error().raw_os_error() == Some(libc::ECHILD)
+}
+
 /// Reports ended children through a descriptor (signalfd(2)).
 #[derive(Debug)]
 pub(crate) struct ChildSignal(OwnedFd);
