@@ -110,6 +110,7 @@ impl Machine {
             _ if self.is_released && self.exit_acks >= MAX_EXIT_ACKS => self.over(),
             ReconnectFailure::Auth if !self.token_replaced => {
                 self.token_replaced = true;
+                self.down_since.get_or_insert(self.now);
                 self.backoff.next();
                 self.report_reconnecting();
                 self.connect(true);

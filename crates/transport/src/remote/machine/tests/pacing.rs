@@ -79,6 +79,20 @@ fn token_is_replaced_once_while_link_keeps_breaking() {
 }
 
 #[test]
+fn connect_timeout_begins_with_refused_token() {
+    let mut host = Host::new(joining());
+    host.give(Input::Start);
+    assert_eq!(failed(&host.break_off(ReconnectFailure::Auth)), None);
+    host.now += Duration::from_secs(9);
+    let mut outputs = host.break_off(ReconnectFailure::Lost);
+    while failed(&outputs).is_none() {
+        host.pass();
+        outputs = host.break_off(ReconnectFailure::Lost);
+    }
+    assert_eq!(host.now, Duration::from_secs(60));
+}
+
+#[test]
 fn misconfigured_link_is_retried_only_after_it_was_up() {
     let mut host = Host::new(joining());
     host.give(Input::Start);
