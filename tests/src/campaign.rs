@@ -52,6 +52,22 @@ impl Campaign {
     pub fn pace(&self) -> Option<Duration> {
         (self.name == "soak").then_some(machine::SOAK_EVERY)
     }
+
+    /// Whether all runs of the campaign are one batch: its count is a size, or its runs cover every
+    /// case of something. Such a campaign takes less than an hour at its `stress_count`.
+    #[must_use]
+    pub fn is_single_batch(&self) -> bool {
+        const SINGLE: [&str; 7] = [
+            "overlap",
+            "scaling",
+            "slow-client",
+            "idle-sessions",
+            "damaged-journal",
+            "full-disk",
+            "runner-sessions",
+        ];
+        SINGLE.contains(&self.name)
+    }
 }
 
 /// Parameters of a campaign.
@@ -209,8 +225,8 @@ pub static ALL: &[Campaign] = &[
     },
     Campaign {
         name: "scaling",
-        what: "a stream of twice the size takes more than 2.3 times as long to fold, or one of \
-               100,000 items more than 2 s (thousands of items)",
+        what: "a stream of twice the size takes more than 2.3 times the instructions or time to fold, \
+               or one of 100,000 items more than 2 s (thousands of items)",
         test_count: 10,
         stress_count: 50,
         run: scaling::run,
@@ -308,8 +324,8 @@ pub static ALL: &[Campaign] = &[
     Campaign {
         name: "damaged-journal",
         what: "a cut, flipped or zeroed byte of a journal is not reported, or causes a panic, a wrong \
-               record, or too short a prefix",
-        test_count: 1_000,
+               record, or too short a prefix (bytes)",
+        test_count: 300,
         stress_count: 10_000,
         run: machine::damaged_journal,
     },

@@ -8,6 +8,7 @@ use bowline_transport::{Containment, PtyMode, Stream};
 
 use super::remote::floods::baseline;
 use super::remote::{daemon, flood, responder};
+use super::scaling::instructions;
 use super::support::{on_pty, own, runtime, start};
 use super::{Random, machine, prompts, survivors, trees};
 
@@ -40,6 +41,7 @@ pub fn run(args: &[String]) -> Option<ExitCode> {
         baseline::MODE => Some(baseline::run(number(1)?.try_into().ok()?)),
         flood::MODE => Some(flood::run()),
         responder::MODE => Some(responder::run(number(1)?)),
+        instructions::MODE => Some(instructions::run(args.get(1)?)),
         survivors::ENDED_MAIN => Some(survivors::end_main_thread()),
         survivors::OTHER_GROUP => Some(survivors::leave_group()),
         HOST => Some(host(number(1)?, args.get(2)?, args.get(3)?)),

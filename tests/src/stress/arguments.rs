@@ -6,7 +6,7 @@ use std::time::{Duration, SystemTime};
 use clap::Parser;
 
 use super::batch::Clock;
-use super::list::list;
+use super::list::after_help;
 use crate::campaign::{ALL, Campaign};
 
 /// The name that selects every campaign.
@@ -18,7 +18,7 @@ const MAX_MINUTES: f64 = 7.0 * 24.0 * 60.0;
 /// Repeats the action of each campaign with random parameters and counts violations. Exits with 1
 /// on a violation. A seed determines every choice, but not the scheduling of the machine.
 #[derive(Debug, Parser)]
-#[command(name = "stress", bin_name = "cargo stress", after_help = list())]
+#[command(name = "stress", bin_name = "cargo stress", after_help = after_help())]
 pub struct Arguments {
     /// The campaigns to run, or `all`
     #[arg(value_name = "NAME", required_unless_present = "list")]
@@ -41,7 +41,8 @@ pub struct Arguments {
     #[arg(long, value_name = "M", value_parser = minutes)]
     minutes: Option<f64>,
 
-    /// Save the results to this file after every batch, and resume from it
+    /// Save the results to this file after every batch, and resume from it with the same seed and
+    /// the remaining runs
     #[arg(long, value_name = "FILE")]
     pub(super) resume: Option<PathBuf>,
 

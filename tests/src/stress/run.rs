@@ -78,7 +78,7 @@ impl<'a> Run<'a> {
             }
             let count = match (campaign.pace(), end) {
                 (Some(pace), Some(end)) => left.min(fitting(pace, end)),
-                (None, _) if is_in_batches => left.min(campaign.test_count),
+                (None, _) if is_in_batches => left.min(batch_count(campaign, wanted)),
                 _ => left,
             };
             let seed = seed(first, outcome.batches);
@@ -104,6 +104,15 @@ impl<'a> Run<'a> {
     }
 }
 
+/// Number of runs in a batch of a run that can be interrupted.
+fn batch_count(campaign: &Campaign, wanted: Option<u64>) -> u64 {
+    match (campaign.is_single_batch(), wanted) {
+        (true, Some(wanted)) => wanted,
+        (true, None) => campaign.stress_count,
+        (false, _) => campaign.test_count,
+    }
+}
+
 /// Number of steps that fit into the remaining time, at least one.
 fn fitting(pace: Duration, end: Instant) -> u64 {
     let left = end.saturating_duration_since(Instant::now());
@@ -113,6 +122,19 @@ fn fitting(pace: Duration, end: Instant) -> u64 {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::campaign::ALL;
+
+    #[test]
+    fn sizes_are_not_divided_into_batches() {
+        let named = |name| ALL.iter().find(|one| one.name == name).expect("listed");
+        let scaling = named("scaling");
+        assert_eq!(batch_count(scaling, Some(70)), 70);
+        assert_eq!(batch_count(scaling, None), scaling.stress_count);
+        let trees = named("trees");
+        assert_eq!(batch_count(trees, Some(10_000)), trees.test_count);
+        let single = ALL.iter().filter(|one| one.is_single_batch());
+        assert_eq!(single.count(), 7, "each name is listed");
+    }
 
     #[test]
     fn long_run_uses_the_whole_time() {

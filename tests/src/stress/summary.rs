@@ -13,8 +13,8 @@ pub(super) const SCHEMA: u32 = 1;
 /// Maximum number of violations stored for a campaign; further ones are only counted.
 const MAX_VIOLATIONS: usize = 20;
 
-/// Maximum number of notes stored for a campaign; the oldest are dropped.
-const MAX_NOTES: usize = 8;
+/// Maximum number of different notes stored for a campaign; the oldest are dropped.
+const MAX_NOTES: usize = 16;
 
 /// Results of all campaigns of a run.
 #[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
@@ -134,7 +134,11 @@ impl Outcome {
         let violations = violations.into_iter().take(room);
         self.violations
             .extend(violations.map(|what| Violation { seed, count, what }));
-        self.notes.extend(notes);
+        for note in notes {
+            if !self.notes.contains(&note) {
+                self.notes.push(note);
+            }
+        }
         let over = self.notes.len().saturating_sub(MAX_NOTES);
         self.notes.drain(..over);
     }

@@ -1,5 +1,8 @@
 //! Journals that are truncated, or have flipped or zeroed bytes, at every byte.
 //!
+//! A run is a byte: the journal is cut before it, each of its bits is flipped, and a run of bytes from
+//! it on is zeroed. Without enough runs for every byte of a journal, they are evenly spread.
+//!
 //! The expected result is known: the records of a segment up to the first damaged byte, and no
 //! more. No damage is silent: it is reported, or a gap, or the exit of the child is missing.
 
@@ -17,9 +20,6 @@ use bowline_transport::journal::{
 use bytes::Bytes;
 
 use crate::campaign::{Job, Random, Report};
-
-/// Number of damages to one journal before the next one is written.
-const HARMS: u64 = 500;
 
 /// Member of the exit that has the end of each stream.
 const ENDS: &str = "ends";
@@ -45,7 +45,7 @@ enum Harm {
 pub(crate) fn run(job: &Job) -> Report {
     let mut report = Report::default();
     let mut random = Random::new(job.seed);
-    let mut bytes = 0;
+    let (mut journals, mut read) = (0, 0);
     while report.done < job.count {
         let seed = random.draw();
         let written = match write(seed) {
@@ -55,20 +55,40 @@ pub(crate) fn run(job: &Job) -> Report {
                 return report;
             }
         };
-        for _ in 0..HARMS.min(job.count - report.done) {
+        journals += 1;
+        let left = job.count - report.done;
+        let step = (written.bytes() / left).max(1);
+        let places = written.places().step_by(step as usize);
+        for (segment, at) in places.take(left as usize) {
             let harm = random.draw();
-            let tried = catch_unwind(AssertUnwindSafe(|| one(&written, report.done, harm)));
-            let outcome = tried.unwrap_or_else(|_| Err("it panics".to_owned()));
-            bytes += outcome.as_ref().copied().unwrap_or_default();
-            report.one(outcome.map(drop).map_err(|why| {
-                format!("journal {seed}, harm {harm} of byte {}: {why}", report.done)
-            }));
+            let tried = catch_unwind(AssertUnwindSafe(|| one(&written, segment, at, harm)));
+            let outcome =
+                tried.unwrap_or_else(|_| Err(format!("byte {at} of segment {segment}: it panics")));
+            read += outcome.as_ref().copied().unwrap_or_default();
+            report.one(
+                outcome
+                    .map(drop)
+                    .map_err(|why| format!("journal {seed}, {why}")),
+            );
         }
     }
     report.note(format!(
-        "{bytes} bytes were read back, all of them right, and all damage was reported"
+        "{journals} journals; {read} bytes were read back, all of them right, and all damage was reported"
     ));
     report
+}
+
+impl Written {
+    /// Size of all segments.
+    fn bytes(&self) -> u64 {
+        self.segments.values().map(|it| it.len() as u64).sum()
+    }
+
+    /// Every byte, as the number of its segment and its position there.
+    fn places(&self) -> impl Iterator<Item = (u32, usize)> {
+        let segments = self.segments.iter();
+        segments.flat_map(|(number, content)| (0..content.len()).map(move |at| (*number, at)))
+    }
 }
 
 /// Writes a journal with several segments and three streams, as sessions do.
@@ -123,33 +143,18 @@ fn read_files(folder: &Path) -> std::io::Result<BTreeMap<u32, Vec<u8>>> {
 }
 
 /// Damages one byte of one segment in every way; returns how many bytes were read back.
-fn one(written: &Written, number: u64, harm: u64) -> Result<u64, String> {
-    let mut random = Random::new(harm);
-    let all: u64 = written.segments.values().map(|it| it.len() as u64).sum();
-    // One byte after the other, over all segments.
-    let mut at = number % all;
-    let mut which = 0;
-    for (segment, content) in &written.segments {
-        if at < content.len() as u64 {
-            which = *segment;
-            break;
-        }
-        at -= content.len() as u64;
-    }
-    let at = at as usize;
-    let original = &written.segments[&which];
+fn one(written: &Written, segment: u32, at: usize, harm: u64) -> Result<u64, String> {
+    let original = &written.segments[&segment];
+    let blank = Harm::Blank(1 + Random::new(harm).below(64));
+    let flips = (0..8).map(|bit| Harm::Flip(1 << bit));
     let mut read = 0;
-    for harm in [
-        Harm::Cut,
-        Harm::Blank(1 + random.below(64)),
-        Harm::Flip(1 << random.below(8)),
-    ] {
+    for harm in [Harm::Cut, blank].into_iter().chain(flips) {
         let harmed = apply(original, at, harm);
         let first = first_difference(original, &harmed);
         let checked = check_segment(original, &harmed, first)
-            .and_then(|()| check_folder(written, which, &harmed, harmed != *original));
+            .and_then(|()| check_folder(written, segment, &harmed, harmed != *original));
         read +=
-            checked.map_err(|why| format!("{harm:?} of byte {at} of segment {which}: {why}"))?;
+            checked.map_err(|why| format!("{harm:?} of byte {at} of segment {segment}: {why}"))?;
     }
     Ok(read)
 }

@@ -64,7 +64,6 @@ async fn all(job: &Job, report: &mut Report) -> Result<(), String> {
             let observed = under(hostility, &daemon, &target, &mut agent).await;
             let observed = observed.map_err(|error| format!("{hostility:?}: {error}"))?;
             worst = worst.max(observed);
-            report.done += 1;
         }
         report.note(format!(
             "{hostility:?}: the owner waits {:.0} ms at most, the agent takes {:.0} ms ({:.0} ms in \
@@ -84,6 +83,7 @@ async fn all(job: &Job, report: &mut Report) -> Result<(), String> {
             report.late(format!("{hostility:?}: the owner waits {:?}", worst.answer));
         }
     }
+    report.done = job.count;
     Ok(())
 }
 
