@@ -12,7 +12,7 @@ use crate::{HookConfiguration, HookKind, HookRoute, HookServerError};
 const HTTP: AgentVersion = AgentVersion::new(2, 1, 63);
 
 /// A version that has `onFailure`.
-const ON_FAILURE: AgentVersion = AgentVersion::new(2, 1, 330);
+const ON_FAILURE: AgentVersion = AgentVersion::new(2, 1, 324);
 
 impl HookKind {
     /// Returns a version of the agent that sends the event; it may exist in an earlier one. Returns
@@ -45,7 +45,7 @@ impl HookKind {
             Self::MessageDisplay => (2, 1, 152),
             Self::PostToolBatch | Self::UserPromptExpansion => (2, 1, 197),
             Self::DirectoryAdded => (2, 1, 219),
-            Self::PreModelSwitch | Self::PostModelSwitch => (2, 1, 330),
+            Self::PreModelSwitch | Self::PostModelSwitch => (2, 1, 265),
             Self::Other(_) => return None,
         };
         Some(AgentVersion::new(major, minor, patch))
@@ -205,7 +205,7 @@ mod tests {
         let error = supported(&refusing, AgentVersion::new(2, 1, 197)).unwrap_err();
         assert_eq!(
             error.to_string(),
-            "agent 2.1.197 runs PreToolUse if its hook fails; update it to 2.1.330 or later, or use a \
+            "agent 2.1.197 runs PreToolUse if its hook fails; update it to 2.1.324 or later, or use a \
              default that lets the agent go on"
         );
         supported(&refusing, NEWEST).unwrap();

@@ -73,7 +73,7 @@ pub struct HookGate {
     pub deadline: Duration,
     /// The reply when the host takes longer, does not read the questions, or drops the server. If it
     /// refuses or asks, the agent also refuses when it cannot reach the server. An agent before
-    /// 2.1.330 may not, so that [`settings_for`](crate::HookServer::settings_for) fails for it.
+    /// 2.1.324 may not, so that [`settings_for`](crate::HookServer::settings_for) fails for it.
     pub default: HookReply,
 }
 

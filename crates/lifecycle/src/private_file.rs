@@ -11,10 +11,8 @@ use tempfile::TempPath;
 
 /// A file that only this user can open, with a path to give to another process.
 ///
-/// On Linux the file never has a name in any folder: its path is that of this process's own
-/// descriptor (`/proc/PID/fd/N`, proc_pid_fd(5)), and the kernel frees it with this process however
-/// that dies. Elsewhere it is a file of mode 0600 that is removed on drop; what a killed host has
-/// left is removed by the next process that makes one.
+/// It has mode 0600 and is removed on drop; what a killed host has left is removed by the next process
+/// that makes one.
 /// The other process must run as the same user, on the same machine and outside of a container.
 pub struct PrivateFile {
     path: PathBuf,
@@ -24,16 +22,19 @@ pub struct PrivateFile {
 }
 
 impl PrivateFile {
-    /// Makes a file with these contents.
+    /// Creates a file without a name, where the system permits: on Linux its path is that of this process's
+    /// own descriptor (`/proc/PID/fd/N`, proc_pid_fd(5)), and the kernel frees it with this process however
+    /// that dies. A program that resolves the links in a path before it opens it cannot read the file, such
+    /// as Claude Code 2.1.197 its settings.
     ///
     /// # Errors
     ///
     /// The folder for temporary files cannot be written, or the disk is full.
-    pub fn new(contents: &[u8]) -> io::Result<Self> {
+    pub fn unnamed(contents: &[u8]) -> io::Result<Self> {
         if cfg!(target_os = "linux") && Path::new("/proc/self/fd").is_dir() {
-            Self::unnamed(contents)
+            Self::of_descriptor(contents)
         } else {
-            Self::named(contents)
+            Self::new(contents)
         }
     }
 
@@ -44,7 +45,7 @@ impl PrivateFile {
     }
 
     #[cfg(unix)]
-    fn unnamed(contents: &[u8]) -> io::Result<Self> {
+    fn of_descriptor(contents: &[u8]) -> io::Result<Self> {
         use std::os::fd::AsRawFd as _;
         use std::os::unix::fs::PermissionsExt as _;
         // Made with O_TMPFILE where the file system has it, else unlinked before a byte is written.
@@ -60,11 +61,16 @@ impl PrivateFile {
     }
 
     #[cfg(not(unix))]
-    fn unnamed(contents: &[u8]) -> io::Result<Self> {
-        Self::named(contents)
+    fn of_descriptor(contents: &[u8]) -> io::Result<Self> {
+        Self::new(contents)
     }
 
-    fn named(contents: &[u8]) -> io::Result<Self> {
+    /// Creates a file with these contents.
+    ///
+    /// # Errors
+    ///
+    /// The folder for temporary files cannot be written, or the disk is full.
+    pub fn new(contents: &[u8]) -> io::Result<Self> {
         static SWEPT: Once = Once::new();
         SWEPT.call_once(|| sweep(&std::env::temp_dir()));
         let mut file = tempfile::Builder::new().prefix(PREFIX).tempfile()?;
@@ -119,7 +125,7 @@ mod tests {
 
     #[test]
     fn a_private_file_is_read_by_its_path_and_goes_with_its_owner() {
-        for file in [PrivateFile::new(b"hush"), PrivateFile::named(b"hush")] {
+        for file in [PrivateFile::new(b"hush"), PrivateFile::unnamed(b"hush")] {
             let file = file.unwrap();
             let path = file.path().to_owned();
             assert_eq!(std::fs::read(&path).unwrap(), b"hush");
@@ -133,6 +139,14 @@ mod tests {
             drop(file);
             assert!(std::fs::read(&path).is_err());
         }
+    }
+
+    /// Claude Code 2.1.197 does so before it opens its settings.
+    #[test]
+    fn path_is_kept_when_links_are_resolved() {
+        let file = PrivateFile::new(b"hush").unwrap();
+        let resolved = std::fs::canonicalize(file.path()).unwrap();
+        assert_eq!(std::fs::read(resolved).unwrap(), b"hush");
     }
 
     #[test]
@@ -160,8 +174,8 @@ mod tests {
 
     #[cfg(target_os = "linux")]
     #[test]
-    fn a_private_file_has_no_name() {
-        let file = PrivateFile::new(b"hush").unwrap();
+    fn unnamed_private_file_has_no_name() {
+        let file = PrivateFile::unnamed(b"hush").unwrap();
         let target = std::fs::read_link(file.path()).unwrap();
         assert!(
             target.to_string_lossy().ends_with("(deleted)"),

@@ -322,6 +322,7 @@ impl TerminalExecutor {
         };
         let variables = server.environment(&command.interaction)?;
         let hooks = AgentHooks {
+            agent,
             settings: hooks,
             variables,
         };

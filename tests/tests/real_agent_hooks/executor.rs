@@ -31,6 +31,7 @@ impl Stage {
         let mut configuration = ExecutorConfiguration::new("session");
         configuration.env = environment(&home, &api);
         configuration.hooks = hooks();
+        configuration.agent = agent.executable().into();
         let terminal = Arc::new(PtyTerminal::default());
         let executor = TerminalExecutor::start(configuration, Arc::clone(&terminal) as _).await;
         Some(Self {
@@ -184,7 +185,7 @@ async fn token_and_prompt_are_in_no_argument() {
         .1;
     let lines = command_lines();
     assert!(
-        lines.iter().any(|line| line.contains("--settings\0/proc/")),
+        lines.iter().any(|line| line.contains("--settings\0/")),
         "the agent is there"
     );
     for line in &lines {

@@ -25,8 +25,13 @@ pub(super) struct Prepared {
     _settings: Arc<PrivateFile>,
 }
 
+/// A version of the agent that reads settings from a file without a name; 2.1.283 does not
+/// (`crates/jsonl/PROTOCOL.md`, Hooks).
+const READS_UNNAMED: AgentVersion = AgentVersion::new(2, 1, 300);
+
 /// What makes the agent send its hooks.
 pub(super) struct AgentHooks {
+    pub(super) agent: Option<AgentVersion>,
     pub(super) settings: Value,
     pub(super) variables: BTreeMap<String, SecretString>,
 }
@@ -56,13 +61,19 @@ pub(super) fn prepare(
     resume(&mut options, conversation);
     let cwd = command.cwd.as_deref();
     let settings = settings(options.settings.as_ref(), cwd, &hooks.settings)?;
-    let settings = file("settings", settings.to_string().as_bytes())?;
-    let settings = Arc::new(settings);
+    let settings = settings.to_string();
+    let settings = if hooks.agent.is_none_or(|agent| agent >= READS_UNNAMED) {
+        PrivateFile::unnamed(settings.as_bytes())
+    } else {
+        PrivateFile::new(settings.as_bytes())
+    };
+    let settings = Arc::new(settings.map_err(not_written("settings"))?);
     options.settings = Some(AgentDocument::Private(Arc::clone(&settings)));
     let agent = options.command(&command.program, cwd, configuration.env.clone())?;
     let prompt = command.prompt.as_ref();
-    let prompt = prompt.map(|prompt| file("prompt", prompt.expose_secret().as_bytes()));
-    let prompt = prompt.transpose()?;
+    // The shell opens it as the agent's input.
+    let prompt = prompt.map(|prompt| PrivateFile::unnamed(prompt.expose_secret().as_bytes()));
+    let prompt = prompt.transpose().map_err(not_written("prompt"))?;
     let mut variables = hooks.variables;
     variables.extend(command.variables.clone());
     let command = TerminalCommand {
@@ -154,6 +165,6 @@ fn merged(path: &Path, json: &str, hooks: &Value) -> Result<Value, ExecutorError
     Ok(merge_settings(&theirs, hooks)?)
 }
 
-fn file(what: &'static str, contents: &[u8]) -> Result<PrivateFile, ExecutorError> {
-    PrivateFile::new(contents).map_err(|source| ExecutorError::File { what, source })
+fn not_written(what: &'static str) -> impl Fn(std::io::Error) -> ExecutorError {
+    move |source| ExecutorError::File { what, source }
 }
