@@ -125,6 +125,7 @@ fn unreported_kill_ends_at_its_deadline() {
         host.give(Input::Kill(TerminationPolicy::default()));
         let mut outputs = Vec::new();
         while !outputs.contains(&Output::Over) {
+            assert!(host.now <= deadline, "the kill has no deadline");
             outputs = host.pass();
             if answers {
                 let nonces = host.sent().into_iter().filter_map(|sent| match sent {
@@ -248,6 +249,10 @@ fn kill_report_without_exit_ends_at_its_deadline() {
     host.hear(Message::Killed { id, report });
     let mut outputs = Vec::new();
     while !outputs.contains(&Output::Over) {
+        assert!(
+            host.now < Duration::from_secs(600),
+            "the kill has no deadline"
+        );
         outputs = host.pass();
         let nonces = host.sent().into_iter().filter_map(|sent| match sent {
             Message::Ping { nonce } => Some(nonce),
