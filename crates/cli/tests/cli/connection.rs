@@ -175,6 +175,8 @@ fn second_interrupt_detaches_from_stalled_connection() {
     run.signal(Signal::INT);
     let done = run.finish();
     assert_left(&served, &done, &proxy.url());
+    // It did not wait until the connection counted as dead.
+    assert!(!done.stderr.contains("lost"), "{done:?}");
 }
 
 #[test]
