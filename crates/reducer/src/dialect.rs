@@ -31,8 +31,13 @@
 //! assert_eq!(recognize([first]), Some(DialectName::GeminiStreamJson));
 //! ```
 
+mod acp;
+mod codex;
+mod codex_exec;
+mod copilot;
 mod gemini;
 mod name;
+mod opencode;
 mod recognize;
 
 use std::fmt;
@@ -96,6 +101,13 @@ impl Transcript {
     #[must_use]
     pub fn with_dialect_and_window(name: DialectName, window: Window) -> Self {
         Self::with_dialect(name).windowed(window)
+    }
+
+    /// Sets the dialect of a stream whose first lines were no events, or of which nothing was applied yet.
+    pub fn set_dialect(&mut self, name: DialectName) {
+        self.dialect_name = name;
+        self.dialect = name.fold();
+        self.touch_session();
     }
 
     /// Returns the dialect of the stream.

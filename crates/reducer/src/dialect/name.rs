@@ -6,7 +6,12 @@ use std::str::FromStr;
 use serde::{Serialize, Serializer};
 
 use crate::dialect::Dialect;
+use crate::dialect::acp::Acp;
+use crate::dialect::codex::Codex;
+use crate::dialect::codex_exec::CodexExec;
+use crate::dialect::copilot::CopilotJson;
 use crate::dialect::gemini::GeminiStreamJson;
+use crate::dialect::opencode::OpencodeRunJson;
 
 /// The protocol that an agent speaks.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
@@ -27,11 +32,13 @@ pub enum DialectName {
     CodexExec,
     /// `copilot --output-format json`; only for reading.
     CopilotJson,
+    /// `opencode run --format json`; only for reading.
+    OpencodeRunJson,
 }
 
 impl DialectName {
     /// All dialects.
-    pub const ALL: [Self; 7] = [
+    pub const ALL: [Self; 8] = [
         Self::Claude,
         Self::Qwen,
         Self::Codex,
@@ -39,6 +46,7 @@ impl DialectName {
         Self::GeminiStreamJson,
         Self::CodexExec,
         Self::CopilotJson,
+        Self::OpencodeRunJson,
     ];
 
     /// Returns the name, as on the command line and in JSON.
@@ -52,6 +60,7 @@ impl DialectName {
             Self::GeminiStreamJson => "gemini-stream-json",
             Self::CodexExec => "codex-exec",
             Self::CopilotJson => "copilot-json",
+            Self::OpencodeRunJson => "opencode-run-json",
         }
     }
 
@@ -63,6 +72,7 @@ impl DialectName {
             Self::Codex | Self::CodexExec => Some("codex"),
             Self::GeminiStreamJson => Some("gemini"),
             Self::CopilotJson => Some("copilot"),
+            Self::OpencodeRunJson => Some("opencode"),
             Self::Acp => None,
         }
     }
@@ -71,8 +81,13 @@ impl DialectName {
     // A new dialect is added here.
     pub(crate) fn fold(self) -> Option<Box<dyn Dialect>> {
         match self {
+            Self::Claude | Self::Qwen => None,
+            Self::Codex => Some(Box::new(Codex::default())),
+            Self::Acp => Some(Box::new(Acp::default())),
             Self::GeminiStreamJson => Some(Box::new(GeminiStreamJson::default())),
-            _ => None,
+            Self::CodexExec => Some(Box::new(CodexExec::default())),
+            Self::CopilotJson => Some(Box::new(CopilotJson)),
+            Self::OpencodeRunJson => Some(Box::new(OpencodeRunJson)),
         }
     }
 }

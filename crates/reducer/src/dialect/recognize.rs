@@ -25,6 +25,11 @@ fn of_line(line: RawJson<'_>) -> Option<DialectName> {
         "thread.started" | "turn.started" | "item.started" | "item.completed" => {
             Some(DialectName::CodexExec)
         }
+        "step_start" | "step_finish" | "tool_use" | "text" | "reasoning"
+            if line.get("sessionID").is_some() =>
+        {
+            Some(DialectName::OpencodeRunJson)
+        }
         "system" if text("subtype").is_some_and(|it| it == "init") => Some(stream_json(line)),
         kind if kind.contains('.') && line.get("data").is_some() => Some(DialectName::CopilotJson),
         _ => None,
