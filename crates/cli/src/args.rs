@@ -5,6 +5,7 @@ mod runner;
 use std::ffi::OsString;
 use std::path::PathBuf;
 
+use bowline_reducer::dialect::DialectName;
 use clap::error::ErrorKind;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
@@ -172,6 +173,9 @@ pub(crate) struct Replay {
     /// A recording (.jsonl or a journal, gzip too); `-` reads standard input.
     #[arg(value_name = "FILE")]
     pub(crate) file: PathBuf,
+    /// The agent's protocol; recognized by the first lines if not given.
+    #[arg(long, value_name = "NAME")]
+    pub(crate) dialect: Option<DialectName>,
     #[command(flatten)]
     pub(crate) output: OutputArgs,
     /// Exit with 1 if a part of a journal is damaged or missing.
@@ -184,6 +188,9 @@ pub(crate) struct Inspect {
     /// A recording (.jsonl or a journal, gzip too); `-` reads standard input.
     #[arg(value_name = "FILE")]
     pub(crate) file: PathBuf,
+    /// The agent's protocol; recognized by the first lines if not given.
+    #[arg(long, value_name = "NAME")]
+    pub(crate) dialect: Option<DialectName>,
     /// Print JSON.
     #[arg(long)]
     pub(crate) json: bool,

@@ -6,11 +6,14 @@ use std::process::ExitCode;
 
 use bowline_jsonl::{Body, Event, Item, ParseErrorKind, Str, TurnResult};
 use bowline_lifecycle::journal::{Damage, DamageKind};
+use bowline_reducer::dialect::DialectName;
 use serde_json::{Value, json};
 
 use crate::args;
 use crate::failure::Failure;
-use crate::recording::{JournalSummary, LineReader, Recording, report_losses};
+use crate::recording::{
+    Conversation, JournalSummary, LineReader, Recording, line_name, report_losses,
+};
 use crate::stdio::print;
 use crate::text::{sanitize, text_width};
 
@@ -19,8 +22,9 @@ const LISTED_ERRORS: usize = 10;
 
 /// Counts the lines of a recording and prints the counts.
 pub(crate) fn inspect(options: &args::Inspect) -> Result<ExitCode, Failure> {
-    let mut report = Report::default();
+    let mut report = Report::new(options.dialect);
     let losses = Recording::open(&options.file)?.read_into(&mut report)?;
+    report.count_conversation();
     print(&if options.json {
         report.json()
     } else {
@@ -31,8 +35,8 @@ pub(crate) fn inspect(options: &args::Inspect) -> Result<ExitCode, Failure> {
 }
 
 /// Counts of one recording.
-#[derive(Debug, Default)]
 struct Report {
+    conversation: Conversation,
     bytes: u64,
     lines: u64,
     longest: Longest,
@@ -91,7 +95,10 @@ impl LineReader for Report {
             };
         }
         let name = match &item.event {
-            Ok(event) => self.count_event(event),
+            Ok(event) => {
+                self.observe(event, item);
+                self.count_event(event)
+            }
             Err(error) => {
                 self.error_count += 1;
                 self.truncated |= error.kind() == ParseErrorKind::Truncated;
@@ -122,6 +129,26 @@ impl LineReader for Report {
 }
 
 impl Report {
+    fn new(dialect: Option<DialectName>) -> Self {
+        Self {
+            conversation: Conversation::new(dialect),
+            bytes: 0,
+            lines: 0,
+            longest: Longest::default(),
+            types: BTreeMap::new(),
+            unknown: BTreeMap::new(),
+            errors: Vec::new(),
+            error_count: 0,
+            truncated: false,
+            sessions: Vec::new(),
+            turns: Vec::new(),
+            first_timestamp: None,
+            last_timestamp: None,
+            missing: Vec::new(),
+            journal: None,
+        }
+    }
+
     /// Counts an event; returns its name.
     fn count_event(&mut self, event: &Event<'_>) -> String {
         if let Some(id) = event.session_id.map(Str::decode)
@@ -141,11 +168,42 @@ impl Report {
         if let Body::Result(line) = &event.body {
             self.turns.push(Turn::new(line));
         }
-        let name = event.name();
-        if !event.is_known() {
+        let name = line_name(event);
+        if !event.is_known() && !self.has_dialect() {
             *self.unknown.entry(name.clone()).or_default() += 1;
         }
         name
+    }
+
+    /// Folds the lines of other agents: only their dialect tells what is unknown.
+    fn observe(&mut self, event: &Event<'_>, item: &Item<'_>) {
+        if self.has_dialect() || !event.is_known() {
+            self.conversation.apply(item);
+        }
+    }
+
+    /// Whether the agent's dialect is another than Claude Code's and its variants.
+    fn has_dialect(&self) -> bool {
+        let dialect = self.conversation.transcript().dialect();
+        !matches!(dialect, DialectName::Claude | DialectName::Qwen)
+    }
+
+    /// Adds what only the conversation shows: its dialect's unknown lines and its sessions.
+    fn count_conversation(&mut self) {
+        if !self.has_dialect() {
+            return;
+        }
+        let transcript = self.conversation.transcript();
+        let unknown = transcript.stats();
+        let unknown = unknown
+            .unknown()
+            .map(|(name, count)| (name.to_owned(), count));
+        self.unknown.extend(unknown);
+        for id in transcript.session().conversations() {
+            if !self.sessions.iter().any(|known| known == id) {
+                self.sessions.push(id.to_owned());
+            }
+        }
     }
 
     /// The counts as one JSON object.
@@ -166,6 +224,7 @@ impl Report {
             .map(|bad| json!({ "line": bad.line, "offset": bad.offset, "error": bad.error }))
             .collect();
         let value = json!({
+            "dialect": self.conversation.transcript().dialect().as_str(),
             "bytes": self.bytes,
             "lines": self.lines,
             "longest_line": { "line": self.longest.line, "bytes": self.longest.bytes },
@@ -215,6 +274,8 @@ impl Report {
             "total", self.longest.bytes
         );
         let _ = writeln!(out, "\nlongest line   number {}", self.longest.line);
+        let dialect = self.conversation.transcript().dialect();
+        let _ = writeln!(out, "dialect        {dialect}");
         for id in &self.sessions {
             let _ = writeln!(out, "session        {id}");
         }

@@ -1,5 +1,6 @@
 //! Reads recordings: lines or a journal, from a file or standard input, plain or gzip.
 
+mod conversation;
 mod journal;
 mod source;
 
@@ -9,10 +10,12 @@ use std::process::ExitCode;
 
 use bowline_jsonl::{Event, Framer, Item};
 use bowline_lifecycle::Piece;
+use bowline_reducer::dialect::recognize;
 
 use crate::failure::Failure;
 use crate::stdio::eprint;
 
+pub(crate) use conversation::{Conversation, line_name};
 pub(crate) use journal::{JournalSummary, damage_message};
 use source::RecordingSource;
 
@@ -80,7 +83,7 @@ impl Recording {
             }
             while let Some(frame) = framer.next_frame() {
                 for item in frame.items() {
-                    has_events |= item.event.as_ref().is_ok_and(Event::is_known);
+                    has_events |= item.event.as_ref().is_ok_and(is_of_agent);
                     reader.on_line(&item);
                 }
             }
@@ -110,10 +113,15 @@ impl Recording {
             return Ok(losses);
         }
         Err(Failure::failed(format!(
-            "{} contains no line of stream-json; give the agent's recorded output (.jsonl)",
+            "{} contains no line of an agent; give its recorded output (.jsonl)",
             self.path.display()
         )))
     }
+}
+
+/// Whether an agent writes such lines, or a recorder of both directions.
+fn is_of_agent(event: &Event<'_>) -> bool {
+    event.is_known() || conversation::is_of_trace(event.raw) || recognize([event.raw]).is_some()
 }
 
 /// Prints what is lost of a recording or a session to standard error, and returns the exit code: a

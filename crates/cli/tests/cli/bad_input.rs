@@ -18,11 +18,11 @@ fn unreadable_recordings_are_refused() {
         ),
         (
             path("notes.txt"),
-            "contains no line of stream-json; give the agent's recorded output",
+            "contains no line of an agent; give its recorded output",
         ),
         (
             path("other.json"),
-            "contains no line of stream-json; give the agent's recorded output",
+            "contains no line of an agent; give its recorded output",
         ),
         (
             path("cut.jsonl.gz"),

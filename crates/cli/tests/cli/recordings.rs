@@ -206,3 +206,43 @@ fn slow_pipe_is_shown_line_by_line() {
     drop(stdin);
     assert_eq!(finish(child).code, Some(0));
 }
+
+/// A recording of each dialect, and what its last turn says.
+const AGENTS: [(&str, &str); 9] = [
+    ("agents/codex/app-server.tool.trace.jsonl", "codex"),
+    ("agents/codex/app-server.tool.out.jsonl", "codex"),
+    ("agents/gemini/acp.tool.trace.jsonl", "acp"),
+    ("agents/opencode/acp.tool.out.jsonl", "acp"),
+    ("agents/gemini/stream-json.tool.jsonl", "gemini-stream-json"),
+    ("agents/codex/exec.tool.jsonl", "codex-exec"),
+    ("agents/copilot/json.tool.jsonl", "copilot-json"),
+    ("agents/opencode/run-json.tool.jsonl", "opencode-run-json"),
+    ("agents/qwen/stream-json.tool.jsonl", "qwen"),
+];
+
+#[test]
+fn dialect_is_recognized_by_replay_and_inspect() {
+    for (file, dialect) in AGENTS {
+        let file = fixture(file);
+        let counts = json(&bowline(&["inspect", &file, "--json"]).ok());
+        assert_eq!(counts["dialect"], dialect, "{file}");
+        let text = bowline(&["replay", &file]).ok();
+        assert!(text.contains("Hello from the"), "{file}: {text}");
+    }
+}
+
+#[test]
+fn trace_shows_prompts_and_answers() {
+    let file = fixture("agents/gemini/acp.tool.trace.jsonl");
+    let transcript = json(&bowline(&["replay", &file, "--output", "transcript"]).ok());
+    assert_eq!(transcript["entries"][0]["kind"], "user");
+    assert_eq!(transcript["permissions"][0]["state"], "allowed");
+    assert_eq!(transcript["entries"][0]["text"], "SCENARIO:tool");
+}
+
+#[test]
+fn dialect_option_overrides_first_lines() {
+    let file = fixture("agents/codex/app-server.tool.out.jsonl");
+    let counts = json(&bowline(&["inspect", &file, "--json", "--dialect", "acp"]).ok());
+    assert_eq!(counts["dialect"], "acp");
+}
