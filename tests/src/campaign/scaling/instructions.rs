@@ -46,5 +46,5 @@ fn collected(output: &Output) -> Result<u64, String> {
         .lines()
         .find_map(|line| line.split_once("Collected : ")?.1.trim().parse().ok())
         .filter(|_| output.status.success());
-    count.ok_or_else(|| format!("valgrind did not count: {}", text.trim_end()))
+    count.ok_or_else(|| format!("valgrind did not count and ended with {}", output.status))
 }
