@@ -43,10 +43,12 @@ fn unreadable_recordings_are_refused() {
 #[test]
 fn empty_recording_is_empty_transcript() {
     let done = bowline_reading(&["replay", "-", "--output", "transcript"], b"");
-    let transcript = json(&done.ok());
+    let transcript = json(&done.stdout);
     assert_eq!(transcript["schema"], 1);
     assert_eq!(transcript["entries"], serde_json::json!([]));
-    assert_eq!(bowline_reading(&["replay", "-"], b"").ok(), "");
+    let text = bowline_reading(&["replay", "-"], b"");
+    assert_eq!(text.stdout, "");
+    assert_eq!(text.failed(0), "bowline: -: the recording is empty\n");
 }
 
 #[test]
