@@ -177,6 +177,7 @@ impl Report {
 
     /// Folds the lines of other agents: only their dialect tells what is unknown.
     fn observe(&mut self, event: &Event<'_>, item: &Item<'_>) {
+        self.conversation.decide(event.raw);
         if self.has_dialect() || !event.is_known() {
             self.conversation.apply(item);
         }

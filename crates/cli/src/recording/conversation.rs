@@ -73,7 +73,7 @@ impl Conversation {
     }
 
     /// Decides about the dialect by the first line that tells.
-    fn decide(&mut self, line: RawJson<'_>) {
+    pub(crate) fn decide(&mut self, line: RawJson<'_>) {
         if !self.is_decided
             && let Some(dialect) = recognize([line])
         {
