@@ -2,6 +2,7 @@
 
 mod claude;
 mod end;
+mod history;
 mod host;
 mod line;
 pub(crate) mod primitives;

@@ -12,6 +12,10 @@ pub struct Meta {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum HostEvent<'a> {
+    /// The lines of a past conversation follow; see [`Transcript::apply_history`](crate::Transcript::apply_history).
+    HistoryStarted,
+    /// The past conversation is complete; the session's own stream begins at offset 0.
+    HistoryEnded,
     /// A process started. After an earlier process ended, as for a resume, offsets restart at 0.
     ProcessStarted,
     /// A prompt was written to the agent.

@@ -16,6 +16,8 @@ pub(crate) struct HostLogEntry {
 /// An owned host event.
 #[derive(Clone, Debug)]
 pub(crate) enum LoggedHostEvent {
+    HistoryStarted,
+    HistoryEnded,
     Started,
     Prompt {
         uuid: Option<Box<str>>,
@@ -64,6 +66,8 @@ pub(crate) enum LoggedHostEvent {
 impl LoggedHostEvent {
     pub(crate) fn of(event: &HostEvent<'_>) -> Option<Self> {
         Some(match *event {
+            HostEvent::HistoryStarted => Self::HistoryStarted,
+            HostEvent::HistoryEnded => Self::HistoryEnded,
             HostEvent::ProcessStarted => Self::Started,
             HostEvent::PromptSent { uuid, text } => Self::Prompt {
                 uuid: uuid.map(Into::into),

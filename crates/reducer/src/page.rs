@@ -305,6 +305,8 @@ impl Transcript {
     /// Applies a recorded host event again.
     fn replay_host_event(&mut self, entry: &HostLogEntry) {
         let event = match &entry.event {
+            LoggedHostEvent::HistoryStarted => HostEvent::HistoryStarted,
+            LoggedHostEvent::HistoryEnded => HostEvent::HistoryEnded,
             LoggedHostEvent::Started => HostEvent::ProcessStarted,
             LoggedHostEvent::Prompt { uuid, text } => HostEvent::PromptSent {
                 uuid: uuid.as_deref(),

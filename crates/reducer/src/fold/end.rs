@@ -44,7 +44,7 @@ impl Transcript {
         self.touch_status();
     }
 
-    fn close_all(&mut self) {
+    pub(crate) fn close_all(&mut self) {
         self.close_drafts(|_| true);
         self.close_permissions();
         for thread in self.threads.numbers().collect::<Vec<_>>() {

@@ -21,6 +21,8 @@ impl Transcript {
             self.log_host_event(|| event, at);
         }
         match event {
+            HostEvent::HistoryStarted => self.is_history = true,
+            HostEvent::HistoryEnded => self.end_history(),
             HostEvent::ProcessStarted => self.process_started(),
             HostEvent::PromptSent { uuid, text } => self.prompt_sent(uuid, text, context),
             HostEvent::PromptDropped { uuid } => self.drop_prompt(uuid),
