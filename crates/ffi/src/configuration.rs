@@ -191,6 +191,7 @@ impl TryFrom<DialogueConfiguration> for core::DialogueConfiguration {
             control_timeout: duration(it.control_timeout_ms),
             end_grace: duration(it.end_grace_ms),
             exit: plain.exit,
+            history: plain.history,
             watchdog: it.watchdog.map(Into::into).unwrap_or_default(),
             termination: it.termination.map(Into::into).unwrap_or_default(),
             guard: it.guard.map(Into::into),

@@ -9,6 +9,7 @@ use bowline_transport::{
     Configuration, Environment, LoginShell, Overflow, PtyBackend, PtyMode, Stdio,
     TerminationPolicy, WindowSize,
 };
+use bytes::Bytes;
 
 use crate::command::{AgentMode, AgentOptions};
 use crate::conversations::Conversation;
@@ -46,6 +47,10 @@ pub struct DialogueConfiguration {
     pub pty_backend: PtyBackend,
     /// The conversation to begin or resume.
     pub conversation: Conversation,
+    /// The past of the conversation, which the transcript begins with: a stream in the agent's output
+    /// format, as `bowline_history::Past` has it. It is folded before the agent starts, and again for
+    /// evicted entries, so that it stays in memory.
+    pub history: Option<Bytes>,
     /// The agent's own folder, as [`agent_directory`](crate::agent_directory) finds it. If set, the
     /// conversation is [verified](Conversation::verified) before the start; otherwise the agent
     /// reports a missing conversation with its first turn.
@@ -128,6 +133,7 @@ impl Default for DialogueConfiguration {
             stdio: DialogueStdio::default(),
             pty_backend: PtyBackend::default(),
             conversation: Conversation::default(),
+            history: None,
             agent_directory: None,
             model: None,
             permission_mode: None,

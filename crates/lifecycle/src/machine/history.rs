@@ -1,7 +1,11 @@
-//! Attaching to an agent that another host started: its history is folded by the code that folds live
-//! output.
+//! What came before a session: a past conversation, or the output of an agent that another host
+//! started. Both are folded by the code that folds live output.
 
 use std::sync::Arc;
+
+use bowline_jsonl::Framer;
+use bowline_reducer::HostEvent;
+use bytes::Bytes;
 
 #[cfg(any(test, feature = "remote"))]
 use super::input::Limits;
@@ -11,6 +15,25 @@ use super::{LinePurpose, Machine, Output};
 use crate::permission::RequestState;
 
 impl Machine {
+    /// Sets the wall clock at the first input, in milliseconds since 1970.
+    pub(crate) const fn set_epoch(&mut self, epoch_ms: u64) {
+        self.epoch_ms = epoch_ms;
+    }
+
+    /// Folds a past conversation, before the first input.
+    pub(crate) fn fold_history(&mut self, history: Bytes) {
+        let mut framer = Framer::new(self.limits.max_line);
+        framer.push(history);
+        framer.finish();
+        while let Some(frame) = framer.next_frame() {
+            for item in frame.items() {
+                self.transcript.apply_history(&item);
+            }
+        }
+        let at = self.meta();
+        self.transcript.apply_host(HostEvent::HistoryEnded, at);
+    }
+
     /// Creates a machine for an agent that has written `until` bytes of output, and that a host has
     /// registered with. `salt` makes the ids of this host's requests differ from those of others.
     #[cfg(any(test, feature = "remote"))]

@@ -13,7 +13,7 @@ use uuid::Uuid;
 use super::end::{DialogueEnd, EndedSession};
 use super::reader::TranscriptReader;
 use super::receipt::Receipt;
-use super::recording::RecordedOutput;
+use super::recording::OutputSources;
 use crate::error::DialogueError;
 use crate::events::{DialogueEvents, EventLimits, Router};
 use crate::machine::{Command, ReceiptState, Reply};
@@ -36,8 +36,8 @@ pub struct DialogueSession {
     pub(super) permissions: watch::Receiver<Permissions>,
     pub(super) terminal: TerminalSession,
     pub(super) router: Router,
-    /// The recording, if there is one.
-    pub(super) recorded: Option<Arc<RecordedOutput>>,
+    /// The recording and the past conversation.
+    pub(super) sources: Arc<OutputSources>,
     /// Longest line that is parsed, in bytes.
     pub(super) max_line: usize,
 }

@@ -16,7 +16,7 @@ use bytes::Bytes;
 use tokio::task::spawn_blocking;
 
 use super::handle::DialogueSession;
-use super::recording::{RecordedOutput, output_stream};
+use super::recording::{OutputSources, RecordedOutput, output_stream};
 
 /// Bytes per read of the recording.
 const CHUNK: usize = 256 << 10;
@@ -66,13 +66,12 @@ impl DialogueSession {
     ///
     /// # Errors
     ///
-    /// The session has no recording, or the recording is incomplete or cannot be read.
+    /// The session has no recording of what was evicted, or the recording is incomplete or cannot be read.
     pub async fn entries_before(&self, before: Option<u32>) -> Result<Option<Page>, PageError> {
         let page = self.inspect(move |it| newest_before(it, before)).await;
         let Some(page) = page else { return Ok(None) };
-        let recorded = self.recorded.clone().ok_or(PageError::NoRecording)?;
         let reader = PageReader {
-            recorded,
+            sources: Arc::clone(&self.sources),
             stream: output_stream(self.terminal.kind()),
             max_line: self.max_line,
         };
@@ -92,7 +91,7 @@ fn newest_before(transcript: &Transcript, before: Option<u32>) -> Option<Page> {
 /// Folds parts of a recording again.
 #[derive(Clone)]
 struct PageReader {
-    recorded: Arc<RecordedOutput>,
+    sources: Arc<OutputSources>,
     /// The stream of a journal that holds the output.
     stream: StreamId,
     max_line: usize,
@@ -101,23 +100,40 @@ struct PageReader {
 impl PageReader {
     async fn fill(self, mut page: Page) -> Result<Page, PageError> {
         while let Some((run, wanted)) = page.next_range() {
-            // A session is one run of the agent.
-            if run != 0 {
-                return Err(self.missing(wanted));
-            }
-            let mut end = self.recorded.end.clone();
-            // Fails if the recording has ended: then it is read as far as it goes.
-            let _ = end.wait_for(|end| *end >= wanted.end).await;
+            let source = self.source(run, &wanted).await?;
             let reader = self.clone();
-            let folded = spawn_blocking(move || reader.fold(page, wanted)).await;
+            let folded = spawn_blocking(move || reader.fold(page, source, wanted)).await;
             page = folded.map_err(|error| self.failed(io::Error::other(error)))??;
         }
         Ok(page)
     }
 
-    fn fold(&self, mut page: Page, wanted: Range<u64>) -> Result<Page, PageError> {
+    /// Returns where a run is read from, once that has the wanted range.
+    async fn source(&self, run: u32, wanted: &Range<u64>) -> Result<OutputSource, PageError> {
+        match (run, &self.sources.history) {
+            (0, Some(history)) => return Ok(OutputSource::History(history.clone())),
+            (0, None) | (1, Some(_)) => {}
+            // A session is one run of the agent.
+            _ => return Err(self.missing(wanted.clone())),
+        }
+        let recorded = self
+            .sources
+            .recorded
+            .as_ref()
+            .ok_or(PageError::NoRecording)?;
+        let mut end = recorded.end.clone();
+        // Fails if the recording has ended: then it is read as far as it goes.
+        let _ = end.wait_for(|end| *end >= wanted.end).await;
+        OutputSource::open(recorded, self.stream).map_err(|error| self.failed(error))
+    }
+
+    fn fold(
+        &self,
+        mut page: Page,
+        mut source: OutputSource,
+        wanted: Range<u64>,
+    ) -> Result<Page, PageError> {
         let mut framer = Framer::at(self.max_line, wanted.start, 1);
-        let mut source = OutputSource::open(self).map_err(|error| self.failed(error))?;
         let mut at = wanted.start;
         while at < wanted.end {
             let length = usize::try_from(wanted.end - at).map_or(CHUNK, |left| left.min(CHUNK));
@@ -143,9 +159,14 @@ impl PageReader {
         }
     }
 
+    fn path(&self) -> PathBuf {
+        let recorded = self.sources.recorded.as_ref();
+        recorded.map(|it| it.path.clone()).unwrap_or_default()
+    }
+
     fn missing(&self, range: Range<u64>) -> PageError {
         PageError::Missing {
-            path: self.recorded.path.clone(),
+            path: self.path(),
             from: range.start,
             to: range.end,
         }
@@ -153,22 +174,23 @@ impl PageReader {
 
     fn failed(&self, source: io::Error) -> PageError {
         PageError::Io {
-            path: self.recorded.path.clone(),
+            path: self.path(),
             source,
         }
     }
 }
 
 enum OutputSource {
+    History(Bytes),
     File(File),
     Journal(JournalReader<OneFile>, StreamId),
 }
 
 impl OutputSource {
-    fn open(reader: &PageReader) -> io::Result<Self> {
-        let path = &reader.recorded.path;
-        Ok(if reader.recorded.is_journal {
-            Self::Journal(JournalReader::open(OneFile::at(path))?, reader.stream)
+    fn open(recorded: &RecordedOutput, stream: StreamId) -> io::Result<Self> {
+        let path = &recorded.path;
+        Ok(if recorded.is_journal {
+            Self::Journal(JournalReader::open(OneFile::at(path))?, stream)
         } else {
             Self::File(File::open(path)?)
         })
@@ -177,6 +199,11 @@ impl OutputSource {
     /// Reads up to `length` bytes at an offset. Returns `None` where there are none.
     fn read(&mut self, at: u64, length: usize) -> io::Result<Option<Bytes>> {
         match self {
+            Self::History(history) => {
+                let from = usize::try_from(at).unwrap_or(usize::MAX).min(history.len());
+                let bytes = history.slice(from..history.len().min(from + length));
+                Ok((!bytes.is_empty()).then_some(bytes))
+            }
             Self::File(file) => {
                 let mut bytes = vec![0; length];
                 let length = file.read_at(&mut bytes, at)?;

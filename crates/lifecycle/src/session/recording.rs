@@ -6,5 +6,5 @@ mod note;
 mod recorder;
 
 pub(super) use self::journal::output_stream;
-pub(super) use self::note::RecordedOutput;
+pub(super) use self::note::{OutputSources, RecordedOutput};
 pub(super) use self::recorder::{Recorder, Recording};

@@ -1,17 +1,19 @@
 //! Starting a session: the agent is spawned, and a task drives it.
 
+use std::panic::resume_unwind;
 use std::sync::Arc;
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use bowline_transport::{OutputReader, TerminalSession};
 use tokio::sync::{mpsc, watch};
+use tokio::task::spawn_blocking;
 use tracing::Instrument as _;
 
 use super::driver::DriverTask;
 use super::handle::DialogueSession;
 use super::observers::{ClosingRouter, Observers};
 use super::reader::TranscriptReader;
-use super::recording::Recorder;
+use super::recording::{OutputSources, Recorder};
 use super::spans::{self, SessionSpans};
 use super::spawn;
 use crate::configuration::DialogueConfiguration;
@@ -55,6 +57,7 @@ impl DialogueSession {
         limits: Option<EventLimits>,
     ) -> Result<(Self, Option<DialogueEvents>), StartError> {
         let configuration = configuration.verified()?;
+        let mut machine = machine(&configuration).await;
         let recorder = Recorder::create(configuration.record.as_deref()).await?;
         let spawned = spawn::spawn(&configuration)
             .instrument(spans::spawn_span(&configuration))
@@ -66,10 +69,25 @@ impl DialogueSession {
                 return Err(error);
             }
         };
-        let machine = Machine::new(Limits::from(&configuration), now_ms());
+        machine.set_epoch(now_ms());
         let session = drive(machine, spawned, &configuration, recorder, limits);
         Ok(session)
     }
+}
+
+/// Creates the machine of a new session. A past conversation is folded off the reactor.
+async fn machine(configuration: &DialogueConfiguration) -> Machine {
+    let mut machine = Machine::new(Limits::from(configuration), now_ms());
+    let Some(history) = configuration.history.clone() else {
+        return machine;
+    };
+    let folded = spawn_blocking(move || {
+        machine.fold_history(history);
+        machine
+    });
+    folded
+        .await
+        .unwrap_or_else(|error| resume_unwind(error.into_panic()))
 }
 
 /// Spawns the task that drives a machine, and returns a handle of it.
@@ -93,7 +111,10 @@ pub(super) fn drive(
         spans: SessionSpans::new(&span),
         _files: configuration.options.private_files(),
     };
-    let recorded = recorder.as_ref().map(|it| Arc::new(it.recorded()));
+    let sources = OutputSources {
+        recorded: recorder.as_ref().map(Recorder::recorded),
+        history: configuration.history.clone(),
+    };
     let (driver, (revision, ended)) = DriverTask::new(
         machine,
         (terminal.clone(), streams),
@@ -113,7 +134,7 @@ pub(super) fn drive(
         permissions: published,
         terminal,
         router,
-        recorded,
+        sources: Arc::new(sources),
         max_line: configuration.max_line,
     };
     (session, events)

@@ -8,6 +8,7 @@
 //! | `ownership::registry_lists_running_terminal_then_tombstone` | every terminal is listed with a tag |
 //! | `ownership::terminate_leaves_no_task` | no task is left |
 //! | `changes::stream_has_last_changes_that_cursor_loop_misses` | a stream loses nothing at the end |
+//! | `history::transcript_begins_with_past_and_drops_its_duplicates` | a resumed session shows its past |
 //! | `silence::dead_agent_is_announced_and_terminated` | a timeout is announced before the kill |
 //! | `silence::last_activity_is_available_at_any_time` | the last activity can be queried |
 //! | `observed::stderr_keeps_head_and_tail_without_blocking` | standard error is bounded |
@@ -17,6 +18,7 @@
 //! | `steps::timeout_and_extra_arguments_are_configurable` | timeout and arguments are settings |
 
 mod changes;
+mod history;
 
 mod observed;
 mod ownership;

@@ -18,6 +18,15 @@ pub(in crate::session) struct RecordedOutput {
     pub(in crate::session) end: watch::Receiver<u64>,
 }
 
+/// Where output that the transcript does not keep is read again.
+#[derive(Clone, Debug)]
+pub(in crate::session) struct OutputSources {
+    /// The recording, if there is one.
+    pub(in crate::session) recorded: Option<RecordedOutput>,
+    /// The past conversation, which is the first run of the transcript.
+    pub(in crate::session) history: Option<Bytes>,
+}
+
 /// Sends a recording what is in no output stream.
 #[derive(Clone, Debug)]
 pub(in crate::session) struct RecordingNotes(pub(super) mpsc::UnboundedSender<Note>);
