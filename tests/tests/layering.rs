@@ -48,6 +48,11 @@ const RULES: &[Rule] = &[
         never: &["portable-pty", "nom", "uniffi", "rustix", "libc"],
     },
     Rule {
+        package: "bowline-history",
+        may_import: &["bowline-jsonl", "bowline-reducer"],
+        never: &["tokio", "nom", "uniffi", "rustix", "libc"],
+    },
+    Rule {
         package: "bowline-hooks",
         may_import: &["bowline-jsonl"],
         never: &["portable-pty", "nom", "uniffi", "rustix", "libc"],
@@ -122,6 +127,7 @@ const RULES: &[Rule] = &[
 
 const EVERY: &[&str] = &[
     "bowline",
+    "bowline-history",
     "bowline-hooks",
     "bowline-journal",
     "bowline-jsonl",

@@ -36,6 +36,7 @@
 //! |---|---|
 //! | `remote` | sessions at a runner (`bowline serve`), over WebSocket and TLS |
 //! | `grpc` | runners by `grpc://` and `grpcs://`; implies `remote` |
+//! | `history` | [`history`]: past conversations, listed and read |
 //! | `hooks` | [`hooks`]: the agent's hooks, received and answered |
 //! | `shell` | [`shell`]: login shells as lines, and agents in a visible terminal |
 //!
@@ -188,6 +189,9 @@ mod replay;
 #[doc = include_str!("../../../README.md")]
 struct Readme;
 
+/// Past conversations that agents keep on disk, listed and read (feature `history`).
+#[cfg(feature = "history")]
+pub use bowline_history as history;
 /// The agent's hooks, received and answered over HTTP on loopback (feature `hooks`).
 #[cfg(feature = "hooks")]
 pub use bowline_hooks as hooks;
