@@ -45,8 +45,10 @@ pub(crate) enum Command {
     Demo(Demo),
     /// Run an agent session.
     Run(Box<Run>),
-    /// Show a recorded session.
+    /// Show a recorded session, or a past conversation.
     Replay(Replay),
+    /// List the past conversations that agents keep on this machine.
+    History(History),
     /// Count the events of a recorded session.
     Inspect(Inspect),
     /// Run the session daemon.
@@ -138,7 +140,8 @@ pub(crate) struct Run {
     /// Tools that need no permission, separated by spaces or commas.
     #[arg(long, value_name = "A B")]
     pub(crate) allowed_tools: Option<String>,
-    /// Resume a conversation, by its session id.
+    /// Resume a conversation, by its session id (see `bowline history`). Changes and the transcript
+    /// begin with its past.
     #[arg(long, value_name = "ID")]
     pub(crate) resume: Option<String>,
     /// Copy the agent's output to this file, which must not exist yet. A name that ends in .bjl
@@ -171,8 +174,15 @@ pub(crate) enum Stdio {
 #[derive(Debug, Args)]
 pub(crate) struct Replay {
     /// A recording (.jsonl or a journal, gzip too); `-` reads standard input.
-    #[arg(value_name = "FILE")]
-    pub(crate) file: PathBuf,
+    #[arg(
+        value_name = "FILE",
+        required_unless_present = "conversation",
+        conflicts_with = "conversation"
+    )]
+    pub(crate) file: Option<PathBuf>,
+    /// A past conversation instead of a file: its id, or the beginning of it (see `bowline history`).
+    #[arg(long, value_name = "ID", conflicts_with = "dialect")]
+    pub(crate) conversation: Option<String>,
     /// The agent's protocol; recognized by the first lines if not given.
     #[arg(long, value_name = "NAME")]
     pub(crate) dialect: Option<DialectName>,
@@ -181,6 +191,34 @@ pub(crate) struct Replay {
     /// Exit with 1 if a part of a journal is damaged or missing.
     #[arg(long)]
     pub(crate) strict: bool,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct History {
+    /// Only conversations that began in this directory or below it.
+    #[arg(long, value_name = "DIR")]
+    pub(crate) cwd: Option<PathBuf>,
+    /// Only conversations with this text in the title, a prompt or an answer, in any case.
+    #[arg(long, value_name = "TEXT")]
+    pub(crate) search: Option<String>,
+    /// Only conversations of this agent: claude or codex.
+    #[arg(long, value_enum, value_name = "AGENT", hide_possible_values = true)]
+    pub(crate) agent: Option<HistoryAgent>,
+    /// Print JSON.
+    #[arg(long)]
+    pub(crate) json: bool,
+    /// At most this many, the newest.
+    #[arg(short = 'n', value_name = "N")]
+    pub(crate) count: Option<usize>,
+}
+
+/// An agent that keeps its conversations on disk.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum HistoryAgent {
+    /// Claude Code.
+    Claude,
+    /// Codex.
+    Codex,
 }
 
 #[derive(Debug, Args)]

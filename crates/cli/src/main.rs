@@ -12,6 +12,7 @@ mod attach;
 mod demo;
 mod doctor;
 mod failure;
+mod history;
 mod inspect;
 mod leases;
 mod log;
@@ -28,6 +29,7 @@ mod sessions;
 mod signals;
 mod stdio;
 mod style;
+mod table;
 mod text;
 mod view;
 
@@ -81,6 +83,7 @@ fn execute(command: Command, format: args::LogFormat) -> Result<ExitCode, Failur
         Command::Demo(demo) => block_on(runtime(), demo::demo(&demo)),
         Command::Run(run) => block_on(runtime(), run::run(run)),
         Command::Replay(replay) => replay::replay(&replay),
+        Command::History(history) => history::list(&history),
         Command::Inspect(inspect) => inspect::inspect(&inspect),
         Command::Serve(serve) => block_on(bowline_runner::runtime(), serve::serve(*serve)),
         Command::Ps(ps) => block_on(runtime(), sessions::ps(ps)),

@@ -1,12 +1,13 @@
-//! `bowline replay`: shows a recording.
+//! `bowline replay`: shows a recording or a past conversation.
 
 use std::process::ExitCode;
 
-use bowline_jsonl::Item;
+use bowline_jsonl::{Framer, Item};
 use bowline_reducer::{End, HostEvent, Meta};
 
 use crate::args;
 use crate::failure::Failure;
+use crate::history::history;
 use crate::printer::Printer;
 use crate::recording::{Conversation, JournalSummary, LineReader, Recording, report_losses};
 use crate::stdio::print;
@@ -14,17 +15,26 @@ use crate::stdio::print;
 /// A recorded line carries no arrival time.
 const NO_TIME: Meta = Meta { at_ms: 0 };
 
-/// Reduces a recording and prints it. A failed turn in it is no failure of the replay.
+/// Reduces a recording or a past conversation and prints it. A failed turn in it is no failure of the
+/// replay.
 pub(crate) fn replay(options: &args::Replay) -> Result<ExitCode, Failure> {
     let mut replay = Replay {
         conversation: Conversation::new(options.dialect),
         printer: Printer::new(options.output.output),
         unprinted: String::new(),
     };
-    let losses = Recording::open(&options.file)?.read_into(&mut replay)?;
+    let (Some(file), None) = (&options.file, &options.conversation) else {
+        replay.past_conversation(options.conversation.as_deref().unwrap_or_default())?;
+        replay.finish()?;
+        return Ok(ExitCode::SUCCESS);
+    };
+    let losses = Recording::open(file)?.read_into(&mut replay)?;
     replay.finish()?;
-    let source = options.file.display().to_string();
-    Ok(report_losses(&source, &losses, options.strict))
+    Ok(report_losses(
+        &file.display().to_string(),
+        &losses,
+        options.strict,
+    ))
 }
 
 struct Replay {
@@ -34,6 +44,28 @@ struct Replay {
 }
 
 impl Replay {
+    /// Reduces a past conversation.
+    fn past_conversation(&mut self, id: &str) -> Result<(), Failure> {
+        let past = history()
+            .open(id)
+            .map_err(|error| Failure::caused("", &error))?;
+        let mut framer = Framer::default();
+        framer.push(past.stream);
+        framer.finish();
+        while let Some(frame) = framer.next_frame() {
+            for item in frame.items() {
+                self.conversation.transcript_mut().apply_history(&item);
+                self.format_changes();
+            }
+            self.flush()?;
+        }
+        self.conversation
+            .transcript_mut()
+            .apply_host(HostEvent::HistoryEnded, NO_TIME);
+        self.format_changes();
+        Ok(())
+    }
+
     fn format_changes(&mut self) {
         let changes = self
             .conversation

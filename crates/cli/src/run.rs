@@ -9,9 +9,11 @@ use bowline_lifecycle::{
     AgentLocation, Conversation, DialogueConfiguration, DialogueStdio, Environment, ExitPolicy,
     ExitStatus, Prompt, Shell,
 };
+use bytes::Bytes;
 
 use crate::args::{self, Output, Stdio};
 use crate::failure::Failure;
+use crate::history::history;
 use crate::leases::ConversationLeases;
 use crate::permission::{PermissionPolicy, has_user};
 use crate::runner::client_of;
@@ -39,6 +41,7 @@ pub(crate) async fn run(options: Box<args::Run>) -> Result<ExitCode, Failure> {
         configuration.agent_directory = None;
         configuration.cwd = shared_folder(&options);
     }
+    configuration.history = past(&options, &configuration);
     // Acquired before the agent starts, and held until it has exited.
     let leases = ConversationLeases::acquire(&options)?;
     let mut view = SessionView::start(configuration, output, policy, &mut signals).await?;
@@ -47,6 +50,20 @@ pub(crate) async fn run(options: Box<args::Run>) -> Result<ExitCode, Failure> {
     view.turn(Prompt::text(prompt)).await?;
     let outcome = view.finish().await?;
     verdict(&options, &outcome)
+}
+
+/// Returns the past of the conversation to resume. Text shows only what is new; an agent at a runner
+/// keeps its conversations there.
+fn past(options: &args::Run, configuration: &DialogueConfiguration) -> Option<Bytes> {
+    let id = options.resume.as_deref()?;
+    let is_shown = options.output.output != Output::Text;
+    configuration
+        .agent_directory
+        .as_ref()
+        .filter(|_| is_shown)?;
+    // The agent reports a conversation that it does not find.
+    let past = history().open(id).ok()?;
+    (past.conversation.id == id).then_some(past.stream)
 }
 
 /// Returns where the agent runs.

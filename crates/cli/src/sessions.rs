@@ -1,7 +1,6 @@
 //! `bowline ps` and `bowline kill`: the sessions of a runner.
 
 use std::process::ExitCode;
-use std::time::{SystemTime, UNIX_EPOCH};
 
 use bowline_runner::wire::SessionKind;
 use bowline_runner::{SessionExit, SessionSummary};
@@ -10,7 +9,8 @@ use crate::args;
 use crate::failure::Failure;
 use crate::runner::{announced, client, find_session, request_failed};
 use crate::stdio::print;
-use crate::text::{escape_json, one_line, text_width};
+use crate::table::{self, age, now_ms};
+use crate::text::{escape_json, one_line};
 
 /// Lists the sessions of a runner.
 pub(crate) async fn ps(options: args::Ps) -> Result<ExitCode, Failure> {
@@ -21,7 +21,7 @@ pub(crate) async fn ps(options: args::Ps) -> Result<ExitCode, Failure> {
         let document = serde_json::to_string_pretty(&sessions).unwrap_or_default();
         print(&(escape_json(document) + "\n"))?;
     } else {
-        print(&table(&sessions, now_ms()))?;
+        print(&session_table(&sessions, now_ms()))?;
     }
     Ok(ExitCode::SUCCESS)
 }
@@ -57,37 +57,16 @@ pub(crate) async fn kill(options: args::Kill) -> Result<ExitCode, Failure> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// Milliseconds since the Unix epoch.
-fn now_ms() -> u64 {
-    let now = SystemTime::now().duration_since(UNIX_EPOCH);
-    now.map_or(0, |now| now.as_millis() as u64)
-}
-
 /// Largest width of a name or a program in the table, in columns.
 const MAX_CELL_WIDTH: usize = 80;
 
 const HEADER: [&str; 6] = ["ID", "KIND", "STATE", "AGE", "NAME", "PROGRAM"];
 
-fn table(sessions: &[SessionSummary], now_ms: u64) -> String {
+fn session_table(sessions: &[SessionSummary], now_ms: u64) -> String {
     if sessions.is_empty() {
         return "no sessions\n".to_owned();
     }
-    let mut rows = vec![HEADER.map(str::to_owned)];
-    rows.extend(sessions.iter().map(|session| row(session, now_ms)));
-    let mut widths = [0; HEADER.len()];
-    for row in &rows {
-        for (width, cell) in widths.iter_mut().zip(row) {
-            *width = (*width).max(text_width(cell));
-        }
-    }
-    rows.iter().map(|row| aligned(row, &widths)).collect()
-}
-
-fn aligned(row: &[String], widths: &[usize]) -> String {
-    let cells = row.iter().zip(widths);
-    let padded = cells.map(|(cell, width)| cell.clone() + &" ".repeat(width - text_width(cell)));
-    let line = padded.collect::<Vec<_>>().join("  ");
-    format!("{}\n", line.trim_end())
+    table::format(&HEADER, sessions.iter().map(|session| row(session, now_ms)))
 }
 
 fn row(session: &SessionSummary, now_ms: u64) -> [String; HEADER.len()] {
@@ -123,15 +102,6 @@ fn state(session: &SessionSummary) -> String {
     }
 }
 
-fn age(seconds: u64) -> String {
-    match seconds {
-        0..60 => format!("{seconds}s"),
-        60..3600 => format!("{}m", seconds / 60),
-        3600..86_400 => format!("{}h", seconds / 3600),
-        _ => format!("{}d", seconds / 86_400),
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use serde_json::json;
@@ -162,11 +132,11 @@ ID                                    KIND      STATE     AGE  NAME  PROGRAM
 00000000-0000-4000-8000-00000000000a  terminal  running   1h   漢字  sh
 00000000-0000-4000-8000-00000000000b  dialogue  exited 1  59m  -     sh
 ";
-        assert_eq!(table(&sessions, 3_600_000), expected);
+        assert_eq!(session_table(&sessions, 3_600_000), expected);
         let forged =
             "x\n00000000-0000-4000-8000-00000000000c  dialogue  running\u{2028}\u{85}\u{202e}";
         let forged = session(a, "terminal", "running", 0, json!(forged), json!(null));
-        assert_eq!(table(&[forged], 0).lines().count(), 2);
+        assert_eq!(session_table(&[forged], 0).lines().count(), 2);
         let long = session(
             a,
             "terminal",
@@ -175,7 +145,7 @@ ID                                    KIND      STATE     AGE  NAME  PROGRAM
             json!("x".repeat(10_000)),
             json!(null),
         );
-        assert!(table(&[long], 0).len() < 1000);
-        assert_eq!(table(&[], 0), "no sessions\n");
+        assert!(session_table(&[long], 0).len() < 1000);
+        assert_eq!(session_table(&[], 0), "no sessions\n");
     }
 }

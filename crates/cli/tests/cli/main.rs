@@ -7,6 +7,7 @@ mod connection;
 mod demo;
 mod dialogue;
 mod help;
+mod history;
 mod inspect;
 mod journals;
 mod leases;
