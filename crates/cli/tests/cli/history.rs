@@ -143,9 +143,9 @@ fn transcript_of_resumed_conversation_begins_with_its_past() {
     let transcript = json(&run("transcript"));
     assert_eq!(transcript["entries"][0]["text"], "Long ago");
     assert_eq!(transcript["entries"][1]["text"], "Go on.");
-    assert_eq!(
-        run("text").trim_end(),
-        "Welcome back.",
-        "text has only what is new"
+    let text = run("text");
+    assert!(
+        text.contains("Welcome back.") && !text.contains("Long ago"),
+        "{text}"
     );
 }
