@@ -9,7 +9,7 @@ use bowline_lifecycle::{DialogueConfiguration, DialogueSession, TerminalRegistry
 use bowline_tests::session::{answered, terminate, within};
 
 /// Resources that a process can leak.
-#[derive(Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 struct ResourceCount {
     descriptors: usize,
     threads: usize,
@@ -86,8 +86,17 @@ fn thousand_sessions_leave_nothing() {
         for _ in 0..1_000 {
             cycle().await;
         }
-        let after = settled(folder.path(), |now| *now == before).await;
-        assert_eq!(after, before);
+        // A thread of the runtime for blocking calls, idle since the first session, may have ended.
+        let is_back = |now: &ResourceCount| {
+            let threads = before.threads;
+            now.threads <= threads
+                && ResourceCount {
+                    threads,
+                    ..now.clone()
+                } == before
+        };
+        let after = settled(folder.path(), is_back).await;
+        assert!(is_back(&after), "{after:?}, before {before:?}");
         let metrics = TerminalRegistry::shared().metrics();
         assert_eq!((metrics.started, metrics.ended), (1_001, 1_001));
         assert_eq!((metrics.turns, metrics.unexpected_ends), (1_001, 0));

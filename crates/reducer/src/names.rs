@@ -14,6 +14,14 @@ impl Name {
     pub(crate) const fn is_empty(self) -> bool {
         self.0 == 0
     }
+
+    pub(crate) const fn number(self) -> u32 {
+        self.0
+    }
+
+    pub(crate) const fn from_number(number: u32) -> Self {
+        Self(number)
+    }
 }
 
 /// The interned names of a transcript. They are few and never dropped; copies share them.

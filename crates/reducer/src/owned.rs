@@ -323,8 +323,21 @@ pub struct StatsValue {
     pub unknown: BTreeMap<String, u64>,
     /// Whether the input ended inside a line.
     pub truncated: bool,
-    /// Bytes that are missing in gaps.
+    /// Bytes that are missing in gaps. Not in the JSON if nothing is.
+    #[serde(skip_serializing_if = "is_zero")]
     pub missing: u64,
-    /// Whether a part of unknown length is missing, because the stream is damaged or cut.
+    /// Whether a part of unknown length is missing, because the stream is damaged or cut. Only in the
+    /// JSON if one is.
+    #[serde(skip_serializing_if = "is_false")]
     pub damaged: bool,
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "the signature of serde")]
+fn is_zero(number: &u64) -> bool {
+    *number == 0
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "the signature of serde")]
+fn is_false(flag: &bool) -> bool {
+    !*flag
 }

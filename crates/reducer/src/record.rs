@@ -20,7 +20,7 @@ pub(crate) use request::{PermissionRecord, RequestDetail};
 pub(crate) use session::{Counters, NeutralRecord, SessionRecord};
 pub(crate) use thread::{ThreadDetail, ThreadRecord};
 pub(crate) use time::{LineEnd, Millis};
-pub(crate) use turn::TurnOwner;
+pub(crate) use turn::{TurnId, TurnOwner};
 pub(crate) use usage::{Tokens, UsageRecord};
 
 use crate::arena::{ShortText, Text};
@@ -69,7 +69,7 @@ pub(crate) struct EntryRecord {
     pub(crate) is_history: bool,
     pub(crate) at: Millis,
     /// The turn that it is part of; empty between turns.
-    pub(crate) turn: Name,
+    pub(crate) turn: TurnId,
     pub(crate) offset: u64,
     pub(crate) stamp: LogStamp,
     pub(crate) body: EntryBody,

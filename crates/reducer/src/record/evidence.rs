@@ -4,9 +4,8 @@ use std::collections::BTreeSet;
 
 use crate::arena::Text;
 use crate::log::LogStamp;
-use crate::names::Name;
 use crate::record::id::{PermissionId, TaskId};
-use crate::record::turn::Turn;
+use crate::record::turn::{Turn, TurnId};
 use crate::state::Outcome;
 
 /// Everything that is open, and how the last turn ended.
@@ -15,9 +14,9 @@ pub(crate) struct Evidence {
     pub(crate) stamp: LogStamp,
     pub(crate) has_output: bool,
     pub(crate) turn: Turn,
-    /// Number of turns of the main thread so far, and the name of the last one.
+    /// Number of turns of the main thread so far, and the last one.
     pub(crate) turns: u64,
-    pub(crate) turn_name: Name,
+    pub(crate) turn_id: TurnId,
     pub(crate) is_interrupting: bool,
     pub(crate) last_outcome: Option<Outcome>,
     pub(crate) permissions: OpenPermissions,

@@ -7,6 +7,7 @@ use crate::model::ThreadState;
 use crate::names::Name;
 use crate::record::ListEnds;
 use crate::record::id::{CallId, EntryId};
+use crate::record::turn::TurnId;
 use crate::record::usage::Tokens;
 
 /// A sequence of entries: the main thread, or that of a sub-agent.
@@ -34,7 +35,7 @@ pub(crate) struct ThreadDetail {
     /// Whether the dialect finds it by its `agent_id`.
     pub(crate) is_named: bool,
     /// The turn that is open, and of which new entries are part; empty between turns.
-    pub(crate) turn: Name,
+    pub(crate) turn: TurnId,
     pub(crate) title: Text,
     pub(crate) state: Option<ThreadState>,
     pub(crate) usage: Option<Tokens>,

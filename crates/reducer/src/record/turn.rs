@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 
+use crate::names::Name;
 use crate::uuids::Uuid;
 
 /// Most superseded prompts that are remembered.
@@ -19,6 +20,42 @@ pub(crate) struct Turn {
     superseded: Vec<Uuid>,
     /// Prompts of the host that no result has named yet.
     pub(crate) waiting: BTreeSet<Uuid>,
+}
+
+/// Which turn: its number from 1, or the agent's name of it; none by default.
+///
+/// A number is not interned: a session has any number of turns, and names are never dropped.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct TurnId(u32);
+
+impl TurnId {
+    const NAMED: u32 = 1 << 31;
+
+    pub(crate) const fn numbered(number: u64) -> Self {
+        Self((number % Self::NAMED as u64) as u32)
+    }
+
+    /// The empty name is no turn.
+    pub(crate) const fn named(name: Name) -> Self {
+        if name.is_empty() {
+            Self(0)
+        } else {
+            Self(name.number() | Self::NAMED)
+        }
+    }
+
+    pub(crate) const fn is_none(self) -> bool {
+        self.0 == 0
+    }
+
+    /// Returns the number, or the name.
+    pub(crate) const fn get(self) -> Result<u32, Name> {
+        if self.0 & Self::NAMED == 0 {
+            Ok(self.0)
+        } else {
+            Err(Name::from_number(self.0 & !Self::NAMED))
+        }
+    }
 }
 
 /// The turn that a result belongs to.

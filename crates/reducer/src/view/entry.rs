@@ -1,5 +1,6 @@
 //! Entries and their blocks.
 
+use std::borrow::Cow;
 use std::ops::Range;
 
 use serde::ser::SerializeSeq as _;
@@ -127,8 +128,13 @@ impl<'a> Entry<'a> {
     /// Returns the turn that it is part of: the agent's id of it, else its number in the session,
     /// from 1; `None` between turns.
     #[must_use]
-    pub fn turn(self) -> Option<&'a str> {
-        self.transcript.name(self.transcript.entries[self.id].turn)
+    pub fn turn(self) -> Option<Cow<'a, str>> {
+        let turn = self.transcript.entries[self.id].turn;
+        match turn.get() {
+            _ if turn.is_none() => None,
+            Ok(number) => Some(Cow::Owned(number.to_string())),
+            Err(name) => self.transcript.name(name).map(Cow::Borrowed),
+        }
     }
 
     /// Returns whether it was repeated from the agent's own history.

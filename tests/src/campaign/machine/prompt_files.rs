@@ -135,7 +135,7 @@ pub(super) fn keep() -> ExitCode {
     let mut kept = std::collections::VecDeque::new();
     for number in 0_u64.. {
         let prompt = format!("prompt {number}: {}", "hush ".repeat(200));
-        let Ok(file) = PrivateFile::new(prompt.as_bytes()) else {
+        let Ok(file) = PrivateFile::unnamed(prompt.as_bytes()) else {
             return ExitCode::from(2);
         };
         if writeln!(std::io::stdout(), "{}", file.path().display()).is_err() {

@@ -122,7 +122,11 @@ fn session_usage_and_turn_are_known() {
         (model, used.input_tokens, used.output_tokens),
         ("rig", 100, 10)
     );
-    assert!(transcript.entries().all(|entry| entry.turn() == Some("1")));
+    assert!(
+        transcript
+            .entries()
+            .all(|entry| entry.turn().as_deref() == Some("1"))
+    );
     let ends: Vec<_> = transcript
         .entries()
         .map(|entry| entry.bytes().end)

@@ -1,8 +1,7 @@
 //! Turns.
 
 use crate::fold::primitives::Fold;
-use crate::names::Name;
-use crate::record::{EntryBody, EntryId, ResultRecord, ThreadId, UserRecord};
+use crate::record::{EntryBody, EntryId, ResultRecord, ThreadId, TurnId, UserRecord};
 use crate::state::{CallState, Outcome};
 use crate::transcript::Transcript;
 use crate::uuids::{LineEffect, Uuid};
@@ -25,18 +24,18 @@ impl Transcript {
     /// Names the turn that begins: by the agent's id, else by its number, from 1.
     pub(crate) fn name_turn(&mut self, id: Option<&str>) {
         self.evidence.turns += 1;
-        self.evidence.turn_name = match id {
-            Some(id) => self.names.intern(id),
-            None => self.names.intern(&self.evidence.turns.to_string()),
+        self.evidence.turn_id = match id {
+            Some(id) => TurnId::named(self.names.intern(id)),
+            None => TurnId::numbered(self.evidence.turns),
         };
     }
 
     /// The turn of a new entry; empty between turns.
-    pub(crate) fn turn_of(&self, thread: ThreadId) -> Name {
+    pub(crate) fn turn_of(&self, thread: ThreadId) -> TurnId {
         let detail = self.threads[thread].detail.as_deref();
         let its = detail.map(|it| it.turn).unwrap_or_default();
-        if its.is_empty() && self.evidence.turn.is_open {
-            self.evidence.turn_name
+        if its.is_none() && self.evidence.turn.is_open {
+            self.evidence.turn_id
         } else {
             its
         }
@@ -125,13 +124,13 @@ impl Fold<'_> {
     pub fn begin_turn(&mut self, thread: ThreadId, id: Option<&str>) {
         if thread != ThreadId::MAIN {
             let name = self.it.names.intern(id.unwrap_or_default());
-            self.it.thread_detail(thread).turn = name;
+            self.it.thread_detail(thread).turn = TurnId::named(name);
             return;
         }
         let was_open = self.it.evidence.turn.is_open;
         self.it.open_turn();
         match id {
-            Some(id) => self.it.evidence.turn_name = self.it.names.intern(id),
+            Some(id) => self.it.evidence.turn_id = TurnId::named(self.it.names.intern(id)),
             None if was_open => {}
             None => self.it.touch_status(),
         }
@@ -164,7 +163,7 @@ impl Fold<'_> {
             self.it.close_turn(end.outcome, 0);
         } else {
             self.it.close_turn_of(thread, end.outcome);
-            self.it.thread_detail(thread).turn = Default::default();
+            self.it.thread_detail(thread).turn = TurnId::default();
         }
     }
 
