@@ -66,7 +66,7 @@ impl Recording {
         reader: &mut impl LineReader,
     ) -> Result<Vec<String>, Failure> {
         let mut framer = Framer::default();
-        let (mut is_empty, mut has_events) = (true, false);
+        let (mut is_empty, mut has_events, mut has_gap) = (true, false, false);
         loop {
             let piece = self.source.next();
             let piece = piece.map_err(|error| cannot_read(&self.path, &error))?;
@@ -79,6 +79,7 @@ impl Recording {
                 Some(Piece::Gap { from, to }) => {
                     framer.skip_to(to);
                     gap = Some((from, to));
+                    has_gap = true;
                 }
             }
             while let Some(frame) = framer.next_frame() {
@@ -109,7 +110,8 @@ impl Recording {
         if let Some(journal) = journal {
             reader.on_journal(journal);
         }
-        if has_events || is_empty || !losses.is_empty() {
+        // A session whose output was not recorded, such as on a full disk, still has an end.
+        if has_events || is_empty || has_gap || !losses.is_empty() {
             return Ok(losses);
         }
         Err(Failure::failed(format!(
