@@ -2,6 +2,7 @@
 package dev.bowline
 
 import java.util.concurrent.CopyOnWriteArrayList
+import kotlinx.coroutines.CoroutineStart
 import kotlinx.coroutines.async
 import kotlinx.coroutines.coroutineScope
 import kotlinx.coroutines.flow.first
@@ -129,11 +130,14 @@ class RunnerTest {
         val runner = Runner()
         val impatient = runner.configuration.copy(reconnectTimeoutMs = 1u)
         engine.start(configuration().copy(runner = impatient)).use { session ->
-            runner.close()
-            val lost = session.events().first { item ->
-                ((item as? DialogueEventItem.Event)?.event?.kind as? DialogueEventKind.Connection)?.state is ConnectionView.Failed
+            // Events are not repeated, so the subscription comes first.
+            val lost = async(start = CoroutineStart.UNDISPATCHED) {
+                session.events().first { item ->
+                    ((item as? DialogueEventItem.Event)?.event?.kind as? DialogueEventKind.Connection)?.state is ConnectionView.Failed
+                }
             }
-            assertNotNull(lost)
+            runner.close()
+            lost.await()
             val error = assertThrowsBowline<BowlineException.Disconnected> { session.send("hello") }
             assertTrue("not connected" in error.reason, error.reason)
         }
