@@ -176,7 +176,7 @@ fn every_exported_name_is_listed_with_its_example() {
 #[test]
 fn replay_prints_the_transcript() {
     let fixture = concat!(env!("CARGO_MANIFEST_DIR"), "/fixtures/plain.jsonl");
-    assert!(run("replay", &[fixture]).contains("\"schema\": 1"));
+    assert!(run("replay", &[fixture]).contains("\"schema\": 2"));
 }
 
 #[test]

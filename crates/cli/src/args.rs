@@ -73,6 +73,9 @@ pub(crate) enum Output {
     Changes,
     /// The whole transcript as JSON, at the end.
     Transcript,
+    /// The same in schema 1: `--output transcript --schema 1`.
+    #[value(skip)]
+    TranscriptSchema1,
 }
 
 /// The format of the log.
@@ -97,7 +100,25 @@ pub(crate) struct OutputArgs {
         value_name = "FORM",
         hide_possible_values = true
     )]
-    pub(crate) output: Output,
+    output: Output,
+    /// Version of the transcript's JSON: 2, or 1, which has fewer fields.
+    #[arg(
+        long,
+        value_name = "N",
+        default_value_t = 2,
+        value_parser = clap::value_parser!(u32).range(1..=2)
+    )]
+    schema: u32,
+}
+
+impl OutputArgs {
+    /// The form of the output in its schema.
+    pub(crate) const fn form(&self) -> Output {
+        match (self.output, self.schema) {
+            (Output::Transcript, 1) => Output::TranscriptSchema1,
+            (output, _) => output,
+        }
+    }
 }
 
 #[derive(Debug, Args)]

@@ -61,7 +61,7 @@ pub(crate) async fn demo(options: &args::Demo) -> Result<ExitCode, Failure> {
     view.caption(&format!("{left}; another agent resumes the conversation"))?;
     view.turn(Prompt::text("Where were we?")).await?;
     check(view.finish().await?)?;
-    if options.output.output == Output::Text {
+    if options.output.form() == Output::Text {
         let title =
             ColorMode::of_stdout().painted(Paint::Bold, "End of the demo. What to try next:");
         print(&format!("\n{title}{NEXT_STEPS}"))?;
@@ -74,7 +74,7 @@ async fn start<'a>(
     conversation: Conversation,
     signals: &'a mut Signals,
 ) -> Result<SessionView<'a>, Failure> {
-    let output = options.output.output;
+    let output = options.output.form();
     let program = std::env::current_exe();
     let program = program
         .map_err(|error| Failure::failed(format!("cannot find the path of bowline: {error}")))?;

@@ -1,6 +1,6 @@
 //! Formats the changes of a transcript for standard output: text, JSON lines, or one document.
 
-use bowline_reducer::{Changes, Cursor, Transcript};
+use bowline_reducer::{Changes, Cursor, Schema, Transcript};
 
 use crate::args::Output;
 use crate::stdio::terminal_width;
@@ -19,7 +19,7 @@ pub(crate) struct Printer {
 enum Form {
     Text(Box<Renderer>),
     Changes,
-    Transcript,
+    Transcript(Schema),
 }
 
 impl Printer {
@@ -37,7 +37,8 @@ impl Printer {
         let form = match output {
             Output::Text => Form::Text(Box::new(renderer(ColorMode::of_stdout()))),
             Output::Changes => Form::Changes,
-            Output::Transcript => Form::Transcript,
+            Output::Transcript => Form::Transcript(Schema::Two),
+            Output::TranscriptSchema1 => Form::Transcript(Schema::One),
         };
         let cursor = Cursor::default();
         Self { cursor, form }
@@ -67,7 +68,7 @@ impl Printer {
                 renderer.render(changes)
             }
             Form::Changes => json_lines(changes),
-            Form::Transcript => String::new(),
+            Form::Transcript(_) => String::new(),
         }
     }
 
@@ -76,7 +77,7 @@ impl Printer {
         match &mut self.form {
             Form::Text(renderer) => renderer.end_line(),
             Form::Changes => String::new(),
-            Form::Transcript => document(transcript),
+            Form::Transcript(schema) => document(transcript, *schema),
         }
     }
 }
@@ -92,8 +93,8 @@ fn json_lines(changes: &Changes<'_>) -> String {
     out
 }
 
-fn document(transcript: &Transcript) -> String {
-    let json = serde_json::to_string_pretty(transcript);
+fn document(transcript: &Transcript, schema: Schema) -> String {
+    let json = serde_json::to_string_pretty(&transcript.json(schema));
     let json = json.expect("a transcript holds strings, numbers and valid JSON");
     escape_json(json) + "\n"
 }

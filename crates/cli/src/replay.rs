@@ -20,7 +20,7 @@ const NO_TIME: Meta = Meta { at_ms: 0 };
 pub(crate) fn replay(options: &args::Replay) -> Result<ExitCode, Failure> {
     let mut replay = Replay {
         conversation: Conversation::new(options.dialect),
-        printer: Printer::new(options.output.output),
+        printer: Printer::new(options.output.form()),
         unprinted: String::new(),
     };
     let (Some(file), None) = (&options.file, &options.conversation) else {

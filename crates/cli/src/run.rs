@@ -30,7 +30,7 @@ const STDERR_TAIL: usize = 5;
 
 /// Runs a session with one prompt and shows it.
 pub(crate) async fn run(options: Box<args::Run>) -> Result<ExitCode, Failure> {
-    let output = options.output.output;
+    let output = options.output.form();
     let prompt = prompt(&options.prompt)?;
     let policy = permission_policy(output);
     let mut signals = Signals::new()?;
@@ -56,7 +56,7 @@ pub(crate) async fn run(options: Box<args::Run>) -> Result<ExitCode, Failure> {
 /// keeps its conversations there.
 fn past(options: &args::Run, configuration: &DialogueConfiguration) -> Option<Bytes> {
     let id = options.resume.as_deref()?;
-    let is_shown = options.output.output != Output::Text;
+    let is_shown = options.output.form() != Output::Text;
     configuration
         .agent_directory
         .as_ref()

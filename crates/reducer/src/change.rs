@@ -6,12 +6,12 @@ use foldhash::fast::FixedState;
 use serde::Serialize;
 
 use crate::arena::TextRef;
+use crate::json::{BlockDetail, CallSummary, EntryDetail};
 use crate::log::{ChangedItem, Cursor, LogRecord};
 use crate::record::{BlockId, CallId, CallPresence, EntryId, PermissionId, TaskId};
 use crate::transcript::Transcript;
 use crate::view::{
-    Block, BlockKind, CallSummary, Entry, EntryKind, Permission, Session, Stats, Status, Task,
-    ToolCall, Usage,
+    Block, BlockKind, Entry, EntryKind, Permission, Session, Stats, Status, Task, ToolCall, Usage,
 };
 
 /// The changes between a cursor and the current state.
@@ -49,10 +49,14 @@ pub enum Change<'a> {
     Entry {
         /// Id of the entry; entries are ordered by id.
         entry: EntryId,
-        /// `tool_use` id of the call that holds its thread; `None` on the main thread.
+        /// `tool_use` id of the call that holds its thread, or the name of a thread that no call
+        /// holds; `None` on the main thread.
         thread: Option<&'a str>,
         /// Its content without blocks.
         value: EntryKind<'a>,
+        /// The rest of it.
+        #[serde(flatten)]
+        detail: EntryDetail,
     },
     /// An entry was retracted.
     EntryRemoved {
@@ -67,6 +71,9 @@ pub enum Change<'a> {
         entry: EntryId,
         /// Its content.
         value: BlockKind<'a>,
+        /// The rest of it.
+        #[serde(flatten)]
+        detail: BlockDetail,
     },
     /// The text of a block changed: keep its first `from` bytes and append `text`.
     Append {
@@ -76,6 +83,8 @@ pub enum Change<'a> {
         from: u32,
         /// The text after those bytes.
         text: TextRef<'a>,
+        /// The new end of the block's byte range in the stream.
+        end: u64,
     },
     /// A block was retracted.
     BlockRemoved {
@@ -86,8 +95,9 @@ pub enum Change<'a> {
     ToolCall {
         /// Id of the call; the calls of a thread are ordered by id.
         call: CallId,
-        /// `tool_use` id of the call that holds its thread; `None` on the main thread. It changes
-        /// if a sub-agent was seen before the call that started it.
+        /// `tool_use` id of the call that holds its thread, or the name of a thread that no call
+        /// holds; `None` on the main thread. It changes if a sub-agent was seen before the call that
+        /// started it.
         thread: Option<&'a str>,
         /// Current value.
         #[serde(serialize_with = "call_head")]
@@ -299,8 +309,9 @@ impl<'a> Changes<'a> {
         let view = Entry::new(it, id);
         Change::Entry {
             entry: id,
-            thread: view.thread().call().map(ToolCall::id),
+            thread: view.thread().key(),
             value: view.head(),
+            detail: EntryDetail::of(view),
         }
     }
 
@@ -309,10 +320,12 @@ impl<'a> Changes<'a> {
         if record.is_removed() {
             return Change::BlockRemoved { block: id };
         }
+        let view = Block::new(self.transcript, id);
         Change::Block {
             block: id,
             entry: record.entry,
-            value: Block::new(self.transcript, id).kind(),
+            value: view.kind(),
+            detail: BlockDetail::of(view),
         }
     }
 
@@ -323,6 +336,7 @@ impl<'a> Changes<'a> {
                 block: id,
                 from,
                 text: text.starting_at(from),
+                end: block.bytes().end,
             },
             _ => self.block(id),
         }
@@ -333,7 +347,7 @@ impl<'a> Changes<'a> {
             None => Change::ToolCallRemoved { call: id },
             Some(value) => Change::ToolCall {
                 call: id,
-                thread: value.thread().call().map(ToolCall::id),
+                thread: value.thread().key(),
                 value,
             },
         }

@@ -4,13 +4,17 @@ use std::fmt;
 
 use serde::Serialize;
 
-use crate::json::{Head, Tail};
+use crate::json::{Head, In, Tail};
 use crate::list::ListIter;
 use crate::record::{CallId, EntryId, ListEnds, ThreadId};
+use crate::schema::Schema;
 use crate::snapshot::Snapshot;
 
 /// Length at which a chunk is complete, in bytes. The last entry or tool call of a chunk is whole.
 const CHUNK: usize = 64 << 10;
+
+/// The schema of [`Transcript::to_json`](crate::Transcript::to_json).
+const SCHEMA: Schema = Schema::One;
 
 impl Snapshot {
     /// Returns the JSON of [`Transcript::to_json`](crate::Transcript::to_json) in chunks of 64 KiB and up
@@ -56,7 +60,7 @@ impl JsonChunks {
         let main = &self.snapshot.threads[ThreadId::MAIN];
         match self.next {
             Part::Head => {
-                append(out, &Head(&self.snapshot));
+                append(out, &In(Head(&self.snapshot), SCHEMA));
                 // The entries follow in the same object.
                 out.pop();
                 out.extend_from_slice(b",\"entries\":[");
@@ -72,7 +76,7 @@ impl JsonChunks {
                 let rest = entries.ends();
                 if let Some(entry) = self.snapshot.entry_by_id(id) {
                     separate(out, &mut self.is_first);
-                    append(out, &entry);
+                    append(out, &In(entry, SCHEMA));
                 }
                 Part::Entries(rest)
             }
@@ -87,13 +91,13 @@ impl JsonChunks {
                     separate(out, &mut self.is_first);
                     append(out, call.id());
                     out.push(b':');
-                    append(out, &call);
+                    append(out, &In(call, SCHEMA));
                 }
                 Part::Calls(rest)
             }
             Part::Tail => {
                 let start = out.len();
-                append(out, &Tail(&self.snapshot));
+                append(out, &In(Tail(&self.snapshot), SCHEMA));
                 out.remove(start);
                 Part::Nothing
             }

@@ -91,10 +91,10 @@
 //!
 //! # Changes as JSON
 //!
-//! Each [`Change`] is one object with its kind under `change`: `reset`, `session`, `status`,
+//! `SCHEMA.md`, beside the sources, describes the transcript as JSON. Each [`Change`] is one object with its kind under `change`: `reset`, `session`, `status`,
 //! `entry`, `entry_removed`, `block`, `append`, `block_removed`, `tool_call`, `tool_call_removed`,
 //! `task`, `permission`, `usage`, `stats`. Values have the shape of the transcript's JSON, except
-//! that blocks and the content of sub-agents are changes of their own, which name their parent.
+//! that blocks and the content of sub-agents are changes of their own, which name their parent, and what schema 2 adds to them is beside the value.
 //! [`Mirror`] reconstructs the transcript from them.
 //!
 //! # Storage
@@ -122,6 +122,7 @@ mod page;
 mod position;
 mod record;
 mod repetition;
+mod schema;
 mod segment;
 mod snapshot;
 mod state;
@@ -136,7 +137,7 @@ mod window;
 pub use arena::{Pieces, TextRef};
 pub use change::{Change, Changes};
 pub use host::{End, HostDecision, HostEvent, Meta};
-pub use json::SCHEMA;
+pub use json::{BlockDetail, EntryDetail, TranscriptJson};
 pub use json_chunks::JsonChunks;
 pub use log::{Cursor, Revision};
 pub use mirror::Mirror;
@@ -144,11 +145,12 @@ pub use owned::TranscriptChange;
 pub use page::{Evicted, Page};
 pub use position::LogPosition;
 pub use record::{BlockId, CallId, EntryId, PermissionId, TaskId, ThreadId};
+pub use schema::{SCHEMA, Schema};
 pub use segment::Window;
 pub use snapshot::Snapshot;
 pub use state::{CallState, ErrorKind, MessageState, Outcome, PermissionState, Phase, TaskState};
 pub use transcript::Transcript;
 pub use view::{
-    Block, BlockKind, Blocks, Entry, EntryKind, ModelUsage, OpenWork, Permission, Raw, Session,
-    Stats, Status, Subagent, Task, Thread, ToolCall, ToolCalls, ToolResult, Usage,
+    Asked, Block, BlockKind, Blocks, Entry, EntryKind, ModelUsage, OpenWork, Permission, Raw,
+    Session, Shown, Stats, Status, Subagent, Task, Thread, ToolCall, ToolCalls, ToolResult, Usage,
 };

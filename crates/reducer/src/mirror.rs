@@ -4,12 +4,15 @@ use std::collections::BTreeMap;
 
 use serde_json::{Map, Value, json};
 
-use crate::json::SCHEMA;
+use crate::schema::SCHEMA;
+
+/// Members of an entry that are beside its value in a change.
+const ENTRY_MEMBERS: [&str; 4] = ["turn", "at_ms", "bytes", "history"];
 
 /// A copy of a transcript that is kept up to date by changes, as in another process.
 ///
 /// It takes the JSON of each [`Change`](crate::Change) in order and returns the transcript as JSON,
-/// schema 1. It is also the reference for what changes mean. The crate documentation has an
+/// schema 2. It is also the reference for what changes mean. The crate documentation has an
 /// example.
 #[derive(Clone, Debug, Default)]
 pub struct Mirror {
@@ -57,12 +60,12 @@ impl Mirror {
             Some("entry") => {
                 let entry = self.entries.entry(number(change, "entry")).or_default();
                 entry.thread = text(change, "thread");
-                entry.value = value();
+                entry.value = with_members(value(), change, &ENTRY_MEMBERS);
             }
             Some("entry_removed") => {
                 self.entries.remove(&number(change, "entry"));
             }
-            Some("block") => self.put_block(change, value()),
+            Some("block") => self.put_block(change, with_members(value(), change, &["bytes"])),
             Some("append") => self.append(change),
             Some("block_removed") => self.remove_block(number(change, "block")),
             Some("tool_call") => {
@@ -100,9 +103,13 @@ impl Mirror {
         let owner = self.owners.get(&block).copied().unwrap_or(u64::MAX);
         let entry = self.entries.get_mut(&owner);
         let value = entry.and_then(|entry| entry.blocks.get_mut(&block));
-        if let Some(Value::String(content)) = value.and_then(|value| value.get_mut("text")) {
+        let Some(value) = value else { return };
+        if let Some(Value::String(content)) = value.get_mut("text") {
             content.truncate(number(change, "from") as usize);
             content.push_str(&text(change, "text").unwrap_or_default());
+        }
+        if let Some(end) = value.get_mut("bytes").and_then(|bytes| bytes.get_mut(1)) {
+            *end = member(change, "end");
         }
     }
 
@@ -113,7 +120,7 @@ impl Mirror {
         }
     }
 
-    /// Returns the transcript as JSON, schema 1.
+    /// Returns the transcript as JSON, schema 2.
     #[must_use]
     pub fn transcript(&self) -> Value {
         let mut out = Map::new();
@@ -128,7 +135,36 @@ impl Mirror {
         out.insert("permissions".into(), permissions.into());
         out.insert("usage".into(), self.usage.clone());
         out.insert("stats".into(), self.stats.clone());
+        out.insert("threads".into(), self.threads().into());
         out.into()
+    }
+
+    /// The threads of sub-agents. Those that a call holds are known by the call.
+    fn threads(&self) -> Map<String, Value> {
+        let mut threads = Map::new();
+        let unheld = self.session.get("threads").and_then(Value::as_object);
+        for (name, head) in unheld.into_iter().flatten() {
+            let mut thread = head.as_object().cloned().unwrap_or_default();
+            self.thread_into(Some(name), &mut thread);
+            threads.insert(name.clone(), thread.into());
+        }
+        for call in self.calls.values().map(|call| &call.value) {
+            let Some(subagent) = call.get("subagent").filter(|it| !it.is_null()) else {
+                continue;
+            };
+            let name = text(subagent, "agent_id").filter(|name| !threads.contains_key(name));
+            let name = name.or_else(|| text(call, "id"));
+            let thread = json!({
+                "call": call.get("id"),
+                "title": subagent.get("title"),
+                "state": subagent.get("state"),
+                "usage": subagent.get("usage"),
+                "entries": null,
+                "tool_calls": null,
+            });
+            threads.insert(name.unwrap_or_default(), thread);
+        }
+        threads
     }
 
     fn thread_into(&self, thread: Option<&str>, out: &mut Map<String, Value>) {
@@ -159,9 +195,26 @@ impl Entry {
         let mut value = self.value.clone();
         if let Some(blocks) = value.get_mut("blocks") {
             *blocks = json!(self.blocks.values().collect::<Vec<_>>());
+            // The entry ends with the last of its blocks.
+            let ends = self
+                .blocks
+                .values()
+                .filter_map(|block| block["bytes"][1].as_u64());
+            let start = value["bytes"][0].as_u64();
+            value["bytes"][1] = json!(ends.max().or(start));
         }
         value
     }
+}
+
+/// A value with further members of its change.
+fn with_members(mut value: Value, change: &Value, members: &[&str]) -> Value {
+    if let Value::Object(value) = &mut value {
+        for &name in members {
+            value.insert(name.to_owned(), member(change, name));
+        }
+    }
+    value
 }
 
 fn member(value: &Value, key: &str) -> Value {

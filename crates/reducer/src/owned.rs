@@ -10,6 +10,12 @@ use std::collections::BTreeMap;
 use serde::Serialize;
 use serde_json::value::RawValue;
 
+use crate::dialect::DialectName;
+use crate::json::{BlockDetail, EntryDetail};
+use crate::model::{
+    AnsweredBy, Command, Content, Limit, Location, PlanItem, Question, QueuedPrompt, RequestKind,
+    RequestOption, SessionOption, ThreadState, ToolKind,
+};
 use crate::record::{BlockId, CallId, EntryId, PermissionId};
 use crate::state::{
     CallState, ErrorKind, MessageState, Outcome, PermissionState, Phase, TaskState,
@@ -40,10 +46,14 @@ pub enum TranscriptChange {
     Entry {
         /// Id of the entry; entries are ordered by id.
         entry: EntryId,
-        /// The tool call whose sub-agent wrote it; absent on the main thread.
+        /// The tool call whose sub-agent wrote it, or the name of a thread that no call holds; absent
+        /// on the main thread.
         thread: Option<String>,
         /// The new value.
         value: EntryValue,
+        /// The rest of it.
+        #[serde(flatten)]
+        detail: EntryDetail,
     },
     /// An entry was removed.
     EntryRemoved {
@@ -58,6 +68,9 @@ pub enum TranscriptChange {
         entry: EntryId,
         /// The new value.
         value: BlockValue,
+        /// The rest of it.
+        #[serde(flatten)]
+        detail: BlockDetail,
     },
     /// The text of a block changed at its end: keep the first `from` bytes and append `text`.
     Append {
@@ -67,6 +80,8 @@ pub enum TranscriptChange {
         from: u32,
         /// The text to append.
         text: String,
+        /// The new end of the block's byte range in the stream.
+        end: u64,
     },
     /// A block was removed.
     BlockRemoved {
@@ -129,6 +144,64 @@ pub struct SessionValue {
     pub cli_version: Option<String>,
     /// The permission mode, such as `default` or `plan`.
     pub permission_mode: Option<String>,
+    /// The dialect of the stream.
+    pub dialect: DialectName,
+    /// The agent's program.
+    pub agent: AgentValue,
+    /// The title of the conversation.
+    pub title: Option<String>,
+    /// The steps of the agent's plan.
+    pub plan: Vec<PlanItem>,
+    /// The prompts that wait for their turn.
+    pub queue: Vec<QueuedPrompt>,
+    /// The context window.
+    pub context: Option<ContextValue>,
+    /// The usage limits of the account.
+    pub limits: Vec<Limit>,
+    /// The settings of the session.
+    pub options: Vec<SessionOption>,
+    /// The commands that the agent offers.
+    pub commands: Vec<Command>,
+    /// The threads that no call holds, by name.
+    pub threads: BTreeMap<String, ThreadValue>,
+}
+
+/// The agent's program.
+#[derive(Clone, Debug, Serialize)]
+#[non_exhaustive]
+pub struct AgentValue {
+    /// Its name.
+    pub name: Option<String>,
+    /// Its version.
+    pub version: Option<String>,
+}
+
+/// The context window, in tokens.
+#[derive(Clone, Copy, Debug, Serialize)]
+#[non_exhaustive]
+pub struct ContextValue {
+    /// The used part.
+    pub used: Option<u64>,
+    /// Its size.
+    pub size: Option<u64>,
+}
+
+/// A thread that no call holds; its entries and calls have changes of their own.
+#[derive(Clone, Debug, Serialize)]
+#[non_exhaustive]
+pub struct ThreadValue {
+    /// The call that holds it: none.
+    pub call: Option<String>,
+    /// What it works on.
+    pub title: Option<String>,
+    /// Its progress.
+    pub state: Option<ThreadState>,
+    /// What its agent has used.
+    pub usage: Option<ModelUsage>,
+    /// Always absent.
+    pub entries: Option<()>,
+    /// Always absent.
+    pub tool_calls: Option<()>,
 }
 
 /// The status of a session.
@@ -242,6 +315,26 @@ pub struct ToolCallValue {
     pub state: CallState,
     /// The result.
     pub result: Option<ToolResultValue>,
+    /// A line that says what it does.
+    pub title: Option<String>,
+    /// What the tool does.
+    pub kind: Option<ToolKind>,
+    /// The files that it works on.
+    pub locations: Vec<Location>,
+    /// Texts, changes of files, commands.
+    pub content: Vec<Content>,
+    /// What its command has printed so far.
+    pub output: Option<String>,
+    /// The exit code of its command.
+    pub exit_code: Option<i64>,
+    /// When it was first seen, in milliseconds by the host's clock.
+    pub started_ms: Option<u64>,
+    /// When it ended, in milliseconds by the host's clock.
+    pub ended_ms: Option<u64>,
+    /// Byte range of its lines in the output stream.
+    pub bytes: [u64; 2],
+    /// What it has used.
+    pub usage: Option<ModelUsage>,
     /// The sub-agent that it started.
     pub subagent: Option<SubagentValue>,
 }
@@ -265,6 +358,12 @@ pub struct SubagentValue {
     /// Its type, such as `general-purpose`.
     #[serde(rename = "type")]
     pub agent_type: Option<String>,
+    /// What it works on.
+    pub title: Option<String>,
+    /// Its progress.
+    pub state: Option<ThreadState>,
+    /// What it has used.
+    pub usage: Option<ModelUsage>,
 }
 
 /// A background task.
@@ -293,6 +392,22 @@ pub struct PermissionValue {
     pub tool_name: String,
     /// The state.
     pub state: PermissionState,
+    /// What it asks for.
+    pub kind: RequestKind,
+    /// The answers to choose from.
+    pub options: Vec<RequestOption>,
+    /// The questions to answer.
+    pub questions: Vec<Question>,
+    /// The URL to open.
+    pub url: Option<String>,
+    /// The thread that asks; absent on the main thread.
+    pub thread: Option<String>,
+    /// The rule that a lasting answer would add.
+    pub rule: Option<String>,
+    /// Who answered it, how and when.
+    pub decided_by: Option<AnsweredBy>,
+    /// Byte range of its line in the output stream.
+    pub bytes: [u64; 2],
 }
 
 /// Tokens and cost of all conversations of a session.

@@ -244,6 +244,6 @@ mod tests {
             size_of::<CallRecord>(),
             size_of::<ToolResultRecord>(),
         ];
-        assert_eq!(sizes, [80, 56, 88, 56]);
+        assert_eq!(sizes, [80, 56, 96, 56]);
     }
 }

@@ -8,13 +8,14 @@ use bytes::Bytes;
 use serde_json::Value;
 
 use crate::host::{End, HostDecision, HostEvent, Meta};
+use crate::json::CallSummary;
 use crate::log::Cursor;
 use crate::mirror::Mirror;
 use crate::page::{Evicted, Page};
 use crate::record::{CallId, EntryId};
+use crate::schema::Schema;
 use crate::segment::Window;
 use crate::transcript::Transcript;
-use crate::view::CallSummary;
 
 /// The JSON of each entry (false) and call (true) by number; `None` if it was removed.
 type JsonById = BTreeMap<(bool, u32), Option<Value>>;
@@ -290,6 +291,30 @@ fn remember(it: &Transcript, json: &mut JsonById) {
         let call = call.map(|call| serde_json::to_value(call).unwrap());
         json.insert((true, at as u32), call);
     }
+}
+
+/// The JSON of a session's transcript in schema 1.
+pub(crate) fn first_json(session: &TestSession) -> Value {
+    serde_json::to_value(session.transcript.json(Schema::One)).unwrap()
+}
+
+/// JSON without where in the stream its parts are.
+pub(crate) fn without_bytes(mut json: Value) -> Value {
+    match &mut json {
+        Value::Object(members) => {
+            if members.get("bytes").is_some_and(Value::is_array) {
+                members.remove("bytes");
+            }
+            let values = members.values_mut();
+            values.for_each(|value| *value = without_bytes(value.take()));
+        }
+        Value::Array(values) => {
+            let values = values.iter_mut();
+            values.for_each(|value| *value = without_bytes(value.take()));
+        }
+        _ => {}
+    }
+    json
 }
 
 /// A text block.

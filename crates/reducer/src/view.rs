@@ -1,5 +1,6 @@
 //! Copyable views that borrow a transcript and serialize as its JSON.
 
+mod asked;
 mod call;
 mod entry;
 mod handle;
@@ -8,8 +9,9 @@ mod session;
 mod status;
 mod task;
 mod thread;
+mod tool;
 
-pub(crate) use call::{CallSummary, Entries};
+pub use asked::Asked;
 pub use call::{Subagent, ToolCalls, ToolResult};
 pub use entry::{BlockKind, Blocks, EntryKind};
 pub use handle::{Block, Entry, Thread, ToolCall};
@@ -17,6 +19,7 @@ pub use raw::Raw;
 pub use session::{ModelUsage, Session, Stats, Usage};
 pub use status::{OpenWork, Status};
 pub use task::{Permission, Task};
+pub use tool::Shown;
 
 use crate::arena::ShortText;
 use crate::names::Name;
@@ -30,12 +33,15 @@ impl Transcript {
         Thread::new(self, ThreadId::MAIN)
     }
 
-    /// Returns the threads of sub-agents, in the order in which they came.
+    /// Returns the threads of sub-agents, in the order in which they came. One is evicted with its call.
     pub fn threads(&self) -> impl DoubleEndedIterator<Item = Thread<'_>> {
         let threads = self.threads.numbers();
         let ids = threads.map(|at| ThreadId::new(at as u32));
-        ids.filter(|&id| id != ThreadId::MAIN)
-            .map(|id| Thread::new(self, id))
+        let is_there = |&id: &ThreadId| match self.threads[id].call {
+            Some(call) => self.tool_call_by_id(call).is_some(),
+            None => id != ThreadId::MAIN,
+        };
+        ids.filter(is_there).map(|id| Thread::new(self, id))
     }
 
     /// Returns the entries of the main thread in order.

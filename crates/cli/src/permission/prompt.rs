@@ -32,7 +32,9 @@ pub(crate) enum PermissionPolicy {
 pub(crate) fn has_user(output: Output) -> bool {
     let is_visible = match output {
         Output::Text => io::stdout().is_terminal(),
-        Output::Changes | Output::Transcript => io::stderr().is_terminal(),
+        Output::Changes | Output::Transcript | Output::TranscriptSchema1 => {
+            io::stderr().is_terminal()
+        }
     };
     is_visible && io::stdin().is_terminal()
 }

@@ -70,8 +70,11 @@ impl Renderer {
                 block,
                 entry,
                 value,
+                ..
             } => state.on_block(changes, *block, *entry, *value),
-            Change::Append { block, from, text } => state.on_append(changes, *block, *from, *text),
+            Change::Append {
+                block, from, text, ..
+            } => state.on_append(changes, *block, *from, *text),
             Change::BlockRemoved { block } => state.on_block_removed(*block),
             Change::ToolCall { call, value, .. } => state.on_call(changes, *call, *value),
             Change::ToolCallRemoved { call } => state.on_call_removed(*call),

@@ -44,7 +44,7 @@ fn unreadable_recordings_are_refused() {
 fn empty_recording_is_empty_transcript() {
     let done = bowline_reading(&["replay", "-", "--output", "transcript"], b"");
     let transcript = json(&done.stdout);
-    assert_eq!(transcript["schema"], 1);
+    assert_eq!(transcript["schema"], 2);
     assert_eq!(transcript["entries"], serde_json::json!([]));
     let text = bowline_reading(&["replay", "-"], b"");
     assert_eq!(text.stdout, "");

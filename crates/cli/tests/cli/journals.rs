@@ -30,6 +30,9 @@ fn recorded(scripted: &ScriptedAgent) -> (Value, Vec<u8>) {
         &record,
         "--output",
         "transcript",
+        // Schema 2 has times, which a replay does not know.
+        "--schema",
+        "1",
         "What is here?",
     ];
     let live = json(&scripted.run(&options).ok());
@@ -82,12 +85,13 @@ fn journal_is_detected_by_content() {
     std::fs::write(&zip, encoder.finish().unwrap()).unwrap();
     let renamed = scripted.path("renamed.jsonl");
     std::fs::write(&renamed, &journal).unwrap();
-    let form = ["--output", "transcript"];
+    let form = ["--output", "transcript", "--schema", "1"];
+    let replay = |file: &str| bowline(&[&["replay", file][..], &form].concat());
     let ways = [
-        bowline(&["replay", &scripted.path("record.bjl"), form[0], form[1]]),
-        bowline(&["replay", &renamed, form[0], form[1]]),
-        bowline(&["replay", &zip, form[0], form[1]]),
-        bowline_reading(&["replay", "-", form[0], form[1]], &journal),
+        replay(&scripted.path("record.bjl")),
+        replay(&renamed),
+        replay(&zip),
+        bowline_reading(&[&["replay", "-"][..], &form].concat(), &journal),
     ];
     for way in ways {
         let replayed = transcript(way);

@@ -15,8 +15,15 @@ fn text(name: &str) -> String {
 fn every_recording_replays_in_every_form() {
     for file in recordings() {
         let transcript = json(&bowline(&["replay", &file, "--output", "transcript"]).ok());
-        assert_eq!(transcript["schema"], 1, "{file}");
+        assert_eq!(transcript["schema"], 2, "{file}");
         assert_eq!(transcript["status"]["phase"], "ended", "{file}");
+        let former = ["replay", &file, "--output", "transcript", "--schema", "1"];
+        let former = json(&bowline(&former).ok());
+        assert_eq!(former["schema"], 1, "{file}");
+        for (name, value) in former.as_object().unwrap() {
+            let is_same = matches!(name.as_str(), "usage" | "stats" | "status" | "session_id");
+            assert!(!is_same || transcript[name] == *value, "{file}: {name}");
+        }
         let changes = json_lines(&bowline(&["replay", &file, "--output", "changes"]).ok());
         assert!(
             changes.iter().all(|change| change["change"].is_string()),

@@ -415,9 +415,20 @@ steps = [ { text = "One." }, { tool = { name = "Read", input = { file_path = "a"
 fn remote_dialogue_equals_local_across_restarts() {
     let mut served = TestRunner::start();
     let scripted = ScriptedAgent::new(SCENARIO);
-    let here = scripted.run(&["--output", "transcript", "go"]).ok();
+    let here = scripted
+        .run(&["--output", "transcript", "--schema", "1", "go"])
+        .ok();
     let url = format!("unix:{}/runner.sock", served.state());
-    let away = ["--runner", &url, "--output", "transcript", "go"];
+    // Schema 2 has times.
+    let away = [
+        "--runner",
+        &url,
+        "--output",
+        "transcript",
+        "--schema",
+        "1",
+        "go",
+    ];
     let child = scripted.command(&away).spawn().unwrap();
     served.until("/api/sessions", |it| it["sessions"][0].is_object());
     for _ in 0..3 {

@@ -42,6 +42,7 @@ fn change(transcript: &Transcript, change: reducer::Change<'_>) -> Option<Change
             entry,
             thread,
             value,
+            ..
         } => Change::Entry {
             entry: entry.number(),
             thread: thread.map(Into::into),
@@ -55,12 +56,15 @@ fn change(transcript: &Transcript, change: reducer::Change<'_>) -> Option<Change
             block,
             entry,
             value,
+            ..
         } => Change::Block {
             block: block.number(),
             entry: entry.number(),
             value: block_kind(value),
         },
-        From::Append { block, from, text } => Change::Append {
+        From::Append {
+            block, from, text, ..
+        } => Change::Append {
             block: block.number(),
             from,
             text: text.to_string(),

@@ -35,18 +35,26 @@ fn add<'a>(
     (all, all_calls): &mut Records,
 ) {
     for entry in entries {
-        let mut value = serde_json::to_value(entry).expect("an entry is JSON");
-        value.as_object_mut().expect("an object").remove("uuid");
+        let value = comparable(serde_json::to_value(entry).expect("an entry is JSON"));
         let known = all
             .entry(entry.id().number())
             .or_insert_with(|| value.clone());
         assert_eq!(*known, value);
     }
     for call in calls {
-        let value = serde_json::to_value(call).expect("a call is JSON");
+        let value = comparable(serde_json::to_value(call).expect("a call is JSON"));
         let known = all_calls.entry(call.id().into());
         assert_eq!(*known.or_insert_with(|| value.clone()), value);
     }
+}
+
+/// Returns an entry or a call as JSON, without what differs between two sessions: ids and times.
+fn comparable(mut value: Value) -> Value {
+    let fields = value.as_object_mut().expect("an object");
+    for field in ["uuid", "at_ms", "started_ms", "ended_ms"] {
+        fields.remove(field);
+    }
+    value
 }
 
 fn kept(transcript: &Transcript) -> Records {

@@ -6,6 +6,7 @@ mod content;
 mod control;
 mod draft;
 mod notice;
+mod plan;
 mod result;
 mod session;
 mod system;
@@ -36,7 +37,7 @@ impl Transcript {
             Body::System(system) => self.system(event, system, context),
             Body::Result(result) => self.result(event, result, context),
             Body::ControlRequest(request) => self.control_request(request, context),
-            Body::ControlResponse(response) => self.control_response(response),
+            Body::ControlResponse(response) => self.control_response(response, context),
             Body::ControlCancelRequest { request_id } => self.control_cancel(*request_id),
             Body::ConversationReset(reset) => self.conversation_reset(reset, context),
             Body::CommandLifecycle(command) => self.command(command),

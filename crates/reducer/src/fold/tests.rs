@@ -5,6 +5,7 @@ mod draft;
 mod laws;
 mod message;
 mod permission;
+mod qwen;
 mod random;
 mod repetition;
 mod scaling;

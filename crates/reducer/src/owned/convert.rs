@@ -1,13 +1,18 @@
 //! Conversion from the borrowed views.
 
+use std::collections::BTreeMap;
+
 use serde_json::value::RawValue;
 
 use crate::change::Change;
 use crate::owned::{
-    BlockValue, EntryValue, PermissionValue, SessionValue, StatsValue, StatusValue, SubagentValue,
-    TaskValue, ToolCallValue, ToolResultValue, TranscriptChange, UsageValue,
+    AgentValue, BlockValue, ContextValue, EntryValue, PermissionValue, SessionValue, StatsValue,
+    StatusValue, SubagentValue, TaskValue, ThreadValue, ToolCallValue, ToolResultValue,
+    TranscriptChange, UsageValue,
 };
-use crate::view::{BlockKind, EntryKind, Permission, Raw, Session, Stats, Task, ToolCall, Usage};
+use crate::view::{
+    BlockKind, EntryKind, Permission, Raw, Session, Stats, Task, Thread, ToolCall, Usage,
+};
 
 fn owned(text: Option<&str>) -> Option<String> {
     text.map(str::to_owned)
@@ -35,25 +40,35 @@ impl From<Change<'_>> for TranscriptChange {
                 entry,
                 thread,
                 value,
+                detail,
             } => Self::Entry {
                 entry,
                 thread: thread.map(Into::into),
                 value: value.into(),
+                detail,
             },
             Change::EntryRemoved { entry } => Self::EntryRemoved { entry },
             Change::Block {
                 block,
                 entry,
                 value,
+                detail,
             } => Self::Block {
                 block,
                 entry,
                 value: value.into(),
+                detail,
             },
-            Change::Append { block, from, text } => Self::Append {
+            Change::Append {
+                block,
+                from,
+                text,
+                end,
+            } => Self::Append {
                 block,
                 from,
                 text: text.to_string(),
+                end,
             },
             Change::BlockRemoved { block } => Self::BlockRemoved { block },
             Change::ToolCall {
@@ -93,8 +108,40 @@ impl From<Session<'_>> for SessionValue {
             cwd: owned(session.cwd()),
             cli_version: owned(session.cli_version()),
             permission_mode: owned(session.permission_mode()),
+            dialect: session.dialect(),
+            agent: AgentValue {
+                name: owned(session.agent_name()),
+                version: owned(session.cli_version()),
+            },
+            title: owned(session.title()),
+            plan: session.plan().to_vec(),
+            queue: session.queue().to_vec(),
+            context: match (session.context_used(), session.context_size()) {
+                (None, None) => None,
+                (used, size) => Some(ContextValue { used, size }),
+            },
+            limits: session.limits().to_vec(),
+            options: session.options().to_vec(),
+            commands: session.commands().to_vec(),
+            threads: unheld_threads(session),
         }
     }
+}
+
+fn unheld_threads(session: Session<'_>) -> BTreeMap<String, ThreadValue> {
+    let threads = session.transcript().threads();
+    let unheld = threads.filter(|thread| thread.call().is_none());
+    let value = |thread: Thread<'_>| ThreadValue {
+        call: None,
+        title: thread.title().map(Into::into),
+        state: thread.state(),
+        usage: thread.usage(),
+        entries: None,
+        tool_calls: None,
+    };
+    unheld
+        .map(|thread| (thread.name().unwrap_or_default().to_owned(), value(thread)))
+        .collect()
 }
 
 impl From<EntryKind<'_>> for EntryValue {
@@ -168,7 +215,19 @@ impl From<BlockKind<'_>> for BlockValue {
 
 impl From<ToolCall<'_>> for ToolCallValue {
     fn from(call: ToolCall<'_>) -> Self {
+        let shown = call.shown();
+        let bytes = call.bytes();
         Self {
+            title: shown.title.map(Into::into),
+            kind: shown.kind,
+            locations: shown.locations.into_owned(),
+            content: shown.content.into_owned(),
+            output: call.output().map(|output| output.to_string()),
+            exit_code: call.exit_code(),
+            started_ms: call.started_ms(),
+            ended_ms: call.ended_ms(),
+            bytes: [bytes.start, bytes.end],
+            usage: call.usage(),
             id: call.id().into(),
             name: call.name().to_owned(),
             input: call.input().map(raw),
@@ -180,6 +239,9 @@ impl From<ToolCall<'_>> for ToolCallValue {
             subagent: call.subagent().map(|thread| SubagentValue {
                 agent_id: owned(thread.agent_id()),
                 agent_type: owned(thread.agent_type()),
+                title: thread.title().map(Into::into),
+                state: thread.state(),
+                usage: thread.usage(),
             }),
         }
     }
@@ -198,7 +260,17 @@ impl From<Task<'_>> for TaskValue {
 
 impl From<Permission<'_>> for PermissionValue {
     fn from(permission: Permission<'_>) -> Self {
+        let asked = permission.asked();
+        let bytes = permission.bytes();
         Self {
+            kind: asked.kind,
+            options: asked.options.into_owned(),
+            questions: asked.questions.into_owned(),
+            url: owned(asked.url),
+            thread: owned(permission.thread()),
+            rule: asked.rule.map(Into::into),
+            decided_by: permission.answered().cloned(),
+            bytes: [bytes.start, bytes.end],
             request_id: permission.request_id().to_owned(),
             tool_use_id: owned(permission.tool_use_id()),
             tool_name: permission.tool_name().to_owned(),

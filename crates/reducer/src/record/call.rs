@@ -8,7 +8,7 @@ use crate::model::{Content, Location, ToolKind};
 use crate::names::Name;
 use crate::record::ListLinks;
 use crate::record::id::{CallId, EntryId, ResultId, ThreadId};
-use crate::record::time::Millis;
+use crate::record::time::{LineEnd, Millis};
 use crate::record::usage::Tokens;
 use crate::state::CallState;
 
@@ -31,6 +31,8 @@ pub(crate) struct CallRecord {
     pub(crate) links: ListLinks<CallId>,
     /// The newest message that contains it.
     pub(crate) entry: Option<EntryId>,
+    /// End of the last line of its block in that message, if there is one.
+    pub(crate) line_end: LineEnd,
     /// Raw JSON; empty while it streams.
     pub(crate) input: Text,
     /// What only some calls have.
@@ -66,6 +68,8 @@ pub(crate) struct ToolResultRecord {
 pub(crate) struct CallDetail {
     /// Raw JSON of the input that the host substituted.
     pub(crate) updated_input: Text,
+    /// Whether a dialect says what it shows.
+    pub(crate) is_shown: bool,
     pub(crate) title: Text,
     pub(crate) kind: Option<ToolKind>,
     pub(crate) locations: Arc<[Location]>,

@@ -21,7 +21,7 @@ impl Millis {
     }
 }
 
-/// The low 32 bits of an offset that lies less than 4 GiB after a known one.
+/// The low 32 bits of an offset that lies less than 2 GiB after a known one.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct LineEnd(u32);
 
@@ -30,9 +30,14 @@ impl LineEnd {
         Self(offset as u32)
     }
 
-    /// The whole offset, which lies at `base` or after it.
+    /// The whole offset, which lies at `base` or after it; `base` if it lies before, as in the stream
+    /// of a restarted process.
     pub(crate) const fn after(self, base: u64) -> u64 {
-        base + self.0.wrapping_sub(base as u32) as u64
+        let distance = self.0.wrapping_sub(base as u32);
+        if distance > i32::MAX as u32 {
+            return base;
+        }
+        base + distance as u64
     }
 }
 
@@ -51,8 +56,9 @@ mod tests {
 
     #[test]
     fn offset_is_found_again_beyond_4_gib() {
+        assert_eq!(LineEnd::new(100).after(5_000), 5_000);
         for base in [0, 7, u64::from(u32::MAX) - 3, 5 << 40] {
-            for length in [0, 1, 4096, u64::from(u32::MAX)] {
+            for length in [0, 1, 4096, (1 << 31) - 1] {
                 assert_eq!(LineEnd::new(base + length).after(base), base + length);
             }
         }

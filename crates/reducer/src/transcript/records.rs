@@ -88,8 +88,23 @@ impl Transcript {
         if let Some(before) = before {
             self.blocks[before].next = Some(id);
         }
+        self.note_call_of(id);
         self.touch_block(id);
         id
+    }
+
+    /// Notes a block at its call, if no newer message contains the call.
+    pub(crate) fn note_call_of(&mut self, id: BlockId) {
+        let block = &self.blocks[id];
+        let (entry, line_end) = (Some(block.entry), block.line_end);
+        if let BlockBody::Call(call) = block.body
+            && self.calls[call].entry <= entry
+        {
+            let call_record = &mut self.calls[call];
+            call_record.entry = entry;
+            call_record.line_end = line_end;
+            self.touch_call(call);
+        }
     }
 
     /// The blocks of a message, including removed ones.
@@ -122,10 +137,8 @@ impl Transcript {
     /// Marks a block as complete: its line has come.
     pub(crate) fn finalize(&mut self, id: BlockId) {
         let was_drafted = self.blocks[id].is_drafted();
-        let line_end = self.line.line_end();
         let block = &mut self.blocks[id];
         block.stage = BlockStage::Final;
-        block.line_end = line_end;
         let entry = block.entry;
         if was_drafted {
             self.note_draft_block_gone(entry);

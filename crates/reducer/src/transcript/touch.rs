@@ -53,7 +53,9 @@ impl Transcript {
     /// logged if the whole block is logged since the last read.
     #[inline]
     pub(crate) fn touch_text(&mut self, id: BlockId, from: u32, before: u32) {
+        let line_end = self.line.line_end();
         let block = &mut self.blocks[id];
+        block.line_end = line_end;
         if block.was_text || !self.log.is_logged(block.stamp) {
             block.was_text = true;
             let id = id.number();

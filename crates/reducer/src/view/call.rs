@@ -3,19 +3,14 @@
 use std::borrow::Cow;
 use std::ops::Range;
 
-use serde::ser::{SerializeMap as _, SerializeStruct as _};
-use serde::{Serialize, Serializer};
-
 use crate::arena::{Text, TextRef};
-use crate::model::{Content, Location, ToolKind};
-use crate::record::{
-    BlockBody, BlockId, CallDetail, CallId, CallRecord, ThreadId, ToolResultRecord,
-};
+use crate::record::{CallDetail, CallId, CallRecord, ThreadId, ToolResultRecord};
 use crate::state::CallState;
 use crate::transcript::Transcript;
-use crate::view::handle::{Block, Entry, Thread, ToolCall};
+use crate::view::handle::{Entry, Thread, ToolCall};
 use crate::view::raw::Raw;
 use crate::view::session::ModelUsage;
+use crate::view::tool::{self, Shown};
 
 /// Levels of JSON around the input of a call on the main thread: transcript, calls, call.
 const LEVELS: usize = 3;
@@ -91,29 +86,22 @@ impl<'a> ToolCall<'a> {
         Thread::new(self.transcript, self.record().thread)
     }
 
-    /// Returns a line that says what it does.
+    /// Returns title, kind, locations and content: as the agent says, else as follows from name and
+    /// input of a tool that is known.
     #[must_use]
-    pub fn title(self) -> Option<Cow<'a, str>> {
-        let title = self.detail()?.title;
-        (!title.is_empty()).then(|| self.transcript.arena.text(title).to_cow())
-    }
-
-    /// Returns what the tool does; `None` if it is not known.
-    #[must_use]
-    pub fn kind(self) -> Option<ToolKind> {
-        self.detail()?.kind
-    }
-
-    /// Returns the files that it works on.
-    #[must_use]
-    pub fn locations(self) -> Cow<'a, [Location]> {
-        Cow::Borrowed(self.detail().map(|it| &*it.locations).unwrap_or_default())
-    }
-
-    /// Returns what it shows: texts, changes of files, commands.
-    #[must_use]
-    pub fn content(self) -> Cow<'a, [Content]> {
-        Cow::Borrowed(self.detail().map(|it| &*it.content).unwrap_or_default())
+    pub fn shown(self) -> Shown<'a> {
+        let Some(detail) = self.detail().filter(|detail| detail.is_shown) else {
+            let input = self.record().input;
+            let text = (!input.is_empty()).then(|| self.transcript.arena.text(input).to_cow());
+            return tool::of_tool(self.name(), text.as_deref());
+        };
+        let title = (!detail.title.is_empty()).then(|| self.transcript.arena.text(detail.title));
+        Shown {
+            title: title.map(TextRef::to_cow),
+            kind: detail.kind,
+            locations: Cow::Borrowed(&detail.locations),
+            content: Cow::Borrowed(&detail.content),
+        }
     }
 
     /// Returns what its command has printed so far; `None` if the agent does not tell it.
@@ -123,10 +111,15 @@ impl<'a> ToolCall<'a> {
         Some(self.transcript.arena.text(output))
     }
 
-    /// Returns the exit code of its command.
+    /// Returns the exit code of its command; `None` if the agent does not tell it.
     #[must_use]
     pub fn exit_code(self) -> Option<i64> {
-        self.detail()?.exit_code
+        let told = self.detail().and_then(|detail| detail.exit_code);
+        told.or_else(|| {
+            let failed = self.result().filter(|result| result.is_error())?;
+            let is_command = self.name() == "Bash";
+            is_command.then(|| tool::exit_code(&failed.text().to_cow()))?
+        })
     }
 
     /// Returns when it was first seen, in milliseconds by the host's clock; `None` if unknown.
@@ -149,7 +142,8 @@ impl<'a> ToolCall<'a> {
     #[must_use]
     pub fn bytes(self) -> Range<u64> {
         let from = self.record().offset;
-        let block = self.block().map(|block| block.bytes().end);
+        let record = self.record();
+        let block = record.entry.map(|_| record.line_end.after(from));
         let result = self.result().map(|result| result.record.end);
         let detail = self.detail().map(|detail| detail.end);
         let ends = [block, result, detail];
@@ -166,16 +160,6 @@ impl<'a> ToolCall<'a> {
         self.record().detail.as_deref()
     }
 
-    /// The block that contains it.
-    fn block(self) -> Option<Block<'a>> {
-        let entry = self.entry()?;
-        let id = self.id;
-        let blocks = self.transcript.live_blocks(entry.id());
-        let is_its = |block: &BlockId| self.transcript.blocks[block].body == BlockBody::Call(id);
-        let found = blocks.into_iter().find(is_its)?;
-        Some(Block::new(self.transcript, found))
-    }
-
     /// Returns the message that contains it; `None` if it was never announced, or was evicted.
     #[must_use]
     pub fn entry(self) -> Option<Entry<'a>> {
@@ -185,72 +169,9 @@ impl<'a> ToolCall<'a> {
     }
 }
 
-impl Serialize for ToolCall<'_> {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let mut out = serializer.serialize_struct("ToolCall", 6)?;
-        self.serialize_head::<S>(&mut out)?;
-        out.serialize_field("subagent", &self.subagent().map(Subagent))?;
-        out.end()
-    }
-}
-
-impl ToolCall<'_> {
-    fn serialize_head<S: Serializer>(self, out: &mut S::SerializeStruct) -> Result<(), S::Error> {
-        out.serialize_field("id", &self.id())?;
-        out.serialize_field("name", self.name())?;
-        out.serialize_field("input", &self.input())?;
-        out.serialize_field("state", &self.state())?;
-        out.serialize_field("result", &self.result())
-    }
-}
-
-/// A tool call without the entries of its sub-agent.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct CallSummary<'a>(pub(crate) ToolCall<'a>);
-
-impl Serialize for CallSummary<'_> {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let mut out = serializer.serialize_struct("ToolCall", 6)?;
-        self.0.serialize_head::<S>(&mut out)?;
-        out.serialize_field("subagent", &self.0.subagent().map(Agent))?;
-        out.end()
-    }
-}
-
-struct Agent<'a>(Thread<'a>);
-
-impl Serialize for Agent<'_> {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let mut out = serializer.serialize_struct("Subagent", 2)?;
-        out.serialize_field("agent_id", &self.0.agent_id())?;
-        out.serialize_field("type", &self.0.agent_type())?;
-        out.end()
-    }
-}
-
 /// A sub-agent with its entries and calls, as JSON. See [`ToolCall::subagent`].
 #[derive(Clone, Copy, Debug)]
 pub struct Subagent<'a>(pub Thread<'a>);
-
-impl Serialize for Subagent<'_> {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let mut out = serializer.serialize_struct("Subagent", 4)?;
-        out.serialize_field("agent_id", &self.0.agent_id())?;
-        out.serialize_field("type", &self.0.agent_type())?;
-        out.serialize_field("entries", &Entries(self.0))?;
-        out.serialize_field("tool_calls", &self.0.tool_calls())?;
-        out.end()
-    }
-}
-
-/// The entries of a thread, as JSON.
-pub(crate) struct Entries<'a>(pub(crate) Thread<'a>);
-
-impl Serialize for Entries<'_> {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.collect_seq(self.0.entries())
-    }
-}
 
 /// The tool calls of a thread in the order of announcement; as JSON, a map by id.
 ///
@@ -270,16 +191,6 @@ impl<'a> ToolCalls<'a> {
     pub fn iter(self) -> impl DoubleEndedIterator<Item = ToolCall<'a>> + use<'a> {
         let calls = self.transcript.calls_of(self.thread);
         calls.filter_map(move |id| self.transcript.tool_call_by_id(id))
-    }
-}
-
-impl Serialize for ToolCalls<'_> {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let mut map = serializer.serialize_map(None)?;
-        for call in self.iter() {
-            map.serialize_entry(call.id(), &call)?;
-        }
-        map.end()
     }
 }
 
@@ -322,14 +233,5 @@ impl<'a> ToolResult<'a> {
     #[must_use]
     pub const fn line(self) -> Range<u64> {
         self.record.offset..self.record.end
-    }
-}
-
-impl Serialize for ToolResult<'_> {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let mut out = serializer.serialize_struct("ToolResult", 2)?;
-        out.serialize_field("is_error", &self.is_error())?;
-        out.serialize_field("text", &self.text())?;
-        out.end()
     }
 }

@@ -3,12 +3,12 @@
 use std::borrow::Cow;
 use std::ops::Range;
 
-use serde::ser::SerializeSeq as _;
-use serde::{Serialize, Serializer};
+use serde::Serialize;
 
 use crate::arena::{Text, TextRef};
 use crate::names::Name;
 use crate::record::{BlockBody, BlockId, BlockStage, EntryBody, EntryId};
+use crate::schema::Schema;
 use crate::state::{ErrorKind, MessageState, Outcome};
 use crate::transcript::Transcript;
 use crate::view::handle::{Block, Entry, Thread};
@@ -117,6 +117,7 @@ impl<'a> Entry<'a> {
                 let blocks = Blocks {
                     transcript: self.transcript,
                     first: message.first,
+                    schema: Schema::Two,
                 };
                 let ends = blocks.iter().map(|block| block.bytes().end);
                 ends.max().unwrap_or(from)
@@ -163,6 +164,11 @@ impl<'a> Entry<'a> {
     /// Returns its content.
     #[must_use]
     pub fn kind(self) -> EntryKind<'a> {
+        self.kind_in(Schema::Two)
+    }
+
+    /// Its content, whose blocks serialize in this version of the schema.
+    pub(crate) fn kind_in(self, schema: Schema) -> EntryKind<'a> {
         let text = |text| self.transcript.arena.text(text);
         match &self.transcript.entries[self.id].body {
             EntryBody::User(user) => EntryKind::User {
@@ -178,6 +184,7 @@ impl<'a> Entry<'a> {
                 blocks: Blocks {
                     transcript: self.transcript,
                     first: message.first,
+                    schema,
                 },
             },
             EntryBody::Result(result) => EntryKind::Result {
@@ -214,20 +221,19 @@ impl<'a> Entry<'a> {
     }
 }
 
-impl Serialize for Entry<'_> {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        self.kind().serialize(serializer)
-    }
-}
-
 /// The blocks of a message, in order. See [`EntryKind::Assistant`].
 #[derive(Clone, Copy, Debug)]
 pub struct Blocks<'a> {
     transcript: &'a Transcript,
     first: Option<BlockId>,
+    schema: Schema,
 }
 
 impl<'a> Blocks<'a> {
+    pub(crate) const fn schema(self) -> Schema {
+        self.schema
+    }
+
     /// Returns an iterator over the blocks.
     pub fn iter(self) -> impl Iterator<Item = Block<'a>> + use<'a> {
         let transcript = self.transcript;
@@ -235,16 +241,6 @@ impl<'a> Blocks<'a> {
         std::iter::successors(self.first, next)
             .filter(move |id| !transcript.blocks[id].is_removed())
             .map(move |id| Block::new(transcript, id))
-    }
-}
-
-impl Serialize for Blocks<'_> {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let mut seq = serializer.serialize_seq(None)?;
-        for block in self.iter() {
-            seq.serialize_element(&block.kind())?;
-        }
-        seq.end()
     }
 }
 
@@ -295,7 +291,8 @@ impl<'a> Block<'a> {
     #[must_use]
     pub fn bytes(self) -> Range<u64> {
         let record = &self.transcript.blocks[self.id];
-        let entry = self.transcript.entries[record.entry].offset;
+        let entry = self.transcript.entries.get(record.entry);
+        let entry = entry.map_or(0, |entry| entry.offset);
         record.line_start.after(entry)..record.line_end.after(entry)
     }
 
@@ -336,11 +333,5 @@ impl<'a> Block<'a> {
             BlockKind::Text { text } | BlockKind::Thinking { text } => Some(text),
             _ => None,
         }
-    }
-}
-
-impl Serialize for Block<'_> {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        self.kind().serialize(serializer)
     }
 }

@@ -112,8 +112,10 @@ impl Transcript {
             Some(self.calls[call].thread)
         };
         let agents = std::iter::successors(Some(thread), holder).count() - 1;
+        let root = std::iter::successors(Some(thread), holder).last();
+        let unheld = if root == Some(ThreadId::MAIN) { 0 } else { 2 };
         Raw {
-            outer: levels + AGENT_LEVELS * agents,
+            outer: levels + AGENT_LEVELS * agents + unheld,
             ..self.raw(text)
         }
     }

@@ -3,6 +3,7 @@
 use serde::ser::{SerializeMap as _, SerializeStruct as _};
 use serde::{Serialize, Serializer};
 
+use crate::dialect::DialectName;
 use crate::model::{Command, Limit, PlanItem, QueuedPrompt, SessionOption};
 use crate::record::Tokens;
 use crate::transcript::Transcript;
@@ -110,25 +111,14 @@ impl<'a> Session<'a> {
         &self.0.session.neutral.commands
     }
 
-    pub(crate) fn serialize_fields<S: Serializer>(
-        self,
-        out: &mut S::SerializeStruct,
-    ) -> Result<(), S::Error> {
-        let conversations: Vec<_> = self.conversations().collect();
-        out.serialize_field("session_id", &self.id())?;
-        out.serialize_field("conversations", &conversations)?;
-        out.serialize_field("model", &self.model())?;
-        out.serialize_field("cwd", &self.cwd())?;
-        out.serialize_field("cli_version", &self.cli_version())?;
-        out.serialize_field("permission_mode", &self.permission_mode())
+    /// Returns the dialect of the stream.
+    #[must_use]
+    pub const fn dialect(self) -> DialectName {
+        self.0.dialect()
     }
-}
 
-impl Serialize for Session<'_> {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let mut out = serializer.serialize_struct("Session", 6)?;
-        self.serialize_fields::<S>(&mut out)?;
-        out.end()
+    pub(crate) const fn transcript(self) -> &'a Transcript {
+        self.0
     }
 }
 

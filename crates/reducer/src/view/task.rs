@@ -3,14 +3,16 @@
 use std::borrow::Cow;
 use std::ops::Range;
 
+use bowline_jsonl::RawJson;
 use serde::ser::SerializeStruct as _;
 use serde::{Serialize, Serializer};
 
 use crate::arena::TextRef;
-use crate::model::{AnsweredBy, Question, RequestKind, RequestOption};
-use crate::record::{PermissionId, PermissionRecord, RequestDetail, TaskId, TaskRecord, ThreadId};
+use crate::model::AnsweredBy;
+use crate::record::{PermissionId, PermissionRecord, RequestDetail, TaskId, TaskRecord};
 use crate::state::{PermissionState, TaskState};
 use crate::transcript::Transcript;
+use crate::view::asked::{self, Asked};
 use crate::view::handle::Thread;
 use crate::view::raw::Raw;
 
@@ -168,43 +170,31 @@ impl<'a> Permission<'a> {
         self.record.offset..self.record.end
     }
 
-    /// Returns what it asks for.
+    /// Returns what it asks: as the agent says, else as follows from its request.
     #[must_use]
-    pub fn kind(self) -> RequestKind {
-        self.detail().map_or(RequestKind::Permission, |it| it.kind)
+    pub fn asked(self) -> Asked<'a> {
+        let Some(detail) = self.detail() else {
+            let request = self.request().text();
+            return RawJson::parse(&request)
+                .map(asked::of_request)
+                .unwrap_or_default();
+        };
+        Asked {
+            kind: detail.kind,
+            options: Cow::Borrowed(&detail.options),
+            questions: Cow::Borrowed(&detail.questions),
+            url: detail.url.as_deref(),
+            rule: detail.rule.as_deref().map(Cow::Borrowed),
+        }
     }
 
-    /// Returns the answers to choose from.
+    /// Returns the name of the thread that asks; `None` for the main one.
     #[must_use]
-    pub fn options(self) -> Cow<'a, [RequestOption]> {
-        Cow::Borrowed(self.detail().map(|it| &*it.options).unwrap_or_default())
-    }
-
-    /// Returns the questions to answer.
-    #[must_use]
-    pub fn questions(self) -> Cow<'a, [Question]> {
-        Cow::Borrowed(self.detail().map(|it| &*it.questions).unwrap_or_default())
-    }
-
-    /// Returns the URL to open.
-    #[must_use]
-    pub fn url(self) -> Option<&'a str> {
-        self.detail()?.url.as_deref()
-    }
-
-    /// Returns the rule that a lasting answer would add, as the agent writes it.
-    #[must_use]
-    pub fn rule(self) -> Option<Cow<'a, str>> {
-        self.detail()?.rule.as_deref().map(Cow::Borrowed)
-    }
-
-    /// Returns the thread that asks.
-    #[must_use]
-    pub fn thread(self) -> Thread<'a> {
-        let asked = self.detail().map(|it| it.thread);
-        let call = self.transcript.call_of(self.id);
-        let thread = asked.or_else(|| call.map(|call| self.transcript.calls[call].thread));
-        Thread::new(self.transcript, thread.unwrap_or(ThreadId::MAIN))
+    pub fn thread(self) -> Option<&'a str> {
+        match self.detail() {
+            Some(detail) => Thread::new(self.transcript, detail.thread).name(),
+            None => self.agent_id(),
+        }
     }
 
     /// Returns who answered it, how and when; `None` if it is open, or that is unknown.
@@ -238,18 +228,7 @@ impl<'a> Permission<'a> {
 
     fn member(self, key: &str) -> Option<String> {
         let text = self.request().text();
-        let request = bowline_jsonl::RawJson::parse(&text)?;
+        let request = RawJson::parse(&text)?;
         request.get(key).map(|value| value.text().to_owned())
-    }
-}
-
-impl Serialize for Permission<'_> {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let mut out = serializer.serialize_struct("Permission", 4)?;
-        out.serialize_field("request_id", self.request_id())?;
-        out.serialize_field("tool_use_id", &self.tool_use_id())?;
-        out.serialize_field("tool_name", self.tool_name())?;
-        out.serialize_field("state", &self.state())?;
-        out.end()
     }
 }

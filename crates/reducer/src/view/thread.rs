@@ -46,6 +46,14 @@ impl<'a> Thread<'a> {
         self.agent_id().or_else(|| self.call().map(ToolCall::id))
     }
 
+    /// The name by which changes refer to it: the id of the call that holds it, else its own.
+    pub(crate) fn key(self) -> Option<&'a str> {
+        match self.call() {
+            Some(call) => Some(call.id()),
+            None => self.name(),
+        }
+    }
+
     /// Returns what it works on.
     #[must_use]
     pub fn title(self) -> Option<Cow<'a, str>> {

@@ -1,7 +1,7 @@
 //! Cuts and overlaps change nothing.
 
 use bowline_jsonl::Framer;
-use bowline_reducer::{Meta, Transcript};
+use bowline_reducer::{Meta, Schema, Transcript};
 
 use crate::recording::{Recording, drain, recordings};
 use crate::seen::Seen;
@@ -48,7 +48,8 @@ fn fold(recording: &Recording, cut: usize, again: usize) -> (String, Seen) {
             at = end;
         }
     }
-    (transcript.to_json(), Seen::of_transcript(&transcript))
+    let json = transcript.json(Schema::Two).to_string();
+    (json, Seen::of_transcript(&transcript))
 }
 
 /// Streams up to this many bytes are cut at every byte.

@@ -47,7 +47,7 @@ fn gemini_permission_introduces_call() {
     assert_eq!(only_call(&asked).state(), CallState::AwaitingPermission);
     assert_eq!(asked.status().phase, Phase::AwaitingPermission);
     let request = asked.pending_permissions().next().expect("a request");
-    assert_eq!(request.options()[0].kind, AnswerKind::AllowAlways);
+    assert_eq!(request.asked().options[0].kind, AnswerKind::AllowAlways);
     let end = named(name).fold();
     assert_eq!(only_call(&end).state(), CallState::Succeeded);
     assert_eq!(first_answer(&end), PermissionState::Allowed);
@@ -72,12 +72,12 @@ fn opencode_call_waits_while_its_status_is_pending_again() {
 fn opencode_diff_of_permission_is_kept() {
     let end = named("opencode/acp.edit.trace.jsonl").fold();
     let call = only_call(&end);
-    let content = call.content();
+    let content = call.shown().content;
     assert!(
         matches!(&content[..], [Content::Diff { .. }, Content::Text { .. }]),
         "{content:?}"
     );
-    assert_eq!(call.kind(), Some(ToolKind::Edit));
+    assert_eq!(call.shown().kind, Some(ToolKind::Edit));
 }
 
 #[test]
@@ -85,7 +85,7 @@ fn claude_agent_acp_call_grows_and_has_structured_result() {
     let end = named("claude-agent-acp/acp.perm_allow.trace.jsonl").fold();
     let bash = call(&end, "toolu_rig000003");
     let title = "touch /home/dev/project/perm-a && echo touched";
-    assert_eq!(bash.title().as_deref(), Some(title));
+    assert_eq!(bash.shown().title.as_deref(), Some(title));
     let input = serde_json::to_value(bash.input()).expect("JSON");
     assert_eq!(input["description"], "rig command");
     let result = bash.result().expect("a result");
@@ -94,7 +94,7 @@ fn claude_agent_acp_call_grows_and_has_structured_result() {
     assert_eq!(raw["stdout"], "touched");
     let write = call(&end, "toolu_rig000009");
     assert!(matches!(
-        &write.content()[..],
+        &write.shown().content[..],
         [Content::Diff { old: None, .. }]
     ));
     // Prompt, message with a call, message, result.
@@ -106,8 +106,8 @@ fn claude_agent_acp_question_has_choices() {
     let name = "claude-agent-acp/acp.ask.trace.jsonl";
     let asked = until(name, |message| message["method"] == "elicitation/create");
     let request = asked.pending_permissions().next().expect("a request");
-    assert_eq!(request.kind(), RequestKind::Question);
-    let questions = request.questions();
+    assert_eq!(request.asked().kind, RequestKind::Question);
+    let questions = request.asked().questions;
     assert_eq!(questions[0].options[1].value, "Blue");
     assert_eq!(questions[1].kind, QuestionKind::Text);
     assert_eq!(first_answer(&named(name).fold()), PermissionState::Answered);
@@ -133,7 +133,7 @@ fn codex_acp_terminal_output_is_appended() {
 #[test]
 fn copilot_partial_output_is_replaced() {
     let end = named("copilot/acp.tool.trace.jsonl").fold();
-    assert_eq!(only_call(&end).content().len(), 1);
+    assert_eq!(only_call(&end).shown().content.len(), 1);
 }
 
 #[test]

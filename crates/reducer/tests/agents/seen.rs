@@ -149,7 +149,7 @@ pub(crate) fn word(state: &impl Serialize) -> String {
 
 impl Call {
     fn of(call: ToolCall<'_>) -> Self {
-        let content = call.content();
+        let content = call.shown().content;
         let diffs = content.iter().filter_map(|part| match part {
             Content::Diff {
                 path,

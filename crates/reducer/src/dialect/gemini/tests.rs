@@ -15,7 +15,7 @@ const AT: Meta = Meta { at_ms: 0 };
 macro_rules! recording {
     ($name:literal) => {
         include_bytes!(concat!(
-            "../../../../../tests/fixtures/dialects/gemini/stream-json.",
+            "../../../../../tests/fixtures/agents/gemini/stream-json.",
             $name,
             ".jsonl"
         ))

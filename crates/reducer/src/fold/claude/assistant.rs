@@ -2,9 +2,10 @@
 //! Assistant lines).
 
 use bowline_jsonl::{
-    Assistant, Block, BlockBody as ParsedBody, Event, MessageContent, RawJson, Str,
+    Assistant, Block, BlockBody as ParsedBody, Event, Message, MessageContent, RawJson, Str,
 };
 
+use crate::dialect::DialectName;
 use crate::record::{BlockBody, BlockId, BlockStage, EntryBody, EntryId, ThreadId};
 use crate::state::MessageState;
 use crate::transcript::{LineContext, Transcript};
@@ -29,10 +30,18 @@ impl Transcript {
         self.retract(line.supersedes);
         let message = &line.message;
         let id = message.id.or(event.uuid).unwrap_or_default();
-        // Another message while a draft is open: the agent fell back to a call that does not
-        // stream, or reports that the call failed.
-        self.discard_draft_unless(thread, id, BlockStage::Final);
-        let entry = self.message_entry(thread, id, message.model, context);
+        let entry = match self.draft_of_qwen(thread, message) {
+            Some(entry) => entry,
+            None => {
+                // Another message while a draft is open: the agent fell back to a call that does not
+                // stream, or reports that the call failed.
+                self.discard_draft_unless(thread, id, BlockStage::Final);
+                self.message_entry(thread, id, message.model, context)
+            }
+        };
+        if thread == ThreadId::MAIN {
+            self.note_context(message);
+        }
         let (mut first, mut last) = (None, None);
         for block in message.blocks() {
             let id = self.place(thread, entry, block);
@@ -56,6 +65,46 @@ impl Transcript {
         }
     }
 
+    /// Returns the message that streams if the line has one of its drafts, under another id: Qwen Code
+    /// finishes each block of a message as a message of its own.
+    fn draft_of_qwen(&self, thread: ThreadId, message: &Message<'_>) -> Option<EntryId> {
+        if self.dialect_name != DialectName::Qwen {
+            return None;
+        }
+        let entry = self.drafts.get(&thread)?.entry;
+        let blocks = message.blocks();
+        let block = blocks.first()?;
+        let is_same = |id: BlockId| match (&block.body, self.blocks[id].body) {
+            (ParsedBody::Text { text }, BlockBody::Text(draft)) => {
+                self.arena.text(draft) == *text.decode()
+            }
+            (ParsedBody::Thinking { thinking, .. }, BlockBody::Thinking(draft)) => {
+                self.arena.text(draft) == *thinking.decode()
+            }
+            (ParsedBody::ToolUse(tool), BlockBody::Call(draft)) => {
+                tool.id == *self.arena.str(self.calls[draft].id)
+            }
+            _ => false,
+        };
+        self.draft_blocks_of(entry).any(is_same).then_some(entry)
+    }
+
+    /// Takes the used part of the context from a message of the model. It is what was sent and
+    /// received; a message whose usage is all 0 tells nothing.
+    fn note_context(&mut self, message: &Message<'_>) {
+        let Some(usage) = &message.usage else { return };
+        let tokens = [
+            usage.input_tokens,
+            usage.cache_creation_input_tokens,
+            usage.cache_read_input_tokens,
+            usage.output_tokens,
+        ];
+        let used = tokens.into_iter().flatten().sum();
+        if used > 0 && self.session.neutral.context_used != Some(used) {
+            self.set_neutral(|it| &mut it.context_used, Some(used));
+        }
+    }
+
     /// Adds a finished block: in place of its draft, or after the last block.
     fn place(&mut self, thread: ThreadId, entry: EntryId, block: &Block<'_>) -> BlockId {
         match &block.body {
@@ -64,7 +113,7 @@ impl Transcript {
                 self.place_text(entry, *thinking, BlockBody::Thinking)
             }
             _ => {
-                let body = self.body_of(thread, entry, block, true);
+                let body = self.body_of(thread, block, true);
                 self.place_body(entry, body)
             }
         }
@@ -102,6 +151,8 @@ impl Transcript {
         let block = &mut self.blocks[id];
         if block.body != body {
             block.body = body;
+            block.line_end = self.line.line_end();
+            self.note_call_of(id);
             self.touch_block(id);
         }
         id

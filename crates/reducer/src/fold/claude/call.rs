@@ -4,7 +4,7 @@ use bowline_jsonl::{RawJson, Str, ToolResult, ToolUse, User};
 
 use crate::arena::{Arena, ShortText, TextRef};
 use crate::fold::claude::content;
-use crate::record::{CallId, CallPresence, EntryId, ResultId, ThreadId, ToolResultRecord};
+use crate::record::{CallId, CallPresence, ResultId, ThreadId, ToolResultRecord};
 use crate::state::{CallState, PermissionState};
 use crate::transcript::{LineContext, Transcript};
 
@@ -16,7 +16,6 @@ impl Transcript {
     pub(crate) fn announce(
         &mut self,
         thread: ThreadId,
-        entry: EntryId,
         tool: &ToolUse<'_>,
         is_final: bool,
     ) -> CallId {
@@ -27,7 +26,6 @@ impl Transcript {
             self.adopt(call, thread);
         }
         let record = &mut self.calls[call];
-        record.entry = record.entry.max(Some(entry));
         if record.name.is_empty() {
             record.name = self.names.intern(&tool.name.decode());
             self.touch_call(call);
@@ -37,6 +35,7 @@ impl Transcript {
         if is_final {
             if let Some(input) = tool.input {
                 self.set_input(call, input);
+                self.note_plan(call, input);
             }
             if self.calls[call].state == CallState::Pending {
                 let state = self.running_or_asking(&id);

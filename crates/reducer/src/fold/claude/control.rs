@@ -48,18 +48,27 @@ impl Transcript {
     }
 
     /// Handles an answer in the stream: `--replay-user-messages` echoes the host's own answers.
-    pub(crate) fn control_response(&mut self, response: &ControlResponse<'_>) {
+    pub(crate) fn control_response(
+        &mut self,
+        response: &ControlResponse<'_>,
+        context: LineContext,
+    ) {
         let answer = &response.response;
+        if let Some(commands) = answer.response.and_then(|it| it.get("commands")) {
+            self.note_commands(commands);
+        }
         let id = answer.request_id.unwrap_or_default().decode();
         let Some(id) = self.find_permission(&id) else {
             return;
         };
         let behavior = answer.response.and_then(|it| it.get("behavior"));
-        match behavior.map(RawJson::text) {
-            Some("\"allow\"") => self.close_permission(id, PermissionState::Allowed),
-            Some("\"deny\"") => self.close_permission(id, PermissionState::Denied),
-            _ => {}
-        }
+        let (state, how) = match behavior.map(RawJson::text) {
+            Some("\"allow\"") => (PermissionState::Allowed, "allow"),
+            Some("\"deny\"") => (PermissionState::Denied, "deny"),
+            _ => return,
+        };
+        self.note_answer(id, None, how, context.at_ms);
+        self.close_permission(id, state);
     }
 
     pub(crate) fn control_cancel(&mut self, request_id: Option<Str<'_>>) {

@@ -6,6 +6,7 @@ use bowline_jsonl::{
 };
 
 use crate::arena::Text;
+use crate::dialect::DialectName;
 use crate::index::{IndexKey, IndexKind};
 use crate::record::{BlockBody, BlockId, BlockRecord, BlockStage, Draft, EntryId, ThreadId};
 use crate::transcript::{LineContext, Transcript};
@@ -33,6 +34,7 @@ impl Transcript {
             ApiEvent::MessageStart(message) => self.start_draft(thread, message, context),
             ApiEvent::MessageStop => self.stop_draft(thread),
             ApiEvent::Error(error) => self.notice_of("stream_event", error.message, context),
+            ApiEvent::Unknown { kind: Some(kind) } if self.is_goal_of_qwen(*kind) => {}
             ApiEvent::Unknown { kind } => {
                 self.count_unknown(format!("stream_event/{}", kind.unwrap_or_default()));
             }
@@ -41,6 +43,11 @@ impl Transcript {
         if let Some(abandoned) = &stream.abandoned {
             self.abandon(thread, abandoned);
         }
+    }
+
+    /// Qwen Code reports its goal among the events of the API.
+    fn is_goal_of_qwen(&self, kind: Str<'_>) -> bool {
+        self.dialect_name == DialectName::Qwen && kind == "goal_state"
     }
 
     fn start_draft(&mut self, thread: ThreadId, message: &Message<'_>, context: LineContext) {
@@ -100,7 +107,7 @@ impl Transcript {
         if known.is_some_and(|id| self.is_drafted(id)) {
             return;
         }
-        let body = self.body_of(thread, entry, block, false);
+        let body = self.body_of(thread, block, false);
         self.begin_block(thread, entry, index, body);
     }
 
@@ -112,7 +119,6 @@ impl Transcript {
     pub(crate) fn body_of(
         &mut self,
         thread: ThreadId,
-        entry: EntryId,
         block: &Block<'_>,
         is_final: bool,
     ) -> BlockBody {
@@ -122,9 +128,7 @@ impl Transcript {
                 BlockBody::Thinking(self.arena.store_of(*thinking))
             }
             ParsedBody::RedactedThinking { .. } => BlockBody::Redacted,
-            ParsedBody::ToolUse(tool) => {
-                BlockBody::Call(self.announce(thread, entry, tool, is_final))
-            }
+            ParsedBody::ToolUse(tool) => BlockBody::Call(self.announce(thread, tool, is_final)),
             _ => BlockBody::Other(self.arena.store_raw(block.raw)),
         }
     }
@@ -193,9 +197,7 @@ impl Transcript {
         let Some(block) = block.filter(|&id| self.is_drafted(id)) else {
             return;
         };
-        let line_end = self.line.line_end();
         self.blocks[block].stage = BlockStage::Stopped;
-        self.blocks[block].line_end = line_end;
         if let BlockBody::Call(call) = self.blocks[block].body
             && open == Some(block)
         {

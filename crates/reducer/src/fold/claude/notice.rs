@@ -5,6 +5,7 @@ use bowline_jsonl::{
     SystemBody,
 };
 
+use crate::model::Limit;
 use crate::transcript::{LineContext, Transcript};
 
 /// Members that may hold the text of a line with an unknown subtype, in order of preference.
@@ -39,6 +40,17 @@ impl Transcript {
             SystemBody::MirrorError(line) => line.error.map(text_of),
             SystemBody::PluginInstall(line) => line.error.map(text_of),
             SystemBody::WorkerShuttingDown(line) => line.reason.map(text_of),
+            SystemBody::SessionTitleChanged(line) => {
+                let title = line.title.map(text_of);
+                self.set_neutral(|it| &mut it.title, title);
+                None
+            }
+            SystemBody::CommandsChanged(line) => {
+                if let Some(commands) = line.commands {
+                    self.note_commands(commands);
+                }
+                None
+            }
             SystemBody::Other => {
                 self.count_unknown(format!("system/{name}"));
                 return self.textual_notice(&name, event.raw, context);
@@ -71,6 +83,15 @@ impl Transcript {
             info.and_then(|info| info.get(key))
                 .and_then(RawJson::as_str)
         };
+        if let (Some(info), Some(window)) = (info, member("rateLimitType")) {
+            // In seconds since the Unix epoch.
+            let resets_at = info.get("resetsAt").and_then(RawJson::as_u64);
+            self.set_limit(Limit {
+                window: text_of(window),
+                used_share: info.get("utilization").and_then(RawJson::as_f64),
+                resets_at_ms: resets_at.map(|seconds| seconds.saturating_mul(1000)),
+            });
+        }
         if member("status").is_some_and(|status| status == "rejected") {
             let kind = member("rateLimitType").unwrap_or_default();
             let text = format!("the rate limit is reached {kind}");

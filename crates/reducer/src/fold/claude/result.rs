@@ -58,6 +58,9 @@ impl Transcript {
         self.usage.add_cost(conversation, cost);
         for (model, usage) in result.models() {
             let model = self.name_of(model);
+            if usage.context_window.is_some() && self.session.model == Some(model) {
+                self.set_neutral(|it| &mut it.context_size, usage.context_window);
+            }
             self.usage.add_tokens(conversation, model, tokens(&usage));
         }
         self.touch_usage();

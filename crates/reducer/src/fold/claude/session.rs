@@ -1,7 +1,9 @@
 //! Session identity and settings.
 
-use bowline_jsonl::{Body, ConversationReset, Event, Init, Str};
+use bowline_jsonl::{Body, ConversationReset, Event, Init, RawJson, Str};
 
+use crate::dialect::DialectName;
+use crate::model::Command;
 use crate::record::ThreadId;
 use crate::transcript::{LineContext, Transcript};
 
@@ -28,7 +30,35 @@ impl Transcript {
         self.set_session(init.cwd, |it| &mut it.cwd);
         self.set_session(init.claude_code_version, |it| &mut it.cli_version);
         self.set_session(init.permission_mode, |it| &mut it.permission_mode);
+        self.qwen_init(event.raw);
         self.begin_turn(init, is_replaced);
+    }
+
+    /// Qwen Code speaks this protocol, too, and says so at the beginning of each turn.
+    fn qwen_init(&mut self, init: RawJson<'_>) {
+        let text = |key| init.get(key).and_then(RawJson::as_str);
+        if let Some(version) = text("qwen_code_version") {
+            self.set_session(Some(version), |it| &mut it.cli_version);
+            self.set_permission_mode(text("permission_mode"));
+            if self.dialect_name != DialectName::Qwen {
+                self.dialect_name = DialectName::Qwen;
+                self.touch_session();
+            }
+        }
+    }
+
+    /// Takes the commands that the agent offers: objects with name and description.
+    pub(crate) fn note_commands(&mut self, commands: RawJson<'_>) {
+        let text = |it: RawJson<'_>, key| {
+            let text = it.get(key).and_then(RawJson::as_str);
+            text.map(|text| text.decode().into_owned())
+        };
+        let command = |it: RawJson<'_>| Command {
+            name: text(it, "name").unwrap_or_default(),
+            description: text(it, "description"),
+        };
+        let commands = commands.elements().map(command).collect();
+        self.set_neutral(|it| &mut it.commands, commands);
     }
 
     pub(crate) fn conversation_reset(

@@ -13,8 +13,8 @@ use crate::log::LogStamp;
 use crate::model::{Content, Location, ToolKind};
 use crate::names::Name;
 use crate::record::{
-    BlockBody, BlockId, CallDetail, CallId, CallPresence, CallRecord, EntryId, ListLinks, ResultId,
-    ThreadId, ToolResultRecord,
+    BlockBody, BlockId, CallDetail, CallId, CallPresence, CallRecord, EntryId, LineEnd, ListLinks,
+    ResultId, ThreadId, ToolResultRecord,
 };
 use crate::state::{CallState, PermissionState};
 use crate::transcript::Transcript;
@@ -65,6 +65,7 @@ impl Transcript {
             thread,
             links: ListLinks::default(),
             entry: None,
+            line_end: LineEnd::default(),
             input: Text::default(),
             detail: None,
             at: self.line.at(),
@@ -265,8 +266,7 @@ impl Fold<'_> {
             self.it.adopt(call, thread);
         }
         if !is_known || is_placeholder {
-            let entry = self.call_block(thread, call);
-            self.it.calls[call].entry = Some(entry);
+            self.call_block(thread, call);
             let asks = self.it.running_or_asking(id) == CallState::AwaitingPermission;
             if asks && self.it.calls[call].state.is_open() {
                 self.it.set_call(call, CallState::AwaitingPermission);
@@ -287,6 +287,10 @@ impl Fold<'_> {
         }
         let title = update.title.map(|title| self.it.keep(title));
         let detail = self.it.detail(call);
+        detail.is_shown |= update.title.is_some()
+            || update.kind.is_some()
+            || update.locations.is_some()
+            || update.content.is_some();
         detail.title = title.unwrap_or(detail.title);
         detail.kind = update.kind.or(detail.kind);
         detail.exit_code = update.exit_code.or(detail.exit_code);

@@ -109,7 +109,6 @@ impl Transcript {
         };
         let before = self.arena.len(*text);
         let from = self.arena.append_of(text, more, &mut block.high_surrogate);
-        block.line_end = self.line.line_end();
         self.touch_text(id, from, before);
     }
 
@@ -246,9 +245,7 @@ impl Fold<'_> {
     /// block if there is none.
     pub fn set_text(&mut self, place: Place<'_>, kind: TextKind, text: &str) {
         let id = self.text_block(place, kind);
-        let line_end = self.line().line_end();
         let block = &mut self.it.blocks[id];
-        block.line_end = line_end;
         block.high_surrogate = 0;
         let Some(old) = block.body.text_mut() else {
             return;
@@ -289,16 +286,14 @@ impl Fold<'_> {
     pub fn close_message(&mut self, thread: ThreadId) {
         if let Some(Draft { entry, .. }) = self.it.drafts.remove(&thread) {
             for block in self.it.draft_blocks_of(entry).collect::<Vec<_>>() {
-                let line_end = self.it.blocks[block].line_end;
                 self.it.finalize(block);
-                self.it.blocks[block].line_end = line_end;
             }
             self.it.finish_message(entry);
         }
     }
 
     /// Adds the block of a call to the open message of a thread, or to a new one.
-    pub(super) fn call_block(&mut self, thread: ThreadId, call: CallId) -> EntryId {
+    pub(super) fn call_block(&mut self, thread: ThreadId, call: CallId) {
         let entry = match self.it.drafts.get(&thread) {
             Some(draft) => draft.entry,
             None => self.new_message(thread),
@@ -306,7 +301,6 @@ impl Fold<'_> {
         let index = self.it.live_block_count(entry);
         self.it
             .block(entry, index, BlockBody::Call(call), BlockStage::Final);
-        entry
     }
 
     /// Finds or opens the message of a place.

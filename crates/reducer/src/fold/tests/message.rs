@@ -31,9 +31,13 @@ fn unknown_block_is_kept_raw() {
         "m1",
         r#"{"type":"server_tool_use","id":"x","input":{"q":"\ud83d"}}"#,
     );
-    let raw = &session.json()["entries"][0]["blocks"][0];
+    let raw = session.json()["entries"][0]["blocks"][0].clone();
     let expected = json!({"type": "server_tool_use", "id": "x", "input": {"q": "\u{fffd}"}});
-    assert_eq!(*raw, json!({"type": "other", "raw": expected}));
+    let bytes = [0, session.log().len() - 1];
+    assert_eq!(
+        raw,
+        json!({"type": "other", "raw": expected, "bytes": bytes})
+    );
 }
 
 #[test]

@@ -1,7 +1,7 @@
 use serde_json::json;
 
 use crate::host::HostDecision;
-use crate::test_util::TestSession;
+use crate::test_util::{TestSession, first_json};
 
 const ALLOW: HostDecision<'static> = HostDecision::Allow {
     updated_input: None,
@@ -45,10 +45,13 @@ fn request_is_open_until_answered() {
     assert_eq!(pending.len(), 1);
     assert_eq!(pending[0].input().unwrap(), r#"{"n":1}"#);
     assert_eq!(pending[0].suggestions().unwrap(), r#"[{"type":"setMode"}]"#);
-    let json = session.json()["permissions"][0].clone();
     let expected =
         json!({"request_id": "r1", "tool_use_id": "t1", "tool_name": "Bash", "state": "open"});
-    assert_eq!(json, expected);
+    assert_eq!(first_json(&session)["permissions"][0], expected);
+    let request = session.json()["permissions"][0].clone();
+    assert_eq!(request["kind"], "permission");
+    assert_eq!(request["options"][0]["kind"], "allow_once");
+    assert_eq!(request["decided_by"], json!(null));
 }
 
 #[test]

@@ -1,10 +1,11 @@
 //! Snapshots: what they say never changes.
 
-use crate::snapshot::Snapshot;
+use crate::schema::Schema;
 use crate::test_util::{TestSession, text, tool};
+use crate::transcript::Transcript;
 
-fn to_json(snapshot: &Snapshot) -> String {
-    serde_json::to_string(snapshot).unwrap()
+fn both(transcript: &Transcript) -> [String; 2] {
+    [Schema::One, Schema::Two].map(|schema| transcript.json(schema).to_string())
 }
 
 #[test]
@@ -16,19 +17,19 @@ fn snapshot_equals_transcript_when_taken() {
         session
             .message_start(&message)
             .text_block(&message, 0, r"half a \ud83d");
-        taken.push((session.transcript.snapshot(), session.transcript.to_json()));
+        taken.push((session.transcript.snapshot(), both(&session.transcript)));
         session
             .text_delta(&message, 0, r"\ude00 more")
             .assistant_block(&message, &text("half a 😀 more"));
         session.assistant_block(&message, &tool(&call, "Bash"));
-        taken.push((session.transcript.snapshot(), session.transcript.to_json()));
+        taken.push((session.transcript.snapshot(), both(&session.transcript)));
         session.tool_result(&format!("t{}", n / 2), "long ago", false, "");
     }
     for (snapshot, json) in &taken {
-        assert_eq!(to_json(snapshot), *json);
+        assert_eq!(both(snapshot), *json);
         let chunks: Vec<_> = snapshot.json_chunks().collect();
         assert!(chunks.iter().all(|chunk| chunk.len() < 128 << 10));
-        assert_eq!(chunks.concat(), json.as_bytes());
+        assert_eq!(chunks.concat(), json[0].as_bytes());
     }
     let largest = &taken.last().unwrap().0;
     assert!(largest.json_chunks().count() > 1);
@@ -44,9 +45,9 @@ fn snapshot_is_independent_and_send() {
     session.assistant_block("m", &text("before"));
     let snapshot = session.transcript.snapshot();
     goes_anywhere(&snapshot);
-    let (json, revision) = (session.transcript.to_json(), session.transcript.revision());
+    let (json, revision) = (both(&session.transcript), session.transcript.revision());
     session.assistant_block("n", &text("behind"));
-    assert_eq!((to_json(&snapshot), snapshot.revision()), (json, revision));
-    assert!(session.transcript.to_json() != to_json(&snapshot));
+    assert_eq!((both(&snapshot), snapshot.revision()), (json, revision));
+    assert!(both(&session.transcript) != both(&snapshot));
     assert!(format!("{snapshot:?}").len() < 200, "{snapshot:?}");
 }

@@ -270,9 +270,10 @@ fn changes_contain_only_what_is_new() {
         .collect();
     assert_eq!(changes.len(), 2);
     assert_eq!(changes[0]["change"], "stats");
+    let end = session.log().len() - 1;
     assert_eq!(
         changes[1],
-        json!({"change": "append", "block": 0, "from": 3, "text": "two three four"})
+        json!({"change": "append", "block": 0, "from": 3, "text": "two three four", "end": end})
     );
     assert!(
         session

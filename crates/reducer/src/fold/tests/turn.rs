@@ -1,7 +1,7 @@
 use serde_json::json;
 
 use crate::host::{End, HostEvent, Meta};
-use crate::test_util::{TestSession, text};
+use crate::test_util::{TestSession, first_json, text};
 
 fn result(members: &str) -> String {
     format!(r#""type":"result","subtype":"success",{members}"#)
@@ -80,7 +80,7 @@ fn result_has_counts_and_origin() {
     let mut session = TestSession::new();
     session.line(&result(r#""is_error":false,"result":"ok","num_turns":2,"duration_ms":7,"origin":{"kind":"task-notification"}"#));
     assert_eq!(
-        session.json()["entries"][0],
+        first_json(&session)["entries"][0],
         json!({"kind": "result", "subtype": "success", "is_error": false, "outcome": "completed", "text": "ok", "origin": "task-notification", "num_turns": 2, "duration_ms": 7})
     );
 }

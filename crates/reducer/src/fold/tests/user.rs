@@ -1,6 +1,6 @@
 use serde_json::json;
 
-use crate::test_util::TestSession;
+use crate::test_util::{TestSession, first_json};
 
 fn echo(session: &mut TestSession, uuid: &str, parts: &[&str]) {
     let parts: Vec<_> = parts
@@ -19,7 +19,7 @@ fn prompts_have_their_flags() {
         .line(r#""type":"user","message":{"content":"go on"},"isSynthetic":true,"isReplay":false"#);
     session.line(r#""type":"user","message":{"content":[{"type":"text","text":"see"},{"type":"image","source":{"type":"base64","media_type":"image/png","data":"QUJD"}}]}"#);
     echo(&mut session, "e1", &["a", "b"]);
-    let entries = session.json()["entries"].clone();
+    let entries = first_json(&session)["entries"].clone();
     let user = |uuid, text: &str, replay, synthetic| json!({"kind": "user", "uuid": uuid, "text": text, "replay": replay, "synthetic": synthetic});
     assert_eq!(entries[0], user("u1", "go on", false, true));
     assert_eq!(
