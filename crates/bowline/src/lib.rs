@@ -64,6 +64,7 @@
 //! | [Questions](#questions) | [`Permissions`], [`PermissionKind`], [`Question`], [`QuestionOption`], [`RequestState`] |
 //! | [Interrupt and end](#interrupt-and-end) | [`EventLimits`], [`InterruptScope`], [`InterruptReport`], [`SessionEnd`], [`TerminationReport`], [`Exit`], [`ExitStatus`], [`Signal`], [`Snapshot`], [`Phase`] |
 //! | [Runners](#runners) | [`ConnectionState`], `CredentialsProvider`, `NoCredentials`, `NoToken`, `Token`, `TokenFile`, `Trust`, `Identity` |
+//! | [Past conversations](#past-conversations) | `history` |
 //!
 //! ## Configuration
 //!
@@ -176,6 +177,23 @@
 //!     if let ConnectionState::Reconnecting { attempt } = &*connection.borrow_and_update() {
 //!         println!("reconnecting, attempt {attempt}");
 //!     }
+//! }
+//! # Ok(())
+//! # }
+//! ```
+//!
+//! ## Past conversations
+//!
+#![cfg_attr(feature = "history", doc = "```no_run")]
+#![cfg_attr(not(feature = "history"), doc = "```ignore")]
+//! use bowline::history::{AgentFolders, History, Query};
+//!
+//! # fn main() -> Result<(), Box<dyn std::error::Error>> {
+//! let history = History::new(AgentFolders::from_environment(|name| std::env::var_os(name)));
+//! let newest = Query { limit: Some(1), ..Query::default() };
+//! for conversation in &history.list(&newest)?.conversations {
+//!     let past = history.open(&conversation.id)?;
+//!     println!("{:?}: {} entries", conversation.title, past.transcript().entries().count());
 //! }
 //! # Ok(())
 //! # }
