@@ -23,8 +23,7 @@ impl ExitPolicy {
         term: Duration::from_secs(2),
     };
 
-    /// 1 s to answer, 3 s to exit, 1 s after SIGTERM: a session ends within 5 s, for a user who waits
-    /// for it.
+    /// 1 s to answer, 3 s to exit, 1 s after SIGTERM: a session ends within 5 s, for interactive use.
     pub const SHORT: Self = Self {
         answer: Duration::from_secs(1),
         exit: Duration::from_secs(3),
