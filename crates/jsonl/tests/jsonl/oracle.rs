@@ -17,7 +17,9 @@ fn accepts(line: &[u8]) -> bool {
 }
 
 /// Whether `serde_json` accepts the line as an object, or what follows other text as one with a `type`.
+/// The line is the first of its stream, so that a byte order mark before it is no text.
 fn oracle(line: &[u8]) -> bool {
+    let line = line.strip_prefix("\u{feff}".as_bytes()).unwrap_or(line);
     let first = line.iter().find(|byte| !b" \t\r".contains(byte));
     if first == Some(&b'{') {
         return parse(line).is_some();
