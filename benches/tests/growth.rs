@@ -3,7 +3,6 @@
 //! factor of two for noise; a violation costs a factor of tens. Other load makes rounds slower and
 //! never faster, so rounds are repeated until the law holds, up to a maximum.
 
-use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use bowline_benches::clock::thread_cpu_time;
@@ -12,6 +11,7 @@ use bowline_benches::reduce::{Feed, Point, Script, compare, points};
 use bowline_jsonl::Framer;
 use bowline_reducer::Cursor;
 use bytes::Bytes;
+use parking_lot::{Mutex, MutexGuard};
 
 /// Accepted ratio of the slowest to the fastest.
 const FACTOR: f64 = 2.0;
@@ -51,7 +51,7 @@ fn time(job: impl FnOnce()) -> Duration {
 /// Serialises measurements: two that share a cache slow each other down.
 fn alone() -> MutexGuard<'static, ()> {
     static ONE: Mutex<()> = Mutex::new(());
-    ONE.lock().unwrap_or_else(PoisonError::into_inner)
+    ONE.lock()
 }
 
 /// Returns the fastest of several rounds for each of `cases`, which run in turn until `law` holds

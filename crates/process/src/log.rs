@@ -10,9 +10,9 @@ mod shared;
 #[cfg(test)]
 mod waiting;
 
-/// Lock of a shared log. Tests replace it by one that is controlled by their scheduler.
+/// Lock of a shared log. `schedules` replaces it by one that is controlled by its scheduler.
 mod lock {
-    pub(super) use std::sync::{Mutex, MutexGuard};
+    pub(super) use parking_lot::{Mutex, MutexGuard};
 }
 
 use std::collections::{BTreeMap, VecDeque};

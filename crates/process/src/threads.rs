@@ -3,9 +3,10 @@
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
-use std::sync::{Mutex, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
+
+use parking_lot::Mutex;
 
 /// Time limit for ended threads to disappear from the system's count.
 const TIME_LIMIT: Duration = Duration::from_secs(1);
@@ -21,21 +22,18 @@ const TIME_LIMIT: Duration = Duration::from_secs(1);
 pub fn check_threads(count: usize) -> io::Result<()> {
     let (gate, entries) = (Mutex::new(()), Mutex::new(Vec::new()));
     let waits = || {
-        entries
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-            .extend(entry());
-        drop(gate.lock().unwrap_or_else(PoisonError::into_inner));
+        entries.lock().extend(entry());
+        drop(gate.lock());
     };
     thread::scope(|scope| {
-        let _closed = gate.lock().unwrap_or_else(PoisonError::into_inner);
+        let _closed = gate.lock();
         for _ in 0..count {
             thread::Builder::new().spawn_scoped(scope, waits)?;
         }
         io::Result::Ok(())
     })?;
     // A join returns before the kernel has released the thread.
-    let entries = entries.into_inner().unwrap_or_else(PoisonError::into_inner);
+    let entries: Vec<PathBuf> = entries.into_inner();
     let until = Instant::now() + TIME_LIMIT;
     while entries.iter().any(|entry| entry.exists()) && Instant::now() < until {
         thread::yield_now();

@@ -3,7 +3,9 @@
 
 use std::io;
 use std::path::Path;
-use std::sync::{Arc, Mutex, PoisonError, Weak};
+use std::sync::{Arc, Weak};
+
+use parking_lot::Mutex;
 
 use super::guardian::Guard;
 use crate::configuration::Configuration;
@@ -102,7 +104,7 @@ struct CgroupParent {
 static CGROUP_PARENT: Mutex<Weak<CgroupParent>> = Mutex::new(Weak::new());
 
 fn cgroup_parent() -> io::Result<Arc<CgroupParent>> {
-    let mut shared = CGROUP_PARENT.lock().unwrap_or_else(PoisonError::into_inner);
+    let mut shared = CGROUP_PARENT.lock();
     let owner = std::process::id();
     if let Some(parent) = shared.upgrade().filter(|parent| parent.owner == owner) {
         return Ok(parent);

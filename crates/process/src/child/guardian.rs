@@ -3,9 +3,9 @@
 use std::ffi::OsStr;
 use std::io;
 use std::path::Path;
-use std::sync::Mutex;
 use std::time::Duration;
 
+use parking_lot::Mutex;
 use rustix::process::{Pid, Signal, kill_process};
 
 use crate::error::SpawnError;
@@ -80,10 +80,7 @@ impl Guard {
     /// Returns the child's status and lets the guard reap it; `None` while the child is alive.
     /// `Unknown` if the guard is gone, since the child is killed with it.
     pub(crate) fn reap_child(&self) -> Option<ExitStatus> {
-        let mut known = self
-            .status
-            .lock()
-            .unwrap_or_else(std::sync::PoisonError::into_inner);
+        let mut known = self.status.lock();
         if known.is_none() {
             *known = Some(match self.link.try_receive_answer()? {
                 Ok(Answer::Ended(status)) => status,
@@ -99,8 +96,7 @@ impl Guard {
 impl Guard {
     /// Requests the shutdown of the guard; returns whether the guard has exited.
     pub(crate) fn has_shut_down(&self) -> bool {
-        let shutdown = self.shutdown.lock();
-        let mut shutdown = shutdown.unwrap_or_else(std::sync::PoisonError::into_inner);
+        let mut shutdown = self.shutdown.lock();
         if *shutdown == Shutdown::NotRequested {
             // Fails only if the guard is gone.
             drop(self.link.shut_down());

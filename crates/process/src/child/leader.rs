@@ -1,8 +1,9 @@
 //! The child: the leader of its session. It is addressed by pid only until it is reaped.
 
 use std::os::fd::OwnedFd;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+use std::sync::{Arc, Weak};
 
+use parking_lot::{Mutex, MutexGuard};
 use rustix::io::Errno;
 use rustix::process::{Pid, Signal, kill_process_group};
 use rustix::termios::tcgetpgrp;
@@ -96,7 +97,7 @@ impl Leader {
     }
 
     fn status(&self) -> MutexGuard<'_, Option<ExitStatus>> {
-        self.status.lock().unwrap_or_else(PoisonError::into_inner)
+        self.status.lock()
     }
 }
 

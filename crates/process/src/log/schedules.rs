@@ -15,7 +15,23 @@ use shuttle::{Config, Runner, thread};
 use super::{Cursor, Log, Overflow, Piece, Taken};
 
 mod lock {
-    pub(super) use shuttle::sync::{Mutex, MutexGuard};
+    use std::sync::PoisonError;
+
+    pub(super) use shuttle::sync::MutexGuard;
+
+    /// The scheduler's lock with the interface of `parking_lot`.
+    #[derive(Debug)]
+    pub(super) struct Mutex<T>(shuttle::sync::Mutex<T>);
+
+    impl<T> Mutex<T> {
+        pub(super) fn new(value: T) -> Self {
+            Self(shuttle::sync::Mutex::new(value))
+        }
+
+        pub(super) fn lock(&self) -> MutexGuard<'_, T> {
+            self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        }
+    }
 }
 
 #[expect(

@@ -4,9 +4,10 @@ use std::collections::{BTreeMap, HashMap};
 use std::ffi::OsString;
 use std::fs;
 use std::path::PathBuf;
-use std::sync::{Arc, LazyLock, Mutex, PoisonError};
+use std::sync::{Arc, LazyLock};
 use std::time::{Duration, SystemTime};
 
+use parking_lot::Mutex;
 use tokio::sync::OnceCell;
 
 use super::{LoginEnvironment, LoginShell};
@@ -44,7 +45,7 @@ fn entry(login: &LoginShell) -> Arc<OnceCell<LoginEnvironment>> {
         timeout: login.timeout,
     };
     let stamps: Vec<Stamp> = login.files().into_iter().map(stamp).collect();
-    let mut entries = ENTRIES.lock().unwrap_or_else(PoisonError::into_inner);
+    let mut entries = ENTRIES.lock();
     let entry = entries.entry(key).or_insert_with(|| Entry {
         stamps: Vec::new(),
         answer: Arc::default(),

@@ -2,9 +2,10 @@
 
 use std::io;
 use std::os::fd::OwnedFd;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use parking_lot::Mutex;
 use portable_pty::{ChildKiller, ExitStatus};
 
 use crate::child::{Leader, Round, Spawned, Tree, resolve, spawn};
@@ -55,8 +56,7 @@ impl Child {
 
     /// Returns the child and its containment; `None` if a killer of it exists.
     pub(super) fn into_spawned(self) -> Option<Spawned> {
-        let tree = Arc::into_inner(self.killer.tree)?;
-        let tree = tree.into_inner().unwrap_or_else(PoisonError::into_inner);
+        let tree = Arc::into_inner(self.killer.tree)?.into_inner();
         let child = Launched {
             pid: self.killer.leader.pid(),
             descriptor: self.descriptor,
@@ -112,7 +112,7 @@ struct Killer {
 impl ChildKiller for Killer {
     /// Sends SIGKILL to the child and all of its descendants until none is left.
     fn kill(&mut self) -> io::Result<()> {
-        let mut tree = self.tree.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut tree = self.tree.lock();
         let started = Instant::now();
         while tree.kill_pass(Instant::now()) != Round::Empty {
             if started.elapsed() > KILL {

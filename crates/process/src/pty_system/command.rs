@@ -3,8 +3,8 @@
 use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::Path;
-use std::sync::{Mutex, PoisonError};
 
+use parking_lot::Mutex;
 use portable_pty::CommandBuilder;
 
 use crate::configuration::{Configuration, PtyMode, Stdio, WindowSize};
@@ -18,7 +18,7 @@ static USER_DATABASE: Mutex<()> = Mutex::new(());
 /// Returns the command of a session's program.
 pub(super) fn builder(program: &Program, cwd: Option<&Path>) -> CommandBuilder {
     let mut command = {
-        let _one = USER_DATABASE.lock().unwrap_or_else(PoisonError::into_inner);
+        let _one = USER_DATABASE.lock();
         CommandBuilder::new(&program.path)
     };
     command.args(program.args.iter().skip(1));

@@ -6,9 +6,9 @@ use std::os::fd::{AsRawFd as _, OwnedFd, RawFd};
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Mutex, PoisonError};
 
 use anyhow::{Result, bail};
+use parking_lot::Mutex;
 use portable_pty::{MasterPty, PtyPair, PtySize};
 use rustix::pty::ptsname;
 use rustix::termios::tcgetpgrp;
@@ -43,8 +43,7 @@ pub(super) struct Slave {
 
 impl Slave {
     pub(super) fn take_context(&self) -> Option<Context> {
-        let mut context = self.context.lock().unwrap_or_else(PoisonError::into_inner);
-        context.take()
+        self.context.lock().take()
     }
 
     /// Returns the child's three standard streams.

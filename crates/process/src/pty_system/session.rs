@@ -10,9 +10,9 @@ use std::fmt;
 use std::io;
 use std::os::fd::OwnedFd;
 use std::path::PathBuf;
-use std::sync::{Mutex, PoisonError};
 
 use anyhow::Result;
+use parking_lot::Mutex;
 use portable_pty::{
     CommandBuilder, MasterPty, PtyPair, PtySize, PtySystem, SlavePty, native_pty_system,
 };
@@ -134,7 +134,7 @@ pub(crate) struct SharedMaster(Mutex<Box<dyn MasterPty + Send>>);
 
 impl SharedMaster {
     pub(crate) fn resize(&self, size: WindowSize) -> io::Result<()> {
-        let master = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let master = self.0.lock();
         master.resize(size.clamped().into()).map_err(system_error)
     }
 }

@@ -1,9 +1,11 @@
 //! The process table of this machine. A scan costs milliseconds, so concurrent callers share one.
 
 use std::collections::{HashMap, HashSet};
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Instant;
+
+use parking_lot::Mutex;
 
 use super::platform;
 
@@ -48,7 +50,7 @@ pub(crate) fn record_start_time(child: i32) -> u64 {
 /// omitted.
 pub(crate) fn process_table(since: Instant) -> Arc<Vec<Process>> {
     // Held during the scan: a waiting caller gets the same result if the scan began after `since`.
-    let mut last = LAST.lock().unwrap_or_else(PoisonError::into_inner);
+    let mut last = LAST.lock();
     if let Some((began, process_table)) = &*last
         && *began >= since
     {
