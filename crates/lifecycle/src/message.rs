@@ -25,6 +25,7 @@ pub(crate) enum Message {
     Read(Box<dyn FnOnce(&mut Transcript) + Send>),
     Activity(oneshot::Sender<LastActivity>),
     /// Reports when the history of an attached session is folded.
+    #[cfg(feature = "remote")]
     AwaitHistory(oneshot::Sender<()>),
     Detach,
 }

@@ -239,6 +239,7 @@ impl Driver {
                 let last = self.machine.last_activity();
                 let _ = reply.send(last.aged(self.start.elapsed()));
             }
+            #[cfg(feature = "remote")]
             Some(Message::AwaitHistory(reply)) => self.history_waiters.push(reply),
             Some(Message::Detach) => self.detach(),
             // Dropping the last handle terminates a local agent. One at a runner continues, as it
