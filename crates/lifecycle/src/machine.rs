@@ -13,15 +13,17 @@ mod output;
 mod permissions;
 mod prompt_queue;
 mod prompts;
+mod protocol;
 mod receipts;
 mod replay;
 mod requests;
+mod signals;
 mod watchdog;
 
 use std::collections::VecDeque;
 use std::time::Duration;
 
-use bowline_jsonl::{Framer, HostRequest, control_request};
+use bowline_jsonl::Framer;
 use bowline_reducer::{HostEvent, Meta, Transcript};
 use bowline_transport::ReconnectFailed;
 use bytes::Bytes;
@@ -30,6 +32,7 @@ pub(crate) use input::{Command, EndStage, Input, Limits, LinePurpose, Output, Re
 pub use receipts::ReceiptState;
 
 use self::prompt_queue::PromptQueue;
+use self::protocol::{Claude, Protocol, Signal};
 use self::receipts::{ReceiptUpdate, Receipts};
 use self::replay::Replay;
 use self::requests::Requests;
@@ -46,6 +49,9 @@ pub(crate) struct Machine {
     limits: Limits,
     framer: Framer,
     transcript: Transcript,
+    protocol: Box<dyn Protocol>,
+    /// What the protocol has signalled and is not carried out.
+    signals: Vec<Signal>,
     receipts: Receipts,
     requests: Requests,
     permissions: PermissionStore,
@@ -97,6 +103,8 @@ impl Machine {
             transcript: limits
                 .window
                 .map_or_else(Transcript::new, Transcript::with_window),
+            protocol: Box::new(Claude),
+            signals: Vec::new(),
             receipts: Receipts::default(),
             requests: Requests::default(),
             permissions: PermissionStore::default(),
@@ -127,7 +135,7 @@ impl Machine {
             limits,
         };
         if machine.limits.initialize {
-            machine.request(HostRequest::Initialize(initialize_fields()), None);
+            machine.speak(|protocol, link| protocol.begin(link));
         }
         machine.update_watchdog();
         machine
@@ -213,12 +221,6 @@ impl Machine {
         self.transcript.apply_host(event, meta);
     }
 
-    fn request(&mut self, request: HostRequest, ticket: Option<Ticket>) {
-        let due = self.now.saturating_add(self.limits.control_timeout);
-        let id = self.requests.open(request.subtype(), ticket, due);
-        self.write(control_request(&id, &request), LinePurpose::Other);
-    }
-
     fn write(&mut self, line: impl Into<Bytes>, purpose: LinePurpose) {
         let line = line.into();
         self.outputs.push_back(Output::Write { line, purpose });
@@ -248,14 +250,6 @@ impl Machine {
             self.emit(DialogueEventKind::Receipt { uuid, state });
         }
     }
-}
-
-/// Returns the fields of the first request. An agent ignores those that it does not know, while an
-/// unknown option of the command line would end it.
-fn initialize_fields() -> serde_json::Map<String, serde_json::Value> {
-    [("forwardSubagentText".to_owned(), true.into())]
-        .into_iter()
-        .collect()
 }
 
 #[cfg(test)]

@@ -29,10 +29,7 @@ impl Machine {
                 answered.map(|()| Reply::Done)
             }
             Command::Request(request) => {
-                if matches!(request, HostRequest::Interrupt { .. }) {
-                    self.host(HostEvent::InterruptRequested);
-                }
-                return self.request(request, Some(ticket));
+                return self.request(&request, ticket);
             }
             Command::Pause => return self.pause(ticket),
             Command::Unpause => {
@@ -63,6 +60,17 @@ impl Machine {
                 Command::Send(_) | Command::AnswerPermission { .. } | Command::Request(_),
             ) => Err(DialogueError::Disconnected(failed.clone())),
             _ => Ok(()),
+        }
+    }
+
+    /// Passes a request on to the agent, whose response is the reply.
+    fn request(&mut self, request: &HostRequest, ticket: Ticket) {
+        if matches!(request, HostRequest::Interrupt { .. }) {
+            self.host(HostEvent::InterruptRequested);
+        }
+        let passed = self.speak(|protocol, link| protocol.request(request, ticket, link));
+        if let Err(error) = passed {
+            self.reply(ticket, Err(error));
         }
     }
 

@@ -2,11 +2,9 @@
 
 use std::time::Duration;
 
-use bowline_jsonl::HostRequest;
-use bowline_reducer::{End, HostEvent};
+use bowline_reducer::End;
 use bowline_transport::{Exit, TerminationPolicy};
 
-use super::requests::CompletedRequest;
 use super::{EndStage, Machine, Output};
 use crate::agent::UnknownOption;
 use crate::events::DialogueEventKind;
@@ -14,13 +12,11 @@ use crate::exit_policy::ExitPolicy;
 use crate::permission::RequestState;
 use crate::registry::describe;
 
-/// Subtype of the first request of a session.
-const INITIALIZE: &str = "initialize";
-
 impl Machine {
     /// Continues what waited for the last input.
     pub(super) fn settle(&mut self) {
         self.settle_pause();
+        self.send_queued();
         let open = self.transcript.open_work();
         if open.turn || open.calls > 0 || open.tasks > 0 || open.permissions > 0 {
             return;
@@ -30,9 +26,9 @@ impl Machine {
         let is_waiting = self.end_stage == Some(EndStage::WhenIdle) && !self.ended;
         if is_waiting && !self.receipts.any_open() {
             self.end_stage = Some(EndStage::Requested);
-            self.request(HostRequest::EndSession, None);
             let ExitPolicy { answer, exit, .. } = self.limits.exit;
             self.close_input_at = Some(self.now.saturating_add(answer));
+            self.speak(|protocol, link| protocol.end(link));
             let exit_at = self.now.saturating_add(exit);
             self.terminate_at = Some(self.terminate_at.map_or(exit_at, |at| at.min(exit_at)));
         }
@@ -52,7 +48,6 @@ impl Machine {
     pub(super) fn timeout(&mut self) {
         if self.reconnecting_since.is_none() {
             for request in self.requests.expire(self.now, self.limits.control_timeout) {
-                self.report_missing_initialize(&request);
                 self.request_completed(request);
             }
         }
@@ -74,16 +69,6 @@ impl Machine {
         if !self.ended {
             self.expire_permissions();
             self.check_watchdog();
-        }
-    }
-
-    /// Puts a missing response to the first request into the transcript: the agent seems not to read
-    /// its input. It may just be slow, so it is not terminated.
-    fn report_missing_initialize(&mut self, request: &CompletedRequest) {
-        if request.ticket.is_none() && request.name == INITIALIZE {
-            let seconds = self.limits.control_timeout.as_secs();
-            let reason = format!("the agent did not answer `{INITIALIZE}` within {seconds} s");
-            self.host(HostEvent::SessionTimeout { reason: &reason });
         }
     }
 

@@ -4,7 +4,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use bowline_jsonl::{CanUseTool, Decision, permission};
+use bowline_jsonl::Decision;
 use bowline_reducer::{HostDecision, HostEvent, PermissionState};
 
 use super::{LinePurpose, Machine, Output};
@@ -21,9 +21,8 @@ impl Machine {
         self.permissions.snapshot()
     }
 
-    pub(super) fn open_permission(&mut self, id: &str, ask: &CanUseTool<'_>) {
-        let at_ms = self.meta().at_ms;
-        if let Some(record) = self.permissions.open(id, ask, self.now, at_ms) {
+    pub(super) fn open_permission(&mut self, record: PermissionRecord) {
+        if let Some(record) = self.permissions.open(record, self.now) {
             self.permission_requested(record);
         }
     }
@@ -40,14 +39,11 @@ impl Machine {
         by: Option<&str>,
     ) -> Result<(), DialogueError> {
         let purpose = || LinePurpose::PermissionAnswer(request_id.to_owned());
-        match self.permissions.answer(request_id, answer, by)? {
-            AnswerOutcome::Accepted {
-                record,
-                decision,
-                line,
-            } => {
-                self.fold_answer(request_id, &decision);
-                self.write(line, purpose());
+        let encode = |record: &_, answer: &_| self.protocol.answer(record, answer);
+        match self.permissions.answer(request_id, answer, by, encode)? {
+            AnswerOutcome::Accepted { record, encoded } => {
+                self.fold_answer(request_id, &encoded.decision);
+                self.write(encoded.line, purpose());
                 self.permission_ended(record);
             }
             AnswerOutcome::Resend(line) => {
@@ -61,6 +57,10 @@ impl Machine {
 
     /// Puts an answer into the transcript, and restarts the time that the next step may take.
     fn fold_answer(&mut self, request_id: &str, decision: &Decision) {
+        self.watchdog.activity(ActivitySource::Host, self.now);
+        if self.protocol.folds_input() {
+            return;
+        }
         let decision = match decision {
             Decision::Allow { updated_input, .. } => HostDecision::Allow {
                 updated_input: updated_input.as_deref(),
@@ -71,7 +71,6 @@ impl Machine {
             request_id,
             decision,
         });
-        self.watchdog.activity(ActivitySource::Host, self.now);
     }
 
     /// Closes a request that has no answer.
@@ -118,13 +117,20 @@ impl Machine {
                 return;
             };
             let id = id.to_owned();
-            let deny = Decision::deny("the permission request was not answered in time");
-            self.write(
-                permission(&id, &deny, None),
-                LinePurpose::Denial(id.clone()),
-            );
-            self.fold_answer(&id, &deny);
+            self.deny_expired(&id);
             self.close_permission(&id, RequestState::Expired);
+        }
+    }
+
+    fn deny_expired(&mut self, id: &str) {
+        let deny = Decision::deny("the permission request was not answered in time");
+        let Some(record) = self.permissions.record(id) else {
+            return;
+        };
+        // Every request can be denied.
+        if let Ok(encoded) = self.protocol.answer(&record, &deny.into()) {
+            self.write(encoded.line, LinePurpose::Denial(id.to_owned()));
+            self.fold_answer(id, &encoded.decision);
         }
     }
 

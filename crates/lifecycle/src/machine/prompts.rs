@@ -3,7 +3,7 @@
 use bowline_jsonl::{Prompt, PromptPart};
 use bowline_reducer::HostEvent;
 
-use super::{EndStage, LinePurpose, Machine, ReceiptState, Reply, Ticket};
+use super::{EndStage, Machine, ReceiptState, Reply, Ticket};
 use crate::error::DialogueError;
 use crate::watchdog::ActivitySource;
 
@@ -25,24 +25,21 @@ impl Machine {
         }
         self.receipts.accept(&uuid);
         self.receipt_updates([(uuid, ReceiptState::Accepted)]);
-        if self.prompts.is_paused {
-            self.prompts.prompts.push_back(prompt);
-        } else {
-            self.write_prompt(&prompt);
-        }
+        self.prompts.prompts.push_back(prompt);
+        self.send_queued();
         Ok(())
     }
 
     fn write_prompt(&mut self, prompt: &Prompt) {
-        let texts: Vec<_> = prompt.parts.iter().filter_map(text_of).collect();
-        self.host(HostEvent::PromptSent {
-            uuid: prompt.uuid.as_deref(),
-            text: &texts.join("\n"),
-        });
+        if !self.protocol.folds_input() {
+            let texts: Vec<_> = prompt.parts.iter().filter_map(text_of).collect();
+            self.host(HostEvent::PromptSent {
+                uuid: prompt.uuid.as_deref(),
+                text: &texts.join("\n"),
+            });
+        }
         self.watchdog.activity(ActivitySource::Host, self.now);
-        let uuid = prompt.uuid.clone();
-        let purpose = uuid.map_or(LinePurpose::Other, LinePurpose::Prompt);
-        self.write(prompt.encode(), purpose);
+        self.speak(|protocol, link| protocol.prompt(prompt, link));
     }
 
     /// Queues prompts from now on. Prompts that were written before stay with the agent.
@@ -70,7 +67,16 @@ impl Machine {
 
     pub(super) fn unpause(&mut self) {
         self.prompts.is_paused = false;
-        while let Some(prompt) = self.prompts.prompts.pop_front() {
+        self.send_queued();
+    }
+
+    /// Writes the waiting prompts, as far as a pause and the agent permit.
+    pub(super) fn send_queued(&mut self) {
+        while !self.ended
+            && !self.prompts.is_paused
+            && self.protocol.accepts_prompt()
+            && let Some(prompt) = self.prompts.prompts.pop_front()
+        {
             self.write_prompt(&prompt);
         }
     }

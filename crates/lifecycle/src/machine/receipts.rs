@@ -3,8 +3,6 @@
 
 use std::collections::HashMap;
 
-use bowline_jsonl::{CommandLifecycle, RawJson, Str, TurnResult};
-
 /// Delivery state of a prompt. A prompt only moves forward, and a final state stays.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 #[non_exhaustive]
@@ -36,6 +34,17 @@ impl ReceiptState {
     pub fn is_final(self) -> bool {
         self >= Self::Answered
     }
+}
+
+/// The prompts of a turn that has ended, by uuid.
+#[derive(Debug)]
+pub(super) struct TurnPrompts {
+    /// All that the agent names.
+    pub(super) named: Vec<String>,
+    /// The one that started the turn.
+    pub(super) last: Option<String>,
+    /// Whether the turn answers a prompt of the host.
+    pub(super) is_of_host: bool,
 }
 
 /// The prompts of a session, by uuid.
@@ -109,43 +118,34 @@ impl Receipts {
         self.advance(uuid, state)
     }
 
-    pub(super) fn lifecycle(&mut self, line: &CommandLifecycle<'_>) -> Option<ReceiptUpdate> {
+    /// Handles a report of what the agent does with a prompt.
+    pub(super) fn report(
+        &mut self,
+        uuid: Option<&str>,
+        state: Option<ReceiptState>,
+    ) -> Option<ReceiptUpdate> {
         self.reports_lifecycle = true;
-        if let Some(uuid) = line.command_uuid
-            && let Some(sent) = self.prompts.get_mut(&*uuid.decode())
-        {
+        if let Some(sent) = uuid.and_then(|uuid| self.prompts.get_mut(uuid)) {
             sent.is_queued = true;
         }
-        let state = match &*line.state.unwrap_or_default().decode() {
-            "started" => ReceiptState::Started,
-            "cancelled" | "discarded" | "refused" => ReceiptState::Cancelled,
-            // `queued` adds nothing to the echo, and `completed` nothing to the result.
-            _ => return None,
-        };
-        self.advance(&line.command_uuid?.decode(), state)
+        self.advance(uuid?, state?)
     }
 
-    /// Handles a result. It names the prompts of its turn: the last one started the turn, the others
-    /// were merged into it.
-    pub(super) fn result(&mut self, line: &TurnResult<'_>) -> Vec<ReceiptUpdate> {
-        let last = line.user_message_uuid.map(Str::decode);
-        let named = line.user_message_uuids.into_iter();
-        let named = named
-            .flat_map(RawJson::elements)
-            .filter_map(RawJson::as_str);
+    /// Handles the end of a turn: the last of its prompts started it, the others were merged into it.
+    pub(super) fn turn_ended(&mut self, prompts: &TurnPrompts) -> Vec<ReceiptUpdate> {
         let mut updates = Vec::new();
-        for uuid in named.map(Str::decode) {
-            let is_merged = last.as_ref().is_some_and(|last| *last != uuid);
+        for uuid in &prompts.named {
+            let is_merged = prompts.last.as_ref().is_some_and(|last| last != uuid);
             let state = if is_merged {
                 ReceiptState::Merged
             } else {
                 ReceiptState::Answered
             };
-            updates.extend(self.advance(&uuid, state));
+            updates.extend(self.advance(uuid, state));
         }
-        if let Some(uuid) = &last {
+        if let Some(uuid) = &prompts.last {
             updates.extend(self.advance(uuid, ReceiptState::Answered));
-        } else if updates.is_empty() && line.origin.is_none() {
+        } else if updates.is_empty() && prompts.is_of_host {
             // An agent that names no prompts answers them in the order of sending.
             let oldest = self.open_uuids().next().map(str::to_owned);
             updates.extend(oldest.and_then(|it| self.advance(&it, ReceiptState::Answered)));

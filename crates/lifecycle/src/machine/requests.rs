@@ -1,14 +1,12 @@
-//! Control requests of the host that wait for the agent's response.
+//! Requests of the host that wait for the agent's response.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use bowline_jsonl::{ControlAnswer, RawJson, Str};
-
 use super::input::{Reply, Ticket};
 use crate::error::DialogueError;
 
-/// The control requests of a session that have no response yet.
+/// The requests of a session that have no response yet.
 #[derive(Debug, Default)]
 pub(super) struct Requests {
     pending: BTreeMap<u64, PendingRequest>,
@@ -23,6 +21,7 @@ struct PendingRequest {
     /// The command that waits for the response, if one does.
     ticket: Option<Ticket>,
     due: Duration,
+    is_probe: bool,
 }
 
 /// A request with its outcome.
@@ -30,7 +29,16 @@ struct PendingRequest {
 pub(super) struct CompletedRequest {
     pub(super) name: String,
     pub(super) ticket: Option<Ticket>,
+    /// Whether it was only sent for a sign of life.
+    pub(super) is_probe: bool,
     pub(super) reply: Result<Reply, DialogueError>,
+}
+
+/// Why the agent refused a request.
+#[derive(Debug)]
+pub(super) struct Refusal {
+    pub(super) reason: String,
+    pub(super) code: Option<String>,
 }
 
 /// Distinguishes ids of this crate from those of the agent and of other hosts.
@@ -51,38 +59,48 @@ impl Requests {
 
     /// Adds a request and returns its id.
     pub(super) fn open(&mut self, name: &str, ticket: Option<Ticket>, due: Duration) -> String {
+        self.add(PendingRequest {
+            name: name.to_owned(),
+            ticket,
+            due,
+            is_probe: false,
+        })
+    }
+
+    /// Adds a request that is only sent for a sign of life, and returns its id.
+    pub(super) fn open_probe(&mut self, name: &str, due: Duration) -> String {
+        self.add(PendingRequest {
+            name: name.to_owned(),
+            ticket: None,
+            due,
+            is_probe: true,
+        })
+    }
+
+    fn add(&mut self, request: PendingRequest) -> String {
         self.last_id += 1;
-        self.pending.insert(
-            self.last_id,
-            PendingRequest {
-                name: name.to_owned(),
-                ticket,
-                due,
-            },
-        );
+        self.pending.insert(self.last_id, request);
         format!("{PREFIX}{}{}", self.salt, self.last_id)
     }
 
-    /// Completes the request that a response belongs to. Returns `None` if it is not one of these.
-    pub(super) fn complete(&mut self, answer: &ControlAnswer<'_>) -> Option<CompletedRequest> {
-        let id = answer.request_id?.decode();
+    /// Completes the request with this id. Returns `None` if it is not one of these.
+    pub(super) fn complete(
+        &mut self,
+        id: &str,
+        outcome: Result<String, Refusal>,
+    ) -> Option<CompletedRequest> {
         let number = id.strip_prefix(PREFIX)?.strip_prefix(&self.salt)?;
         let request = self.pending.remove(&number.parse().ok()?)?;
-        let text = |it: Option<Str<'_>>| it.map(|it| it.decode().into_owned());
-        let reply = if answer.subtype.is_some_and(|subtype| subtype == "error") {
-            Err(DialogueError::Refused {
-                request: request.name.clone(),
-                reason: text(answer.error).unwrap_or_default(),
-                code: text(answer.error_code),
-            })
-        } else {
-            let response = answer.response.map_or("{}", RawJson::text);
-            Ok(Reply::Response(response.to_owned()))
-        };
+        let reply = outcome.map(Reply::Response);
         Some(CompletedRequest {
+            reply: reply.map_err(|refusal| DialogueError::Refused {
+                request: request.name.clone(),
+                reason: refusal.reason,
+                code: refusal.code,
+            }),
             name: request.name,
             ticket: request.ticket,
-            reply,
+            is_probe: request.is_probe,
         })
     }
 
@@ -124,6 +142,7 @@ impl Requests {
             reply: Err(error(&request)),
             name: request.name,
             ticket: request.ticket,
+            is_probe: request.is_probe,
         });
         completed.collect()
     }

@@ -23,7 +23,7 @@ mod property;
 mod replay;
 mod watchdog;
 
-use bowline_jsonl::{Decision, Prompt};
+use bowline_jsonl::{Decision, HostRequest, Prompt};
 use bowline_transport::{Drained, Exit, ExitStatus, ResourceUsage, TerminationPolicy};
 
 use super::*;

@@ -1,16 +1,11 @@
 //! The watchdog in the state machine: the phase of the session, and the actions of a check.
 
-use bowline_jsonl::HostRequest;
 use bowline_reducer::{HostEvent, ToolCall};
 use bowline_transport::{ConnectionState, ResourceUsage};
 
 use super::{EndStage, Machine, Output};
 use crate::events::DialogueEventKind;
 use crate::watchdog::{Activity, OpenWork, Silence, WatchdogAction, WorkPhase};
-
-/// A control request without side effects (`crates/jsonl/PROTOCOL.md`). An agent that does not know
-/// it answers with an error, which is a sign of life as well.
-pub(super) const LIVENESS_PROBE: &str = "get_binary_version";
 
 /// Number of open tools that are named as evidence.
 const MAX_NAMED_TOOLS: usize = 8;
@@ -101,11 +96,7 @@ impl Machine {
         match action {
             WatchdogAction::None => {}
             WatchdogAction::Probe => {
-                let probe = HostRequest::Other {
-                    subtype: LIVENESS_PROBE.to_owned(),
-                    fields: serde_json::Map::new(),
-                };
-                self.request(probe, None);
+                self.speak(|protocol, link| protocol.probe(link));
                 self.outputs.push_back(Output::MeasureUsage);
                 let silence = self.silence();
                 self.emit_counted(DialogueEventKind::Inquiry(silence));

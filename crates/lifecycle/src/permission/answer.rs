@@ -35,7 +35,7 @@ impl From<Decision> for PermissionAnswer {
 impl PermissionAnswer {
     /// Returns the decision to send. Its JSON is checked and put on one line, since the agent exits
     /// on a malformed line.
-    pub(super) fn decision(&self, record: &PermissionRecord) -> Result<Decision, DialogueError> {
+    pub(crate) fn decision(&self, record: &PermissionRecord) -> Result<Decision, DialogueError> {
         match (self, &record.kind) {
             (Self::Decide(decision), _) => normalize(decision),
             (Self::Answers(answers), PermissionKind::Questions(_)) => {

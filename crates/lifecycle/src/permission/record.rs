@@ -111,7 +111,7 @@ impl RequestState {
 }
 
 impl PermissionRecord {
-    pub(super) fn open(request_id: &str, ask: &CanUseTool<'_>, asked_at_ms: u64) -> Self {
+    pub(crate) fn open(request_id: &str, ask: &CanUseTool<'_>, asked_at_ms: u64) -> Self {
         let owned = |text: Option<Str<'_>>| text.map(|text| text.decode().into_owned());
         let tool_name = owned(ask.tool_name).unwrap_or_default();
         let input = ask.input.map_or("{}", RawJson::text).to_owned();

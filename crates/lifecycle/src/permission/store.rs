@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use bowline_jsonl::{CanUseTool, Decision, RawJson, permission};
+use bowline_jsonl::Decision;
 use bytes::Bytes;
 
 use super::{PermissionAnswer, PermissionRecord, RequestState};
@@ -64,14 +64,21 @@ struct Closing {
     undelivered: Option<Bytes>,
 }
 
+/// An answer in the agent's protocol.
+#[derive(Debug)]
+pub(crate) struct EncodedAnswer {
+    pub(crate) line: Vec<u8>,
+    /// What it decides.
+    pub(crate) decision: Decision,
+}
+
 /// What an answer led to.
 #[derive(Debug)]
 pub(crate) enum AnswerOutcome {
     /// It is the first answer.
     Accepted {
         record: Arc<PermissionRecord>,
-        decision: Decision,
-        line: Vec<u8>,
+        encoded: EncodedAnswer,
     },
     /// It repeats the accepted answer, whose line may not have been delivered.
     Resend(Bytes),
@@ -84,15 +91,13 @@ impl PermissionStore {
     /// after a second `initialize`.
     pub(crate) fn open(
         &mut self,
-        request_id: &str,
-        ask: &CanUseTool<'_>,
+        record: PermissionRecord,
         now: Duration,
-        at_ms: u64,
     ) -> Option<Arc<PermissionRecord>> {
-        if self.find(request_id).is_some() {
+        if self.find(&record.request_id).is_some() {
             return None;
         }
-        let record = Arc::new(PermissionRecord::open(request_id, ask, at_ms));
+        let record = Arc::new(record);
         self.requests.push(Request {
             record: Arc::clone(&record),
             opened_at: now,
@@ -126,12 +131,16 @@ impl PermissionStore {
         }
     }
 
-    /// Answers a request.
+    /// Answers a request with the line that `encode` makes of the answer.
     pub(crate) fn answer(
         &mut self,
         request_id: &str,
         answer: PermissionAnswer,
         by: Option<&str>,
+        encode: impl FnOnce(
+            &PermissionRecord,
+            &PermissionAnswer,
+        ) -> Result<EncodedAnswer, DialogueError>,
     ) -> Result<AnswerOutcome, DialogueError> {
         let request = self
             .find(request_id)
@@ -141,16 +150,16 @@ impl PermissionStore {
         if request.closing.is_some() {
             return request.answer_again(&answer, by);
         }
-        let decision = answer.decision(&request.record)?;
-        let line = permission(request_id, &decision, RawJson::parse(&request.record.input));
-        let allowed = matches!(decision, Decision::Allow { .. });
+        let encoded = encode(&request.record, &answer)?;
+        let allowed = matches!(encoded.decision, Decision::Allow { .. });
         let record = request.close(RequestState::Answered, by, Some(allowed));
         self.finish_closing(request_id, Some(answer));
-        Ok(AnswerOutcome::Accepted {
-            record,
-            decision,
-            line,
-        })
+        Ok(AnswerOutcome::Accepted { record, encoded })
+    }
+
+    /// Returns the request with this id.
+    pub(crate) fn record(&mut self, request_id: &str) -> Option<Arc<PermissionRecord>> {
+        Some(Arc::clone(&self.find(request_id)?.record))
     }
 
     /// Returns the ids of the open requests, the oldest first.

@@ -1,0 +1,109 @@
+//! An agent's protocol: what its lines mean, and the lines of what the host wants.
+//!
+//! [`Protocol`] turns a line of output into [`Signal`]s, and an intent of the host into signals that
+//! write lines. The machine carries the signals out in order. Prompts, receipts, permissions, the
+//! watchdog, the end and the replay are the machine's, whatever the protocol.
+
+mod claude;
+mod link;
+
+use std::fmt;
+
+use bowline_jsonl::{AgentVersion, Event, HostRequest, Prompt};
+
+pub(super) use claude::Claude;
+pub(super) use link::Link;
+
+use super::input::{LinePurpose, Ticket};
+use super::receipts::{ReceiptState, TurnPrompts};
+use super::requests::{CompletedRequest, Refusal};
+use crate::error::DialogueError;
+use crate::permission::{EncodedAnswer, PermissionAnswer, PermissionRecord, RequestState};
+
+/// The host's side of an agent's protocol.
+pub(super) trait Protocol: fmt::Debug + Send {
+    /// Returns whether the transcript is a fold over output and input. Otherwise the machine reports
+    /// prompts and answers to it as host events.
+    fn folds_input(&self) -> bool;
+
+    /// Begins the handshake.
+    fn begin(&mut self, link: &mut Link<'_>);
+
+    /// Handles a line of output, which the transcript has taken in.
+    fn line(&mut self, event: &Event<'_>, link: &mut Link<'_>);
+
+    /// Handles the end of a request: its response, or that there was none.
+    fn completed(&mut self, request: &CompletedRequest, link: &mut Link<'_>);
+
+    /// Returns whether a prompt can be written now; otherwise it waits.
+    fn accepts_prompt(&self) -> bool;
+
+    /// Writes a prompt.
+    fn prompt(&mut self, prompt: &Prompt, link: &mut Link<'_>);
+
+    /// Carries out a request of the host, whose reply goes to `ticket`.
+    ///
+    /// # Errors
+    ///
+    /// The agent has nothing like it. Nothing was written.
+    fn request(
+        &mut self,
+        request: &HostRequest,
+        ticket: Ticket,
+        link: &mut Link<'_>,
+    ) -> Result<(), DialogueError>;
+
+    /// Encodes the answer to a permission request.
+    ///
+    /// # Errors
+    ///
+    /// The answer does not fit the request.
+    fn answer(
+        &mut self,
+        record: &PermissionRecord,
+        answer: &PermissionAnswer,
+    ) -> Result<EncodedAnswer, DialogueError>;
+
+    /// Asks the agent to exit.
+    fn end(&mut self, link: &mut Link<'_>);
+
+    /// Sends a request without side effects, as a check that the agent is alive.
+    fn probe(&mut self, link: &mut Link<'_>);
+}
+
+/// What a line of output, or an intent of the host, leads to.
+#[derive(Debug)]
+pub(super) enum Signal {
+    /// A line is written to the agent.
+    Write { line: Vec<u8>, purpose: LinePurpose },
+    /// A request of the agent is answered, unless another host has done so.
+    ReplyToAgent { request_id: String, line: Vec<u8> },
+    /// The agent answered a request of this or another host.
+    Response {
+        id: String,
+        outcome: Result<String, Refusal>,
+    },
+    /// A turn began.
+    TurnBegan,
+    /// A turn began, and the agent named its version or none.
+    Version(Option<AgentVersion>),
+    /// The agent reports what it does with a prompt; the state is absent if that is not one of a receipt.
+    PromptReported {
+        uuid: Option<String>,
+        state: Option<ReceiptState>,
+    },
+    /// The agent repeated a prompt.
+    PromptEchoed(String),
+    /// A turn ended.
+    TurnEnded(TurnPrompts),
+    /// The agent asks for a permission.
+    PermissionAsked(Box<PermissionRecord>),
+    /// A permission request is over.
+    PermissionClosed { id: String, state: RequestState },
+    /// The agent has answered the request to exit.
+    EndAnswered,
+    /// The agent's input is closed.
+    CloseInput,
+    /// The agent does not react, and why that is assumed.
+    Silent(String),
+}

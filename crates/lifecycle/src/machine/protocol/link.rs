@@ -1,0 +1,44 @@
+//! What a protocol works with.
+
+use std::time::Duration;
+
+use super::Signal;
+use crate::machine::input::{LinePurpose, Ticket};
+use crate::machine::requests::Requests;
+
+/// The machine as a protocol sees it: the requests of this host, and where signals go.
+pub(in crate::machine) struct Link<'m> {
+    pub(in crate::machine) requests: &'m mut Requests,
+    /// When a request that is written now times out.
+    pub(in crate::machine) due: Duration,
+    pub(in crate::machine) at_ms: u64,
+    pub(in crate::machine) signals: &'m mut Vec<Signal>,
+}
+
+impl Link<'_> {
+    pub(super) fn signal(&mut self, signal: Signal) {
+        self.signals.push(signal);
+    }
+
+    pub(super) fn write(&mut self, line: Vec<u8>) {
+        let purpose = LinePurpose::Other;
+        self.signal(Signal::Write { line, purpose });
+    }
+
+    /// Writes a request with the id that `encode` gets, and awaits its response.
+    pub(super) fn request(
+        &mut self,
+        name: &str,
+        ticket: Option<Ticket>,
+        encode: impl FnOnce(&str) -> Vec<u8>,
+    ) {
+        let id = self.requests.open(name, ticket, self.due);
+        self.write(encode(&id));
+    }
+
+    /// Writes a request whose response only shows that the agent is alive.
+    pub(super) fn probe(&mut self, name: &str, encode: impl FnOnce(&str) -> Vec<u8>) {
+        let id = self.requests.open_probe(name, self.due);
+        self.write(encode(&id));
+    }
+}
