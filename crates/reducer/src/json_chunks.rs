@@ -13,23 +13,22 @@ use crate::snapshot::Snapshot;
 /// Length at which a chunk is complete, in bytes. The last entry or tool call of a chunk is whole.
 const CHUNK: usize = 64 << 10;
 
-/// The schema of [`Transcript::to_json`](crate::Transcript::to_json).
-const SCHEMA: Schema = Schema::One;
-
 impl Snapshot {
-    /// Returns the JSON of [`Transcript::to_json`](crate::Transcript::to_json) in chunks of 64 KiB and up
-    /// to one more entry or tool call, so that a slow consumer does not need memory for all of it.
+    /// Returns the JSON of [`Transcript::json`](crate::Transcript::json) in chunks of 64 KiB and up to one
+    /// more entry or tool call, so that a slow consumer does not need memory for all of it.
     ///
     /// ```
-    /// # use bowline_reducer::Transcript;
+    /// # use bowline_reducer::{Schema, Transcript};
     /// let mut transcript = Transcript::new();
-    /// let chunks = transcript.snapshot().json_chunks();
-    /// assert_eq!(chunks.collect::<Vec<_>>().concat(), transcript.to_json().into_bytes());
+    /// let chunks = transcript.snapshot().json_chunks(Schema::Two);
+    /// let json = transcript.json(Schema::Two).to_string();
+    /// assert_eq!(chunks.collect::<Vec<_>>().concat(), json.into_bytes());
     /// ```
     #[must_use]
-    pub fn json_chunks(&self) -> JsonChunks {
+    pub fn json_chunks(&self, schema: Schema) -> JsonChunks {
         JsonChunks {
             snapshot: self.clone(),
+            schema,
             next: Part::Head,
             is_first: true,
         }
@@ -39,6 +38,7 @@ impl Snapshot {
 /// Iterator over the JSON of a transcript. See [`Snapshot::json_chunks`].
 pub struct JsonChunks {
     snapshot: Snapshot,
+    schema: Schema,
     next: Part,
     /// Whether no entry, or no tool call, was written yet.
     is_first: bool,
@@ -58,9 +58,10 @@ impl JsonChunks {
     /// Writes the next part, and returns what follows it.
     fn write(&mut self, out: &mut Vec<u8>) -> Part {
         let main = &self.snapshot.threads[ThreadId::MAIN];
+        let schema = self.schema;
         match self.next {
             Part::Head => {
-                append(out, &In(Head(&self.snapshot), SCHEMA));
+                append(out, &In(Head(&self.snapshot), schema));
                 // The entries follow in the same object.
                 out.pop();
                 out.extend_from_slice(b",\"entries\":[");
@@ -76,7 +77,7 @@ impl JsonChunks {
                 let rest = entries.ends();
                 if let Some(entry) = self.snapshot.entry_by_id(id) {
                     separate(out, &mut self.is_first);
-                    append(out, &In(entry, SCHEMA));
+                    append(out, &In(entry, schema));
                 }
                 Part::Entries(rest)
             }
@@ -91,13 +92,13 @@ impl JsonChunks {
                     separate(out, &mut self.is_first);
                     append(out, call.id());
                     out.push(b':');
-                    append(out, &In(call, SCHEMA));
+                    append(out, &In(call, schema));
                 }
                 Part::Calls(rest)
             }
             Part::Tail => {
                 let start = out.len();
-                append(out, &In(Tail(&self.snapshot), SCHEMA));
+                append(out, &In(Tail(&self.snapshot), schema));
                 out.remove(start);
                 Part::Nothing
             }

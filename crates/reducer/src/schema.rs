@@ -23,4 +23,14 @@ impl Schema {
             Self::Two => 2,
         }
     }
+
+    /// Returns the version with this number, if there is one.
+    #[must_use]
+    pub const fn of_number(number: u32) -> Option<Self> {
+        match number {
+            1 => Some(Self::One),
+            2 => Some(Self::Two),
+            _ => None,
+        }
+    }
 }

@@ -9,6 +9,7 @@ mod stream_slice;
 mod system;
 mod tickets;
 mod transcript;
+mod transcript_schema;
 
 use std::sync::Arc;
 

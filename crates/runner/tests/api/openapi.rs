@@ -2,6 +2,8 @@
 
 use std::collections::BTreeSet;
 
+use serde_json::{Value, json};
+
 use crate::support::TestRunner;
 
 #[tokio::test]
@@ -61,5 +63,84 @@ async fn document_describes_every_endpoint() {
         assert_ne!(response.status, 405, "{line}");
         let is_known = response.status != 404 || response.code() == "SESSION_NOT_FOUND";
         assert!(is_known, "{line}: {}", response.text());
+    }
+}
+
+/// A dialogue with a message, a tool call, a permission request, a plan, a result and a sub-agent.
+const LINES: &str = r#"{"type":"system","subtype":"init","session_id":"s","model":"m","cwd":"/p","claude_code_version":"2.1.300","slash_commands":["compact"],"uuid":"0"}
+{"type":"assistant","uuid":"1","session_id":"s","message":{"id":"m1","role":"assistant","model":"m","content":[{"type":"text","text":"a"},{"type":"tool_use","id":"t1","name":"Edit","input":{"file_path":"/p/a","old_string":"a","new_string":"b"}},{"type":"tool_use","id":"t2","name":"Task","input":{"description":"d","prompt":"p","subagent_type":"general-purpose"}},{"type":"tool_use","id":"t3","name":"TodoWrite","input":{"todos":[{"content":"c","status":"pending","activeForm":"c"}]}},{"type":"tool_use","id":"t4","name":"Bash","input":{"command":"ls"}}]}}
+{"type":"assistant","uuid":"2","session_id":"s","parent_tool_use_id":"t2","message":{"id":"m2","role":"assistant","model":"m","content":[{"type":"text","text":"b"}]}}
+{"type":"control_request","request_id":"r1","request":{"subtype":"can_use_tool","tool_name":"Bash","input":{"command":"ls"},"tool_use_id":"t4"}}
+{"type":"user","uuid":"3","session_id":"s","message":{"role":"user","content":[{"type":"tool_result","tool_use_id":"t1","content":"done"}]}}
+{"type":"rate_limit_event","uuid":"4","session_id":"s","rate_limit_info":{"status":"allowed","rateLimitType":"five_hour","resetsAt":1795411479,"utilization":0.5}}
+{"type":"result","subtype":"success","is_error":false,"result":"a","num_turns":1,"duration_ms":5,"total_cost_usd":0.5,"modelUsage":{"m":{"inputTokens":1,"outputTokens":2}},"uuid":"5","session_id":"s"}
+"#;
+
+#[tokio::test]
+async fn document_describes_both_schemas_of_transcript() {
+    let runner = TestRunner::start().await;
+    let document = runner.request("GET", "/openapi.json", None).await.json();
+    let script = format!("cat <<'END'\n{LINES}END\nread x");
+    let spec = json!({"kind": "dialogue", "program": "/bin/sh", "args": ["-c", script]});
+    let id = runner.create(&spec).await;
+    let path = format!("/api/sessions/{id}/transcript");
+    let newest = loop {
+        let transcript = runner.request("GET", &path, None).await.json();
+        if transcript["usage"]["cost_usd"] == 0.5 {
+            break transcript;
+        }
+    };
+    assert_eq!(newest["schema"], 2);
+    assert_eq!(newest["tool_calls"]["t1"]["content"][0]["type"], "diff");
+    for (number, is_newest) in [(1, false), (2, true)] {
+        let path = format!("{path}?schema={number}");
+        let transcript = runner.request("GET", &path, None).await.json();
+        assert_eq!(transcript["schema"], number);
+        assert_eq!(transcript == newest, is_newest);
+        let schema = &document["components"]["schemas"]["Transcript"];
+        check(&document, schema, &transcript, "transcript");
+    }
+    let path = format!("{path}?schema=3");
+    let unknown = runner.request("GET", &path, None).await;
+    assert_eq!(unknown.status, 400, "{}", unknown.text());
+}
+
+/// Every member of the value is described, and every required one is there.
+fn check(document: &Value, schema: &Value, value: &Value, at: &str) {
+    let schema = match schema["$ref"].as_str() {
+        Some(reference) => document.pointer(reference.trim_start_matches('#')).unwrap(),
+        None => schema,
+    };
+    let options = schema["oneOf"].as_array().into_iter().flatten();
+    if let Some(option) = options.clone().find(|option| option["type"] != "null") {
+        if !value.is_null() {
+            check(document, option, value, at);
+        }
+        return;
+    }
+    match value {
+        Value::Object(members) if schema["properties"].is_object() => {
+            for (name, value) in members {
+                let described = &schema["properties"][name];
+                assert!(!described.is_null(), "{at}.{name} is not described");
+                check(document, described, value, &format!("{at}.{name}"));
+            }
+            for name in schema["required"].as_array().into_iter().flatten() {
+                let name = name.as_str().unwrap();
+                assert!(members.contains_key(name), "{at}.{name} is required");
+            }
+        }
+        Value::Object(members) => {
+            for (name, value) in members {
+                let described = &schema["additionalProperties"];
+                check(document, described, value, &format!("{at}.{name}"));
+            }
+        }
+        Value::Array(items) => {
+            for value in items {
+                check(document, &schema["items"], value, &format!("{at}[]"));
+            }
+        }
+        _ => {}
     }
 }

@@ -27,12 +27,14 @@ fn snapshot_equals_transcript_when_taken() {
     }
     for (snapshot, json) in &taken {
         assert_eq!(both(snapshot), *json);
-        let chunks: Vec<_> = snapshot.json_chunks().collect();
-        assert!(chunks.iter().all(|chunk| chunk.len() < 128 << 10));
-        assert_eq!(chunks.concat(), json[0].as_bytes());
+        for (schema, json) in [Schema::One, Schema::Two].into_iter().zip(json) {
+            let chunks: Vec<_> = snapshot.json_chunks(schema).collect();
+            assert!(chunks.iter().all(|chunk| chunk.len() < 128 << 10));
+            assert_eq!(chunks.concat(), json.as_bytes());
+        }
     }
     let largest = &taken.last().unwrap().0;
-    assert!(largest.json_chunks().count() > 1);
+    assert!(largest.json_chunks(Schema::One).count() > 1);
     let (last, _) = taken.pop().unwrap();
     assert!(last.tool_call("t7").is_some() && last.tool_call("t299").is_some());
     assert!(last.tool_call("t300").is_none());

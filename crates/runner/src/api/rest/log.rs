@@ -7,6 +7,7 @@ use axum::extract::State;
 use axum::http::HeaderValue;
 use axum::http::header::CONTENT_TYPE;
 use axum::response::Response;
+use bowline_reducer::Schema;
 use bowline_transport::Piece;
 use bowline_transport::wire::StreamId;
 use bytes::{BufMut as _, BytesMut};
@@ -17,6 +18,7 @@ use super::dialogue::dialogue_record;
 use super::shim_client::read_record;
 use super::stream_slice::{StreamSlice, output_stream};
 use super::transcript::transcript_body;
+use super::transcript_schema::Transcript;
 use crate::api::extract::{QueryParams, SessionPath};
 use crate::api::problem::Problem;
 use crate::app_state::AppState;
@@ -128,20 +130,41 @@ impl LogResponse {
     }
 }
 
-/// Read the transcript of a dialogue (schema 1), folded from its whole output.
+/// The form of a transcript.
+#[derive(Debug, Deserialize, utoipa::IntoParams, ToSchema)]
+#[into_params(parameter_in = Query)]
+pub(super) struct TranscriptQuery {
+    /// The version of the schema: 1, or 2, which is schema 1 plus members. Default: 2.
+    #[serde(default)]
+    #[param(minimum = 1, maximum = 2)]
+    schema: Option<u32>,
+}
+
+impl TranscriptQuery {
+    pub(super) fn schema(&self) -> Result<Schema, Problem> {
+        let schema = self
+            .schema
+            .map_or_else(|| Some(Schema::default()), Schema::of_number);
+        schema.ok_or_else(|| Problem::bad_request("unknown schema; use 1 or 2"))
+    }
+}
+
+/// Read the transcript of a dialogue, folded from its whole output.
 ///
 /// `stats.missing` counts the bytes of output that are not available, and `stats.damaged` is set if a
 /// part of the log cannot be read; `entries` has the reasons.
 #[utoipa::path(get, path = "/api/sessions/{id}/transcript", operation_id = "transcript",
-    params(("id" = String, Path, description = "Id of the session")),
-    responses((status = 200, description = "Success", content_type = "application/json", body = Object),
+    params(("id" = String, Path, description = "Id of the session"), TranscriptQuery),
+    responses((status = 200, description = "Success", content_type = "application/json", body = Transcript),
         (status = "default", description = "Error", body = Problem)))]
 pub(super) async fn transcript(
     State(app): State<Arc<AppState>>,
     SessionPath(id): SessionPath,
+    QueryParams(query): QueryParams<TranscriptQuery>,
 ) -> Result<Response, Problem> {
+    let schema = query.schema()?;
     let record = dialogue_record(&app, id).await?;
-    let body = transcript_body(&app, record).await?;
+    let body = transcript_body(&app, record, schema).await?;
     let mut response = Response::new(body);
     let kind = HeaderValue::from_static("application/json");
     response.headers_mut().insert(CONTENT_TYPE, kind);

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use axum::body::Body;
-use bowline_reducer::{End, HostEvent, Meta, Transcript};
+use bowline_reducer::{End, HostEvent, Meta, Schema, Transcript};
 use bowline_transport::journal::Damage;
 use bowline_transport::wire::ExitNotice;
 use bowline_transport::{ExitStatus, Piece};
@@ -48,9 +48,10 @@ pub(super) async fn read_transcript<T: Send + 'static>(
 pub(super) async fn transcript_body(
     app: &Arc<AppState>,
     record: SessionRecord,
+    schema: Schema,
 ) -> Result<Body, Problem> {
     let (snapshot, held) = use_transcript(app, record, Transcript::snapshot).await?;
-    let mut chunks = snapshot.json_chunks();
+    let mut chunks = snapshot.json_chunks(schema);
     let chunks = std::iter::from_fn(move || {
         let _held = &held;
         chunks
