@@ -4,6 +4,7 @@
 use std::ffi::OsString;
 use std::path::PathBuf;
 
+use crate::dialect::DialectName;
 use crate::version::Version;
 
 /// Flags of the agent that take a value and are ignored. Without this table their values would be
@@ -82,6 +83,7 @@ pub(crate) struct Options {
     pub(crate) text_input: bool,
     pub(crate) settings: Option<String>,
     pub(crate) prompt: Option<String>,
+    pub(crate) dialect: DialectName,
     /// The version of the agent whose behaviour is reproduced.
     pub(crate) as_version: Version,
     /// A flag that this version does not have, as it was given.
@@ -103,6 +105,12 @@ impl Words {
     /// Returns the value, unless another flag follows.
     fn optional(&mut self) -> Option<String> {
         self.attached.take().or_else(|| self.plain())
+    }
+
+    fn dialect(&mut self) -> Result<DialectName, String> {
+        let name = self.value().unwrap_or_default();
+        DialectName::parse(&name)
+            .ok_or_else(|| format!("--dialect needs claude, codex or acp, not {name:?}"))
     }
 
     fn plain(&mut self) -> Option<String> {
@@ -166,6 +174,7 @@ impl Options {
             "--scenario" => self.scenario = words.value().map(OsString::from),
             "--speed" => self.speed = words.number(flag)?,
             "--pace" => self.pace = words.number(flag)?,
+            "--dialect" => self.dialect = words.dialect()?,
             "--exit" => self.exit = words.number(flag)?,
             _ => self.real_flag(flag, words),
         }

@@ -2,11 +2,14 @@
 
 /// The text of `--help`.
 pub(crate) const HELP: &str = "\
-A scripted stand-in for the Claude Code CLI: it speaks the same stream-json protocol.
+A scripted stand-in for a coding agent: it speaks the stream-json of the Claude Code CLI, the
+protocol of `codex app-server`, or the Agent Client Protocol.
 
-Usage: understudy [--play FILE [--speed X] [--exit CODE]] [--scenario FILE|NAME] [--pace X]
+Usage: understudy [--dialect claude|codex|acp] [--play FILE [--speed X] [--exit CODE]] [--scenario FILE|NAME] [--pace X]
                   [any flag of the real CLI] [PROMPT]
 
+  --dialect NAME     protocol on stdin and stdout: claude (default), codex or acp (version 1); with
+                     codex and acp, flags and words of those agents are ignored
   --play FILE        print a recording (.jsonl or .jsonl.gz) byte for byte, then exit
   --speed X          play at X times the recorded pace (timestamps, else 50 lines a second)
   --exit CODE        exit code after --play (default 0)

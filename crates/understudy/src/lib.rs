@@ -22,6 +22,8 @@
 mod args;
 mod builtin;
 mod clock;
+mod dialect;
+mod event;
 mod help;
 mod hooks;
 mod input;
@@ -29,6 +31,7 @@ mod lines;
 mod output;
 mod play;
 mod player;
+mod prompt;
 mod reply;
 mod run;
 mod scenario;

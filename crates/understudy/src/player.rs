@@ -14,6 +14,7 @@ mod input;
 mod interrupt;
 mod message;
 mod placeholders;
+mod rpc;
 mod step;
 mod task;
 mod tool_call;
@@ -26,16 +27,18 @@ use std::time::{Duration, Instant};
 
 use serde_json::Value;
 
+use crate::dialect::Dialect;
+use crate::event::Event;
 use crate::hooks::Hooks;
 use crate::input::InputQueue;
 use crate::lines::{TurnEnd, encode};
 use crate::output::Output;
+use crate::prompt::Prompt;
 use crate::scenario::{Hang, Scenario};
 use crate::session::Session;
 
 pub(crate) use exit::Exit;
 use fiber::{Fiber, Wait};
-use input::Prompt;
 use task::TaskReport;
 use turn::RunningTurn;
 
@@ -48,6 +51,8 @@ type Played = Result<(), Exit>;
 /// Plays one scenario.
 pub(crate) struct Player {
     session: Session,
+    /// The protocol, if it is not stream-json.
+    dialect: Option<Box<dyn Dialect>>,
     output: Output,
     inputs: InputQueue,
     scenario: Scenario,
@@ -67,6 +72,8 @@ pub(crate) struct Player {
     held: Vec<TurnEnd>,
     /// Open control requests by id: the waiting fiber and the request.
     open_requests: BTreeMap<String, (u64, Value)>,
+    /// Tools that the host has allowed for the session.
+    always_allowed: HashSet<String>,
     abort_requested: bool,
     spare_agents: bool,
     hang: Hang,
@@ -87,6 +94,7 @@ impl Player {
     ) -> Self {
         Self {
             session,
+            dialect: None,
             output,
             inputs,
             used: vec![false; scenario.turns.len()],
@@ -104,6 +112,7 @@ impl Player {
             task_reports: VecDeque::new(),
             held: Vec::new(),
             open_requests: BTreeMap::new(),
+            always_allowed: HashSet::new(),
             abort_requested: false,
             spare_agents: false,
             hang: Hang::default(),
@@ -111,6 +120,12 @@ impl Player {
             last_failed: false,
             child_pid: 0,
         }
+    }
+
+    /// Speaks this dialect instead of stream-json.
+    pub(crate) fn speaking(mut self, dialect: Option<Box<dyn Dialect>>) -> Self {
+        self.dialect = dialect;
+        self
     }
 
     /// Plays until the process is to end. With a `prompt`, stdin is not read.
@@ -247,7 +262,20 @@ impl Player {
         (self.eof || self.scenario.ignore_stdin) && idle && self.fibers.is_empty()
     }
 
+    /// Prints a line of stream-json; in other dialects nothing.
     fn print(&self, line: &Value) {
-        self.output.write(encode(line));
+        if self.dialect.is_none() {
+            self.output.write(encode(line));
+        }
+    }
+
+    /// Prints an event in a dialect other than stream-json.
+    fn emit(&mut self, event: Event<'_>) {
+        let Some(dialect) = &mut self.dialect else {
+            return;
+        };
+        for line in dialect.write(event, &self.session) {
+            self.output.write(encode(&line));
+        }
     }
 }

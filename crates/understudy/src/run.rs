@@ -7,6 +7,7 @@ use std::process::ExitCode;
 
 use crate::args::Options;
 use crate::builtin::{builtin, builtin_names};
+use crate::dialect::{DialectName, Setup};
 use crate::help::HELP;
 use crate::hooks::Hooks;
 use crate::input::InputQueue;
@@ -130,9 +131,15 @@ fn play_scenario(options: &Options, scenario: Scenario, hooks: Hooks) -> Result<
     let output = Output::start(scenario.chunk).map_err(failed)?;
     let inputs = InputQueue::start(prompt.is_none() && !scenario.ignore_stdin).map_err(failed)?;
     let session = Session::new(options, scenario.forward_subagent_text);
-    let resumed = options.resume.is_some() || options.continues;
+    let resumes = options.resume.is_some() || options.continues;
+    let resumed = resumes && options.dialect == DialectName::Claude;
+    let dialect = options.dialect.dialect(Setup {
+        sessions: scenario.sessions.clone(),
+        logged_out: scenario.logged_out,
+    });
     let pace = pace(options);
     let mut player = Player::new(session, output, inputs, scenario, hooks, resumed, pace);
+    player = player.speaking(dialect);
     match player.run(prompt) {
         Exit::Code(code) => Ok(ExitCode::from(code)),
         Exit::Signal(signal) => {
@@ -144,7 +151,8 @@ fn play_scenario(options: &Options, scenario: Scenario, hooks: Hooks) -> Result<
 
 /// Returns the prompt argument, which the agent ignores with `--input-format stream-json`.
 fn prompt(options: &Options) -> Option<&String> {
-    options.prompt.as_ref().filter(|_| !options.stream_input)
+    let ignored = options.stream_input || options.dialect != DialectName::Claude;
+    options.prompt.as_ref().filter(|_| !ignored)
 }
 
 fn pace(options: &Options) -> f64 {

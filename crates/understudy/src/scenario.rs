@@ -44,6 +44,9 @@ pub struct Scenario {
     /// Scripted responses to control requests of the host; others are handled as by the agent.
     #[serde(rename = "control", skip_serializing_if = "Vec::is_empty")]
     pub controls: Vec<ControlReply>,
+    /// The user is not logged in: ACP refuses sessions with -32000, in the other dialects each turn fails.
+    #[serde(skip_serializing_if = "is_false")]
+    pub logged_out: bool,
     /// Fails at the start.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub startup: Option<Startup>,
@@ -197,6 +200,7 @@ impl Default for Scenario {
             otherwise: Otherwise::default(),
             fold: true,
             controls: Vec::new(),
+            logged_out: false,
             startup: None,
         }
     }

@@ -6,6 +6,7 @@ use serde_json::{Map, Value, json};
 use uuid::Uuid;
 
 use crate::args::Options;
+use crate::dialect::DialectName;
 use crate::version::Version;
 
 /// The model that the recordings name.
@@ -13,6 +14,16 @@ const MODEL: &str = "claude-opus-5-5";
 
 /// Price of an input and of an output token in US dollars, as in the recordings.
 const TOKEN_PRICES: (f64, f64) = (4e-6, 2e-5);
+
+/// The permission modes.
+pub(crate) const MODES: &[&str] = &[
+    "acceptEdits",
+    "auto",
+    "bypassPermissions",
+    "default",
+    "dontAsk",
+    "plan",
+];
 
 /// Identity and settings of the running session.
 #[derive(Debug)]
@@ -81,11 +92,26 @@ impl Session {
             replay: options.replay,
             forward: forward || options.forward || forward_by_environment(),
             version: options.as_version,
-            asks_host: options.asks_host,
+            asks_host: options.asks_host || options.dialect != DialectName::Claude,
             usage: UsageTotals::default(),
             prefix: new_uuid().replace('-', "").chars().take(8).collect(),
             serial: 0,
         }
+    }
+
+    /// Takes over the settings that a host gives.
+    pub(crate) fn take_settings(&mut self, cwd: Option<&str>, model: Option<&str>) {
+        if let Some(cwd) = cwd {
+            cwd.clone_into(&mut self.cwd);
+        }
+        if let Some(model) = model {
+            self.model = resolve_model(model);
+        }
+    }
+
+    /// Returns the folder for the agent's own files.
+    pub(crate) fn home() -> String {
+        format!("{}/understudy", std::env::temp_dir().display())
     }
 
     /// Returns a new id such as `msg_1f2e3d4c000001`.

@@ -20,6 +20,8 @@ mod permission;
 mod prompts;
 #[path = "understudy/recordings.rs"]
 mod recordings;
+#[path = "understudy/rpc.rs"]
+mod rpc;
 #[path = "understudy/sessions.rs"]
 mod sessions;
 #[path = "understudy/tasks.rs"]

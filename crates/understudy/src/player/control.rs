@@ -4,18 +4,10 @@ use serde_json::{Value, json};
 
 use super::fiber::{Fiber, Op};
 use super::{Exit, Played, Player};
+use crate::event::Event;
 use crate::lines::{AgentThread, cancel, failure, initialized, success, system, user_local};
 use crate::scenario::{ControlReply, WaitFor};
-use crate::session::resolve_model;
-
-const MODES: &[&str] = &[
-    "acceptEdits",
-    "auto",
-    "bypassPermissions",
-    "default",
-    "dontAsk",
-    "plan",
-];
+use crate::session::{MODES, resolve_model};
 
 /// Requests that are answered by a success without a payload.
 const ACKNOWLEDGED: &[&str] = &[
@@ -193,6 +185,10 @@ impl Player {
     pub(super) fn withdraw_requests(&mut self) {
         for request_id in std::mem::take(&mut self.open_requests).into_keys() {
             self.print(&cancel(&request_id));
+            self.emit(Event::PermissionClosed {
+                request_id: &request_id,
+                withdrawn: true,
+            });
         }
     }
 

@@ -3,7 +3,7 @@
 use std::io::{self, Write};
 use std::process::{Command, Stdio};
 
-use serde_json::{Value, json};
+use serde_json::json;
 
 use super::exit::FatalSignal;
 use super::fiber::{Fiber, Wait};
@@ -39,6 +39,9 @@ impl Player {
 
     fn print_big(&self, bytes: usize) {
         let line = |text: &str| {
+            if let Some(dialect) = &self.dialect {
+                return encode(&dialect.noise(&self.session, text));
+            }
             let rest = json!({"content": text, "level": "info"});
             encode(&system(&self.session, "informational", rest))
         };
@@ -56,7 +59,11 @@ impl Player {
         let open = torn_block(self.fill(&torn.text, None));
         let block = json!({"type": "text", "text": open.text});
         let line = assistant(&self.session, &AgentThread::main(), &line, &block, &[]);
-        let mut bytes = encode(&Value::from(line));
+        let line = match &self.dialect {
+            Some(dialect) => dialect.noise(&self.session, &self.fill(&torn.text, None)),
+            None => line.into(),
+        };
+        let mut bytes = encode(&line);
         let length = i64::try_from(bytes.len()).unwrap_or(i64::MAX);
         let keep = if torn.keep < 0 {
             length.saturating_add(torn.keep)

@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use serde_json::{Map, Value};
 
+use crate::event::{Block, Decision, Part};
 use crate::lines::{AgentThread, MessageIds, TaskInfo};
 use crate::scenario::{Agent, Step, Tool, WaitFor};
 
@@ -65,6 +66,8 @@ pub(super) enum Op {
         error: String,
         delay_ms: u64,
     },
+    /// A prompt has joined the turn; `{{prompt}}` is its text from here.
+    Ask(String),
     /// Announces a sub-agent before the message ends.
     Announce(Box<TaskInfo>),
     /// Prints the sub-agent's prompt as its first line.
@@ -107,34 +110,6 @@ pub(super) enum PlannedCall {
     Agent {
         task: Box<TaskInfo>,
         agent: Box<Agent>,
-    },
-}
-
-/// The outcome of a permission check.
-#[derive(Clone, Debug)]
-pub(super) enum Decision {
-    /// Allowed by a rule or mode.
-    AllowedByRule,
-    /// Allowed by the host, with this input.
-    Allowed(Map<String, Value>),
-    /// Denied by the host.
-    Denied { message: String, interrupt: bool },
-    /// Denied because there is no host to ask.
-    DeniedWithoutHost,
-    /// The permission request failed.
-    Failed(String),
-}
-
-/// A content block.
-#[derive(Clone, Debug)]
-pub(super) enum Block {
-    Text,
-    Thinking,
-    Redacted(String),
-    Call {
-        id: String,
-        name: String,
-        input: Map<String, Value>,
     },
 }
 
@@ -184,6 +159,23 @@ impl Fiber {
             }
             _ => false,
         }
+    }
+
+    /// Returns the open block, for events.
+    pub(super) fn part(&self) -> Option<Part<'_>> {
+        let message = self.message.as_ref()?;
+        let open = message.open.as_ref()?;
+        Some(Part {
+            thread: &self.thread,
+            message_id: &message.line.message_id,
+            index: open.index,
+            block: &open.block,
+        })
+    }
+
+    /// Returns the text of the open block so far.
+    pub(super) fn open_text(&self) -> Option<&str> {
+        Some(&self.message.as_ref()?.open.as_ref()?.text)
     }
 
     pub(super) fn is_main(&self) -> bool {

@@ -4,7 +4,7 @@ use serde_json::{Map, Value, json};
 
 use super::Player;
 use super::exit::Exit;
-use super::fiber::Decision;
+use crate::event::Decision;
 use crate::lines::{AgentThread, TaskInfo};
 use crate::scenario::Tool;
 

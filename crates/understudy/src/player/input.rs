@@ -2,76 +2,14 @@
 
 use std::io::{self, Write};
 
-use serde_json::{Value, json};
+use serde_json::Value;
 use signal_hook::consts::{SIGINT, SIGTERM};
 
 use super::fiber::Wait;
 use super::{Exit, Played, Player};
 use crate::input::Input;
+use crate::prompt::Prompt;
 use crate::scenario::WaitFor;
-
-/// A user message that is queued.
-#[derive(Clone, Debug)]
-pub(super) struct Prompt {
-    pub(super) uuid: Option<String>,
-    blocks: Vec<Value>,
-}
-
-impl Prompt {
-    pub(super) fn plain(text: String) -> Self {
-        Self {
-            uuid: None,
-            blocks: vec![json!({"type": "text", "text": text})],
-        }
-    }
-
-    fn read(line: &Value) -> Self {
-        let uuid = line["uuid"].as_str().map(str::to_owned);
-        match &line["message"]["content"] {
-            Value::Array(blocks) => Self {
-                uuid,
-                blocks: blocks.clone(),
-            },
-            content => {
-                let text = content.as_str().unwrap_or_default().to_owned();
-                Self {
-                    uuid,
-                    ..Self::plain(text)
-                }
-            }
-        }
-    }
-
-    /// Returns the text of all text blocks.
-    pub(super) fn text(&self) -> String {
-        self.blocks
-            .iter()
-            .filter_map(|block| block["text"].as_str())
-            .collect()
-    }
-
-    /// Returns the content as the agent echoes it: an array of blocks.
-    pub(super) fn content(&self) -> Value {
-        Value::Array(self.blocks.clone())
-    }
-
-    /// Merges prompts as the agent does when it echoes them, with the uuid of the last one.
-    pub(super) fn merged(prompts: &[Self]) -> Option<Self> {
-        let (last, before) = prompts.split_last()?;
-        let mut blocks = Vec::new();
-        for prompt in before {
-            blocks.extend(prompt.blocks.iter().cloned());
-            if let Some(Value::String(text)) = blocks.last_mut().and_then(|b| b.get_mut("text")) {
-                text.push('\n');
-            }
-        }
-        blocks.extend(last.blocks.iter().cloned());
-        Some(Self {
-            uuid: last.uuid.clone(),
-            blocks,
-        })
-    }
-}
 
 impl Player {
     pub(super) fn on_input(&mut self, input: Input) -> Played {
@@ -79,7 +17,10 @@ impl Player {
             Input::Signal(_) if self.hang.ignore_signals => Ok(()),
             Input::Signal(signal) => self.on_signal(signal),
             _ if self.hang.deaf || self.inputs.is_stopped() => Ok(()),
+            Input::Line(line) if self.dialect.is_some() => self.on_rpc_line(&line),
             Input::Line(line) => self.on_line(&line),
+            // Agents that speak JSON-RPC exit as soon as their input ends.
+            Input::Eof if self.dialect.is_some() => Err(Exit::Code(0)),
             Input::Eof => {
                 self.eof = true;
                 self.fail_requests();

@@ -3,8 +3,9 @@
 use serde_json::Value;
 
 use super::Player;
-use super::fiber::{Block, Fiber, PlannedCall};
+use super::fiber::{Fiber, PlannedCall};
 use super::tool_result::{killed, stopped};
+use crate::event::Block;
 use crate::lines::{AgentThread, TurnEnd};
 
 impl Player {

@@ -3,7 +3,8 @@
 use serde_json::{Value, json};
 
 use super::Player;
-use super::fiber::{Block, Fiber, Message, OpenBlock};
+use super::fiber::{Fiber, Message, OpenBlock};
+use crate::event::{Block, Event};
 use crate::lines::{
     MessageIds, assistant, blocks_usage, progress, stream_event, system, user_text,
 };
@@ -35,6 +36,9 @@ impl Player {
             text: String::new(),
         });
         self.stream(fiber, event);
+        if let Some(part) = fiber.part() {
+            self.emit(Event::BlockOpened(part));
+        }
     }
 
     fn open_message(&mut self, fiber: &mut Fiber) {
@@ -119,10 +123,16 @@ impl Player {
         }
         let event = json!({"type": "content_block_delta", "index": index, "delta": delta});
         self.stream(fiber, event);
+        if let Some(part) = fiber.part() {
+            self.emit(Event::Delta(part, piece));
+        }
     }
 
     /// Ends a block. The agent prints the assistant line before the `content_block_stop`.
     pub(super) fn close_block(&mut self, fiber: &mut Fiber) {
+        if let (Some(part), Some(text)) = (fiber.part(), fiber.open_text()) {
+            self.emit(Event::BlockClosed(part, text));
+        }
         let Some(message) = &mut fiber.message else {
             return;
         };
@@ -235,6 +245,7 @@ impl Player {
             "usage": blocks_usage(tokens),
         });
         self.stream(fiber, event);
+        self.emit(Event::Usage(&fiber.thread, tokens));
     }
 
     pub(super) fn message_stop(&self, fiber: &mut Fiber) {

@@ -4,8 +4,9 @@ use std::time::Duration;
 
 use serde_json::{Map, Value, json};
 
-use super::fiber::{Block, Fiber, Op, OpenBlock, PlannedCall, TextStream, Wait};
+use super::fiber::{Fiber, Op, OpenBlock, PlannedCall, TextStream, Wait};
 use super::{Exit, Played, Player};
+use crate::event::{Block, Event};
 use crate::lines::{synthetic, system};
 use crate::scenario::{ApiFailure, ApiRetry, Call, Many, Raw, Step, Text, WaitFor};
 
@@ -28,6 +29,11 @@ impl Player {
             Op::EndTurn => self.end_turn(fiber),
             Op::Fold if fiber.is_main() => self.fold(),
             Op::Fold => {}
+            Op::Ask(text) => {
+                if let Some(turn) = &mut self.turn {
+                    turn.prompt = text;
+                }
+            }
             Op::Announce(task) => self.announce(&task),
             Op::Prompt(task) => self.prompt_agent(&task),
             Op::AgentEnd => self.agent_end(fiber),
@@ -75,6 +81,7 @@ impl Player {
                     "session_id": self.session.id,
                 });
                 self.print(&system(&self.session, "api_retry", rest));
+                self.emit(Event::Retry(&retry_text(status, &error)));
             }
             _ => {}
         }
@@ -173,7 +180,8 @@ impl Player {
         if fiber.message.is_some() {
             ops.extend([Op::MessageDelta, Op::MessageStop]);
         }
-        if let Some(draft) = draft {
+        // In the other dialects a draft has no mark by which a host could drop it.
+        if let Some(draft) = draft.filter(|_| self.dialect.is_none()) {
             ops.push(Op::Open(Block::Text));
             ops.push(Op::Stream(TextStream {
                 text: draft,
@@ -260,15 +268,17 @@ impl Player {
         self.print(&system(&self.session, subtype, fields.into()));
     }
 
-    fn notice(&self, text: &str) {
-        let rest = json!({"content": self.fill(text, None), "level": "info"});
+    fn notice(&mut self, text: &str) {
+        let text = self.fill(text, None);
+        let rest = json!({"content": text, "level": "info"});
         self.print(&system(&self.session, "informational", rest));
+        self.emit(Event::Notice(&text));
     }
 
     fn wait_for(&self, fiber: &mut Fiber, what: WaitFor) {
         let met = match what {
             WaitFor::Eof => self.eof,
-            WaitFor::Prompt => !self.queue.is_empty(),
+            WaitFor::Prompt => !self.queue.is_empty() || self.was_joined(),
             WaitFor::Interrupt | WaitFor::Control(_) => false,
         };
         if !met {
@@ -279,6 +289,13 @@ impl Player {
     /// Ends the process immediately.
     pub(super) fn quit(code: u8) -> Played {
         Err(Exit::Code(code))
+    }
+}
+
+fn retry_text(status: Option<u16>, error: &str) -> String {
+    match status {
+        Some(status) => format!("{status} {error}"),
+        None => format!("connection lost: {error}"),
     }
 }
 

@@ -6,6 +6,7 @@ use super::Player;
 use super::fiber::{Fiber, Op, PlannedCall};
 use super::tool_result::{ToolResult, failed};
 use crate::clock;
+use crate::event::{CallOf, Decision, Event};
 use crate::lines::{
     AgentThread, TaskInfo, background_tasks, notification, started, updated, user_text,
 };
@@ -102,6 +103,7 @@ impl Player {
     pub(super) fn start_agent(&mut self, fiber: &Fiber, task: TaskInfo, agent: Agent) -> bool {
         let background = agent.background;
         self.hook_agent("SubagentStart", &task, json!({}));
+        self.emit(Event::AgentStarted(&fiber.thread, &task));
         let mut ops: std::collections::VecDeque<Op> =
             agent.steps.iter().cloned().map(Op::step).collect();
         ops.extend([Op::MessageDelta, Op::MessageStop, Op::AgentEnd]);
@@ -142,12 +144,18 @@ impl Player {
         self.print(&updated(&self.session, task, status, error));
         self.print(&notification(&self.session, task, status, summary, usage));
         self.session.usage.agents.end(error.is_some());
+        let caller = fiber.parent.and_then(|parent| self.fibers.get(&parent));
+        let thread = caller.map_or_else(AgentThread::main, |caller| caller.thread.clone());
+        self.emit(Event::AgentEnded {
+            caller: &thread,
+            task,
+            report: summary,
+            failed: error.is_some(),
+        });
         if task.background {
             self.list_background(None);
             self.schedule_report(task, &agent.then, "The agent has reported.");
         } else {
-            let caller = fiber.parent.and_then(|parent| self.fibers.get(&parent));
-            let thread = caller.map_or_else(AgentThread::main, |caller| caller.thread.clone());
             let outcome = error.map_or_else(
                 || self.report_result(fiber, task),
                 |error| failed(&task.tool_use_id, error, Some(accepted(&task.tool_use_id))),
@@ -205,6 +213,17 @@ impl Player {
             "Command running in background with ID: {}. Output is being written to: {file}.",
             task.task_id
         );
+        let launched = Tool {
+            result: text.as_str().into(),
+            ..tool.clone()
+        };
+        let call = CallOf {
+            thread: &fiber.thread,
+            id,
+            tool: &launched,
+        };
+        self.emit(Event::CallStarted(call));
+        self.emit(Event::CallEnded(call, &Decision::AllowedByRule));
         let outcome = ToolResult {
             block: json!({
                 "tool_use_id": id, "type": "tool_result", "content": text, "is_error": false,
@@ -321,6 +340,12 @@ impl Player {
         };
         if let Some(task) = &fiber.thread.task {
             self.print_stopped(task);
+            self.emit(Event::AgentEnded {
+                caller: &AgentThread::main(),
+                task,
+                report: "stopped",
+                failed: true,
+            });
         }
     }
 

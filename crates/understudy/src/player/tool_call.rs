@@ -3,9 +3,10 @@
 use serde_json::{Map, Value, json};
 
 use super::Player;
-use super::fiber::{Decision, Fiber, Op, PlannedCall, Wait};
+use super::fiber::{Fiber, Op, PlannedCall, Wait};
 use super::hook_events::HookVerdict;
 use super::tool_result::{ToolResult, not_granted, result_of};
+use crate::event::{CallOf, Decision, Event};
 use crate::lines::{AgentThread, can_use_tool, cancel, system, tool_result};
 use crate::scenario::{Call, Request, Tool};
 use crate::session::new_uuid;
@@ -92,6 +93,9 @@ impl Player {
     }
 
     fn is_allowed_by_mode(&self, name: &str) -> bool {
+        if self.always_allowed.contains(name) {
+            return true;
+        }
         match self.session.mode.as_str() {
             "bypassPermissions" => true,
             "acceptEdits" => EDIT_TOOLS.contains(&name),
@@ -109,6 +113,15 @@ impl Player {
     fn ask(&mut self, fiber: &mut Fiber, id: &str, tool: &Tool) {
         let request_id = new_uuid();
         let line = can_use_tool(&request_id, &fiber.thread, &tool.name, id, &tool.input);
+        let call = CallOf {
+            thread: &fiber.thread,
+            id,
+            tool,
+        };
+        self.emit(Event::PermissionAsked {
+            request_id: &request_id,
+            call,
+        });
         self.open_request(fiber, request_id, line, tool.withdraw_ms);
     }
 
@@ -116,8 +129,12 @@ impl Player {
     pub(super) fn send_request(&mut self, fiber: &mut Fiber, request: Request) {
         let request_id = new_uuid();
         let body = self.fill_map(&request.request, None);
-        let line = json!({"type": "control_request", "request_id": request_id, "request": body});
+        let line = json!({"type": "control_request", "request_id": request_id, "request": &body});
         if !self.eof {
+            self.emit(Event::HostAsked {
+                request_id: &request_id,
+                body: &body,
+            });
             self.open_request(fiber, request_id, line, request.withdraw_ms);
         }
     }
@@ -146,6 +163,10 @@ impl Player {
     pub(super) fn withdraw(&mut self, request_id: &str) {
         if let Some((id, _)) = self.open_requests.remove(request_id) {
             self.print(&cancel(request_id));
+            self.emit(Event::PermissionClosed {
+                request_id,
+                withdrawn: true,
+            });
             self.resolve(id, Decision::Failed("the request was withdrawn".to_owned()));
         }
     }
@@ -190,7 +211,7 @@ impl Player {
         Decision::Allowed(updated.unwrap_or_else(asked))
     }
 
-    fn resolve(&mut self, id: u64, decision: Decision) {
+    pub(super) fn resolve(&mut self, id: u64, decision: Decision) {
         let now = self.now;
         if let Some(fiber) = self.fibers.get_mut(&id) {
             fiber.push_front([Op::Decide(decision)]);
@@ -221,7 +242,13 @@ impl Player {
             let rest = parent.ops.pop_front();
             parent.push_front(rest.into_iter().chain(follow.into_iter().map(Op::step)));
         }
-        if !runs {
+        if runs {
+            self.emit(Event::CallStarted(CallOf {
+                thread: &fiber.thread,
+                id: &id,
+                tool: &tool,
+            }));
+        } else {
             fiber.push_front([Op::Return(decision)]);
             return;
         }
@@ -265,6 +292,12 @@ impl Player {
             self.hook_result(&fiber.thread, id, &filled, &filled.input);
         }
         self.print_result(&fiber.thread, &result_of(id, &filled, decision));
+        let call = CallOf {
+            thread: &fiber.thread,
+            id,
+            tool: &filled,
+        };
+        self.emit(Event::CallEnded(call, decision));
         self.record_denial(id, tool, decision);
     }
 

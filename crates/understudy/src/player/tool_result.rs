@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use super::fiber::Decision;
+use crate::event::Decision;
 use crate::scenario::Tool;
 
 /// The agent's text for an interrupted call, shortened.

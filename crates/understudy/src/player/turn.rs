@@ -6,12 +6,14 @@ use serde_json::{Value, json};
 
 use super::Player;
 use super::fiber::{Fiber, Op};
-use super::input::Prompt;
 use super::task::TaskReport;
 use crate::clock;
+use crate::dialect::Joining;
+use crate::event::{Event, Outcome};
 use crate::lines::{AgentThread, TurnEnd, background_tasks, init, result, user_echo};
+use crate::prompt::Prompt;
 use crate::reply::reply;
-use crate::scenario::{Hang, Otherwise, ResultChange, Step, Trigger, Turn};
+use crate::scenario::{ApiFailure, Hang, Otherwise, ResultChange, Step, Trigger, Turn};
 use crate::session::{Tokens, new_uuid};
 
 /// The running turn.
@@ -22,7 +24,9 @@ pub(super) struct RunningTurn {
     /// Text of the messages that started it.
     pub(super) prompt: String,
     /// Uuids of the messages that joined it later.
-    folded: Vec<String>,
+    pub(super) folded: Vec<String>,
+    /// A prompt joined it.
+    pub(super) joined: bool,
     pub(super) fiber: u64,
     begun_at: Duration,
     origin: Option<Value>,
@@ -54,17 +58,34 @@ impl RunningTurn {
 impl Player {
     /// Starts the next turn if none is running and one is due.
     pub(super) fn begin_turn(&mut self) {
-        if self.turn.is_some() {
+        if self.turn.is_some() || !self.is_open() {
             return;
         }
         if let Some(report) = self.task_reports.pop_front() {
             self.begin_notified(report);
         } else if let Some(index) = self.unprompted_turn() {
             let turn = self.take(index);
-            self.start_turn(turn, RunningTurn::default(), None);
+            self.start_turn(turn, RunningTurn::default(), &[]);
         } else if !self.queue.is_empty() {
-            let prompts = std::mem::take(&mut self.queue);
-            self.begin_prompted(&prompts);
+            self.begin_queued();
+        }
+    }
+
+    fn begin_queued(&mut self) {
+        let mut prompts = std::mem::take(&mut self.queue);
+        match self.joining() {
+            Joining::Folded => self.begin_prompted(&prompts),
+            Joining::Separate => {
+                self.queue = prompts.split_off(1);
+                self.begin_prompted(&prompts);
+            }
+            Joining::Steered => {
+                let rest = prompts.split_off(1);
+                self.begin_prompted(&prompts);
+                for prompt in &rest {
+                    self.steer(prompt);
+                }
+            }
         }
     }
 
@@ -80,7 +101,7 @@ impl Player {
             steps: report.steps,
             ..Turn::default()
         };
-        self.start_turn(turn, live, None);
+        self.start_turn(turn, live, &[]);
     }
 
     /// Returns the index of a due turn that needs no prompt.
@@ -99,7 +120,7 @@ impl Player {
             })
     }
 
-    fn take(&mut self, index: usize) -> Turn {
+    pub(super) fn take(&mut self, index: usize) -> Turn {
         self.used[index] = true;
         self.last_turn = Some(index);
         self.scenario.turns[index].clone()
@@ -124,18 +145,20 @@ impl Player {
         for uuid in &uuids {
             self.lifecycle(uuid, "started");
         }
-        let echo = Prompt::merged(prompts).filter(|_| self.session.replay);
         let live = RunningTurn {
             prompts: uuids,
             prompt: text,
             ..RunningTurn::default()
         };
-        self.start_turn(turn, live, echo);
+        self.start_turn(turn, live, prompts);
     }
 
     /// Returns the index of the first turn for a prompt. A resumed process only plays the turns for
     /// resumed ones, if there are any.
-    fn matching_turn(&self, text: &str) -> Option<usize> {
+    pub(super) fn matching_turn(&self, text: &str) -> Option<usize> {
+        if self.scenario.logged_out {
+            return None;
+        }
         let turns = &self.scenario.turns;
         let resumes = self.resumed && turns.iter().any(|turn| turn.on == Trigger::Resume);
         let wanted = if resumes {
@@ -153,8 +176,9 @@ impl Player {
         })
     }
 
-    fn default_turn(&self, text: &str) -> Turn {
+    pub(super) fn default_turn(&self, text: &str) -> Turn {
         let steps = match self.scenario.otherwise {
+            _ if self.scenario.logged_out => vec![Step::Fail(ApiFailure::logged_out())],
             Otherwise::Reply => reply(text),
             Otherwise::Silence => vec![Step::Hang(Hang::default())],
         };
@@ -164,7 +188,7 @@ impl Player {
         }
     }
 
-    fn start_turn(&mut self, turn: Turn, mut live: RunningTurn, echo: Option<Prompt>) {
+    fn start_turn(&mut self, turn: Turn, mut live: RunningTurn, prompts: &[Prompt]) {
         let Turn {
             steps,
             result,
@@ -188,10 +212,11 @@ impl Player {
             ..Fiber::default()
         });
         self.turn = Some(live);
+        self.emit(Event::TurnStarted(prompts));
         if !has_no_init {
             self.print_requesting();
         }
-        if let Some(prompt) = echo {
+        if let Some(prompt) = Prompt::merged(prompts).filter(|_| self.session.replay) {
             self.echo(prompt.content(), prompt.uuid.as_deref(), true);
         }
     }
@@ -212,7 +237,7 @@ impl Player {
 
     /// Adds the queued prompts to the running turn, at the end of a round of tools.
     pub(super) fn fold(&mut self) {
-        if !self.scenario.fold {
+        if !self.scenario.fold || self.dialect.is_some() {
             return;
         }
         for prompt in std::mem::take(&mut self.queue) {
@@ -295,6 +320,17 @@ impl Player {
         end.set = self.fill_map(&change.set, None);
         end.unset = change.unset;
         self.last_failed = end.is_error;
+        if !change.skip {
+            self.emit(Event::TurnEnded(match (&turn.failure, turn.limit) {
+                _ if interrupted => Outcome::Interrupted,
+                (Some((status, text)), _) => Outcome::Failed {
+                    status: *status,
+                    text,
+                },
+                (None, Some(limit)) => Outcome::Limited(limit),
+                (None, None) => Outcome::Completed,
+            }));
+        }
         let agents = self.fibers.values().any(Fiber::is_background_agent);
         let hold = change.hold
             || (change.hold_if_interrupted && interrupted)

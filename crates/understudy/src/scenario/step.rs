@@ -296,6 +296,17 @@ impl Default for ApiFailure {
     }
 }
 
+impl ApiFailure {
+    /// The failure of each turn while the user is not logged in.
+    pub(crate) fn logged_out() -> Self {
+        Self {
+            status: 401,
+            text: "Not logged in · Please run /login".to_owned(),
+            error: "authentication_failed".to_owned(),
+        }
+    }
+}
+
 impl Step {
     /// A text step with the default deltas.
     #[must_use]
