@@ -26,7 +26,7 @@ pub(crate) use cgroup::{Group, Nest, clear};
 pub(crate) use child::ExitWatch;
 pub use child::ignore_write_signals;
 pub(crate) use descriptor::{Filled, PIPE_BYTES, pipe, read_into, readable, watch};
-pub(crate) use launch::{EXTRA, Image, Launched, Place, Refusal, Step, launch};
+pub(crate) use launch::{EXTRA, Image, Launched, Launching, Place, Refusal, Step, launch};
 #[cfg(target_os = "linux")]
 pub(crate) use oom::{OomCount, score_of_child};
 pub use platform::reserve_space;

@@ -95,13 +95,31 @@ impl Streams {
     }
 }
 
+/// Waits for [`IDLE_TIME`] without output. A child that this process is launching holds copies of the
+/// descriptors for a moment, which on a busy machine may last longer: that is no other process.
 async fn idle(open: &[OpenStream]) {
     let ends = || open.iter().map(|stream| stream.log.end()).sum::<u64>();
     loop {
         let before = ends();
         sleep(IDLE_TIME).await;
-        if before == ends() && !open.iter().any(OpenStream::has_unread) {
+        let is_quiet = before == ends() && !open.iter().any(OpenStream::has_unread);
+        if is_quiet && !sys::Launching::any() {
             return;
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use tokio::time::timeout;
+
+    use super::*;
+
+    #[tokio::test(start_paused = true)]
+    async fn launch_of_another_child_is_waited_for() {
+        let launching = sys::Launching::begin();
+        assert!(timeout(DRAIN_CAP, idle(&[])).await.is_err());
+        drop(launching);
+        idle(&[]).await;
     }
 }

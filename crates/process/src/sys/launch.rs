@@ -8,6 +8,7 @@ use std::mem::MaybeUninit;
 use std::os::fd::{AsRawFd as _, BorrowedFd, OwnedFd, RawFd};
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::Path;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 use rustix::io::fcntl_dupfd_cloexec;
 use rustix::process::Pid;
@@ -169,6 +170,30 @@ impl Step {
     }
 }
 
+/// Number of launches of this process that are between fork(2) and execve(2).
+static LAUNCHING: AtomicUsize = AtomicUsize::new(0);
+
+/// One launch that is counted until it is dropped.
+pub(crate) struct Launching(());
+
+impl Launching {
+    pub(crate) fn begin() -> Self {
+        LAUNCHING.fetch_add(1, Ordering::SeqCst);
+        Self(())
+    }
+
+    /// Whether a child may still hold copies of this process's descriptors, which execve(2) closes.
+    pub(crate) fn any() -> bool {
+        LAUNCHING.load(Ordering::SeqCst) > 0
+    }
+}
+
+impl Drop for Launching {
+    fn drop(&mut self) {
+        LAUNCHING.fetch_sub(1, Ordering::SeqCst);
+    }
+}
+
 /// Starts the program as a session leader (setsid(2)), with no descriptors except those of `place`,
 /// default dispositions of all standard signals, and inside the control group `cgroup` from its
 /// first instruction.
@@ -179,6 +204,7 @@ pub(crate) fn launch(
 ) -> Result<Launched, Refusal> {
     let prepared = prepare(place).map_err(|error| Step::Prepare.failed(error))?;
     let (place, report, reply) = prepared;
+    let _launching = Launching::begin();
     let launched = fork(image, &place, &reply, cgroup)?;
     drop((place, reply));
     match read_report(report) {
