@@ -2,6 +2,7 @@
 
 mod file;
 mod journal;
+mod part;
 
 use std::io;
 use std::sync::Arc;
@@ -14,7 +15,8 @@ use crate::core::reducer::{Cursor, End, HostEvent, Meta, Snapshot, Transcript};
 use crate::error::{BowlineError, Result};
 use crate::runtime::blocking;
 
-use file::{RecordedPart, RecordingFile};
+use file::RecordingFile;
+use part::RecordedPart;
 
 /// A recording has no arrival times.
 const NO_TIME: Meta = Meta { at_ms: 0 };

@@ -93,7 +93,7 @@ pub use registry::{
 pub use secrecy::{ExposeSecret, SecretString};
 pub use session::{
     DialogueChanges, DialogueEnd, DialogueSession, InterruptReport, InterruptScope, PageError,
-    Receipt, SessionBuilder,
+    Receipt, SessionBuilder, exit_ends,
 };
 pub use stderr::StderrReport;
 pub use watchdog::{

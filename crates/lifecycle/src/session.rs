@@ -28,6 +28,7 @@ pub use self::handle::DialogueSession;
 pub use self::interrupt::{InterruptReport, InterruptScope};
 pub use self::pages::PageError;
 pub use self::receipt::Receipt;
+pub use self::recording::exit_ends;
 
 #[cfg(test)]
 mod tests;

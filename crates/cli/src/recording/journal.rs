@@ -7,7 +7,7 @@ use std::path::Path;
 use bowline_lifecycle::journal::{
     Body, Damage, Folder, Header, JournalReader, KeptStreams, Record, Scan,
 };
-use bowline_lifecycle::{Piece, StreamId};
+use bowline_lifecycle::{Piece, StreamId, exit_ends};
 use serde_json::Value;
 
 /// Bytes of one read.
@@ -277,32 +277,13 @@ impl JournalFolder {
     }
 }
 
-/// Returns the ends of the streams that the exit in a lifecycle stream has: `{"exit":{"ends":…}}` of a
-/// recorded dialogue, or `{"event":"exited","ends":…}` of a session at a runner.
-fn exit_ends(lifecycle: &[u8]) -> Option<BTreeMap<StreamId, u64>> {
-    let lines = lifecycle.rsplit(|byte| *byte == b'\n');
-    let mut lines = lines.filter_map(|line| serde_json::from_slice::<Value>(line).ok());
-    let exit = lines.find(|line| line["event"] == "exited" || line["exit"].is_object())?;
-    let exit = if exit["exit"].is_object() {
-        &exit["exit"]
-    } else {
-        &exit
-    };
-    Some(stream_ends(exit))
-}
-
 /// Returns the ends of the streams by the exit in the metadata of a session at a runner, which lies
 /// beside the folder of its journal. A full disk may have kept the exit out of the journal.
 fn recorded_ends(journal: &Path) -> Option<BTreeMap<StreamId, u64>> {
     let info = std::fs::read(journal.join("../info.json")).ok()?;
-    let info: Value = serde_json::from_slice(&info).ok()?;
-    info["exit"].is_object().then(|| stream_ends(&info["exit"]))
-}
-
-fn stream_ends(exit: &Value) -> BTreeMap<StreamId, u64> {
-    let ends = exit["ends"].as_object().into_iter().flatten();
-    let end = |(id, end): (&String, &Value)| Some((StreamId(id.parse().ok()?), end.as_u64()?));
-    ends.filter_map(end).collect()
+    let mut info: Value = serde_json::from_slice(&info).ok()?;
+    let exit = info.get_mut("exit").filter(|exit| exit.is_object())?;
+    Some(serde_json::from_value(exit["ends"].take()).unwrap_or_default())
 }
 
 /// Reads from a stream; retries after a signal.

@@ -1,12 +1,12 @@
 //! Reads a recorded stream from a file. The first bytes determine the format.
 
 use std::fs::File;
-use std::io::{self, BufRead, BufReader, Read};
+use std::io::{self, BufRead as _, BufReader, Read};
 
-use bytes::Bytes;
 use flate2::bufread::MultiGzDecoder;
 
 use super::journal::Journal;
+use super::part::{Reader, RecordedPart, read};
 use crate::core::journal::SIGNATURE;
 
 /// Size of a read, in bytes.
@@ -15,27 +15,12 @@ const READ_SIZE: usize = 256 << 10;
 /// The first two bytes of a gzip file (RFC 1952, section 2.3.1).
 const GZIP_MAGIC: [u8; 2] = [0x1f, 0x8b];
 
-pub(super) type Reader = Box<dyn BufRead + Send>;
-
 /// An open recording, decompressed.
 pub(super) enum RecordingFile {
     /// The agent's output.
     Lines(Reader),
     /// A journal in one file.
     Journal(Box<Journal>),
-}
-
-/// A part of the recorded output.
-pub(super) enum RecordedPart {
-    /// Output bytes: at most one line.
-    Bytes(Bytes),
-    /// Missing output, from byte offset `from` up to and without `to`.
-    Gap { from: u64, to: u64 },
-    /// The end of the recording.
-    End {
-        /// What of the recording cannot be read, if something cannot.
-        damage: Option<String>,
-    },
 }
 
 impl RecordingFile {
@@ -65,25 +50,5 @@ impl RecordingFile {
             }
             Self::Journal(journal) => journal.next_part(),
         }
-    }
-}
-
-/// Reads the part of the buffered bytes whose length `length` returns, or `None` at the end of file.
-pub(super) fn read(
-    reader: &mut Reader,
-    length: impl Fn(&[u8]) -> usize,
-) -> io::Result<Option<Bytes>> {
-    loop {
-        let chunk = match reader.fill_buf() {
-            Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
-            chunk => chunk?,
-        };
-        if chunk.is_empty() {
-            return Ok(None);
-        }
-        let taken = length(chunk);
-        let bytes = Bytes::copy_from_slice(chunk.get(..taken).unwrap_or_default());
-        reader.consume(taken);
-        return Ok(Some(bytes));
     }
 }

@@ -3,11 +3,10 @@
 use std::io;
 
 use bytes::Bytes;
-use serde_json::Value;
 
-use super::file::{Reader, RecordedPart, read};
-use crate::core::StreamId;
+use super::part::{Reader, RecordedPart, read};
 use crate::core::journal::{Body, Record, Scan};
+use crate::core::{StreamId, exit_ends};
 
 /// An open journal. A journaled dialogue has its output on the terminal or on standard output, never on
 /// both.
@@ -84,7 +83,12 @@ impl Journal {
             let offset = self.scan.valid_bytes();
             format!("the journal {kind} at byte {offset}, and the rest was not read")
         });
-        let exit = exit_end(&self.lifecycle);
+        let exit = exit_ends(&self.lifecycle).map(|ends| {
+            let end = ends.get(&StreamId::STDOUT);
+            end.or_else(|| ends.get(&StreamId::TTY))
+                .copied()
+                .unwrap_or_default()
+        });
         if let Some(to) = exit.filter(|to| *to > self.end) {
             return Ok(self.gap(to));
         }
@@ -98,17 +102,4 @@ impl Journal {
         let damage = damage.or_else(|| exit.is_none().then(unended));
         Ok(RecordedPart::End { damage })
     }
-}
-
-/// Returns the end of the output that the agent's exit in a lifecycle stream has: `{"exit":{"ends":…}}` of
-/// a recorded dialogue, or `{"event":"exited","ends":…}` of a session at a runner. 0 if it has none.
-fn exit_end(lifecycle: &[u8]) -> Option<u64> {
-    let lines = lifecycle.rsplit(|byte| *byte == b'\n');
-    let mut lines = lines.filter_map(|line| serde_json::from_slice::<Value>(line).ok());
-    let exit = lines.find(|line| line["event"] == "exited" || line["exit"].is_object())?;
-    let ends = [&exit["ends"], &exit["exit"]["ends"]];
-    let ends = ends.into_iter().find(|it| it.is_object());
-    let end = |stream: StreamId| ends?.get(stream.0.to_string())?.as_u64();
-    let end = end(StreamId::STDOUT).or_else(|| end(StreamId::TTY));
-    Some(end.unwrap_or_default())
 }

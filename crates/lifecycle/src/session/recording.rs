@@ -5,6 +5,7 @@ mod journal;
 mod note;
 mod recorder;
 
+pub use self::journal::exit_ends;
 pub(super) use self::journal::output_stream;
 pub(super) use self::note::{OutputSources, RecordedOutput};
 pub(super) use self::recorder::{Recorder, Recording};

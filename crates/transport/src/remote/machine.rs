@@ -19,8 +19,7 @@ mod snapshot;
 use std::collections::{BTreeMap, VecDeque};
 use std::time::Duration;
 
-pub(crate) use self::io::{Connection, Input, LinkError, Output, Ticket};
-pub(crate) use self::outbound::WriteFailure;
+pub(crate) use self::io::{Connection, Input, LinkError, Output, Ticket, WriteFailure};
 
 pub(crate) use self::backoff::Backoff;
 use self::inbound::Inbound;

@@ -1,5 +1,6 @@
 //! Recording all streams of a session as a journal: output, standard error, input, and the exit.
 
+use std::collections::BTreeMap;
 use std::io;
 use std::path::Path;
 use std::time::{SystemTime, UNIX_EPOCH};
@@ -8,6 +9,8 @@ use bowline_transport::journal::{Degraded, JournalLimits, JournalWriter, OneFile
 use bowline_transport::wire::{Epoch, ExitNotice, StreamId};
 use bowline_transport::{Exit, Kind, LogReader, Piece};
 use bytes::Bytes;
+use serde::Deserialize as _;
+use serde_json::Value;
 use tokio::sync::mpsc;
 use tokio::task::spawn_blocking;
 use tokio::time::{Instant, sleep_until};
@@ -215,6 +218,19 @@ fn exit_line(exit: &Exit, output: StreamId) -> Bytes {
     let mut line = serde_json::json!({ "exit": notice }).to_string();
     line.push('\n');
     line.into()
+}
+
+/// Returns the end of each output stream by the agent's exit in a lifecycle stream: `{"exit":{"ends":…}}`
+/// of a recorded dialogue, or `{"event":"exited","ends":…}` of a session at a runner. `None` without an
+/// exit, which is the last record of a whole journal.
+#[must_use]
+pub fn exit_ends(lifecycle: &[u8]) -> Option<BTreeMap<StreamId, u64>> {
+    let lines = lifecycle.rsplit(|byte| *byte == b'\n');
+    let mut lines = lines.filter_map(|line| serde_json::from_slice::<Value>(line).ok());
+    let line = lines.find(|line| line["event"] == "exited" || line["exit"].is_object())?;
+    let exit = line.get("exit").filter(|exit| exit.is_object());
+    let ends = &exit.unwrap_or(&line)["ends"];
+    Some(BTreeMap::deserialize(ends).unwrap_or_default())
 }
 
 async fn due(deadline: Option<Instant>) {

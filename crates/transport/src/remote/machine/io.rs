@@ -6,13 +6,12 @@ use bytes::Bytes;
 
 use crate::screen::Screen;
 
-use super::outbound::WriteFailure;
 use crate::connection::{ConnectionState, ReconnectFailure};
 use bowline_process::Signal;
 use bowline_process::TerminationPolicy;
 use bowline_process::WindowSize;
 use bowline_wire::{
-    Attached, ExitNotice, Frame, KillReport, Message, Prompt, PromptStatus, StreamId,
+    Attached, ExitNotice, Frame, InputRefusal, KillReport, Message, Prompt, PromptStatus, StreamId,
 };
 
 /// Identifies a pending write, end of input or prompt.
@@ -72,6 +71,15 @@ impl LinkError {
             after: None,
         }
     }
+}
+
+/// The reason why a write failed.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum WriteFailure {
+    /// The session refused it.
+    Refused(InputRefusal),
+    /// Another host held the lease in between, so it is unknown whether the input was written.
+    Unconfirmed,
 }
 
 /// An effect for the caller to execute.

@@ -5,7 +5,7 @@ use std::collections::VecDeque;
 
 use bytes::{Buf as _, Bytes};
 
-use super::Ticket;
+use super::io::{Ticket, WriteFailure};
 use bowline_wire::{InputRefusal, MAX_PAYLOAD, Message};
 
 #[derive(Debug)]
@@ -42,15 +42,6 @@ enum Closing {
         is_sent: bool,
     },
     Done,
-}
-
-/// The reason why a write failed.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum WriteFailure {
-    /// The session refused it.
-    Refused(InputRefusal),
-    /// Another host held the lease in between, so it is unknown whether the input was written.
-    Unconfirmed,
 }
 
 pub(super) type WriteResult = (Ticket, Result<(), WriteFailure>);
