@@ -36,54 +36,35 @@ mod codex;
 mod codex_exec;
 mod copilot;
 mod gemini;
-mod name;
 mod opencode;
 mod recognize;
 
-use std::fmt;
-
-use bowline_jsonl::RawJson;
+use acp::Acp;
+use codex::Codex;
+use codex_exec::CodexExec;
+use copilot::CopilotJson;
+use gemini::GeminiStreamJson;
+use opencode::OpencodeRunJson;
 
 use crate::segment::Window;
 use crate::transcript::Transcript;
 
-pub use crate::fold::primitives::{
-    CallEnd, CallUpdate, Fold, Place, Prompt, Request, TextKind, TurnEnd,
-};
-pub use name::{DialectName, UnknownDialect};
+pub use crate::dialect_name::{DialectName, UnknownDialect};
+pub use crate::fold::primitives::{CallEnd, CallUpdate, Place, Prompt, Request, TextKind, TurnEnd};
+pub use crate::transcript::{Dialect, Fold};
 pub use recognize::recognize;
 
-/// The fold of an agent's protocol.
-///
-/// Both methods get whole lines that are JSON objects, each once, in the order in which they were
-/// written; lines that are not are errors of the transcript, and a line that is repeated by its
-/// offset is skipped before. A recording may hold the output without the input, or begin in the
-/// middle: a response whose request is unknown must still make sense.
-///
-/// A transcript with a window copies the dialect at each of its checkpoints, so its state must be
-/// small.
-pub trait Dialect: fmt::Debug + Send + Sync {
-    /// Folds a line of the agent's output.
-    fn output(&mut self, line: RawJson<'_>, fold: &mut Fold<'_>);
-
-    /// Folds a line that the host wrote to the agent. Agents without such lines need nothing.
-    fn input(&mut self, line: RawJson<'_>, fold: &mut Fold<'_>) {
-        let _ = (line, fold);
-    }
-
-    /// Forgets what the process that ended can no longer answer. What is open in the transcript is
-    /// closed afterwards.
-    fn end(&mut self, fold: &mut Fold<'_>) {
-        let _ = fold;
-    }
-
-    /// Returns a copy with the same state.
-    fn copy(&self) -> Box<dyn Dialect>;
-}
-
-impl Clone for Box<dyn Dialect> {
-    fn clone(&self) -> Self {
-        self.copy()
+/// Returns the fold of a dialect; `None` for Claude Code's own.
+// A new dialect is added here.
+fn fold_of(name: DialectName) -> Option<Box<dyn Dialect>> {
+    match name {
+        DialectName::Claude | DialectName::Qwen => None,
+        DialectName::Codex => Some(Box::new(Codex::default())),
+        DialectName::Acp => Some(Box::new(Acp::default())),
+        DialectName::GeminiStreamJson => Some(Box::new(GeminiStreamJson::default())),
+        DialectName::CodexExec => Some(Box::new(CodexExec::default())),
+        DialectName::CopilotJson => Some(Box::new(CopilotJson)),
+        DialectName::OpencodeRunJson => Some(Box::new(OpencodeRunJson)),
     }
 }
 
@@ -93,7 +74,7 @@ impl Transcript {
     pub fn with_dialect(name: DialectName) -> Self {
         let mut transcript = Self::new();
         transcript.dialect_name = name;
-        transcript.dialect = name.fold();
+        transcript.dialect = fold_of(name);
         transcript
     }
 
@@ -106,7 +87,7 @@ impl Transcript {
     /// Sets the dialect of a stream whose first lines were no events, or of which nothing was applied yet.
     pub fn set_dialect(&mut self, name: DialectName) {
         self.dialect_name = name;
-        self.dialect = name.fold();
+        self.dialect = fold_of(name);
         self.touch_session();
     }
 

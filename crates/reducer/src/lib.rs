@@ -106,6 +106,7 @@
 mod arena;
 mod change;
 pub mod dialect;
+mod dialect_name;
 mod fold;
 mod host;
 mod host_log;

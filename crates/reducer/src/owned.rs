@@ -10,7 +10,7 @@ use std::collections::BTreeMap;
 use serde::Serialize;
 use serde_json::value::RawValue;
 
-use crate::dialect::DialectName;
+use crate::dialect_name::DialectName;
 use crate::json::{BlockDetail, EntryDetail};
 use crate::model::{
     AnsweredBy, Command, Content, Limit, Location, PlanItem, Question, QueuedPrompt, RequestKind,

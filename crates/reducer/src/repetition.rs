@@ -1,7 +1,7 @@
 //! Recognizes a stream that is repeated from its beginning.
 //!
 //! A reader that begins again without an offset delivers the stream from its first line, and a
-//! recording may hold a part of a stream and then the whole one. The uuids of all lines would tell,
+//! recording may hold a part of a stream and then the whole one. The uuids of all lines would show it,
 //! but keeping them would double the size of a transcript that was streamed. Instead, the first line
 //! with a uuid stands for the stream, since no other line has its uuid: when it comes again, the
 //! stream begins again, and each line is repeated as far as the stream is known. The first lines are

@@ -1,4 +1,4 @@
-//! The transcript: the state of the fold, and how a line enters it.
+//! The transcript: the state of the fold, and what a dialect writes to it.
 
 mod records;
 mod touch;
@@ -6,8 +6,10 @@ mod touch;
 use std::collections::{BTreeMap, VecDeque};
 use std::fmt;
 
+use bowline_jsonl::RawJson;
+
 use crate::arena::{Arena, Text};
-use crate::dialect::{Dialect, DialectName};
+use crate::dialect_name::DialectName;
 use crate::index::{Index, IndexKey, IndexKind};
 use crate::list::ListIter;
 use crate::log::{ChangeLog, Revision};
@@ -108,6 +110,73 @@ impl LineContext {
     pub(crate) const fn at(self) -> Millis {
         Millis::new(self.at_ms)
     }
+}
+
+/// The fold of an agent's protocol.
+///
+/// Both methods get whole lines that are JSON objects, each once, in the order in which they were
+/// written; lines that are not are errors of the transcript, and a line that is repeated by its
+/// offset is skipped before. A recording may hold the output without the input, or begin in the
+/// middle: a response whose request is unknown must still make sense.
+///
+/// A transcript with a window copies the dialect at each of its checkpoints, so its state must be
+/// small.
+pub trait Dialect: fmt::Debug + Send + Sync {
+    /// Folds a line of the agent's output.
+    fn output(&mut self, line: RawJson<'_>, fold: &mut Fold<'_>);
+
+    /// Folds a line that the host wrote to the agent. Agents without such lines need nothing.
+    fn input(&mut self, line: RawJson<'_>, fold: &mut Fold<'_>) {
+        let _ = (line, fold);
+    }
+
+    /// Forgets what the process that ended can no longer answer. What is open in the transcript is
+    /// closed afterwards.
+    fn end(&mut self, fold: &mut Fold<'_>) {
+        let _ = fold;
+    }
+
+    /// Returns a copy with the same state.
+    fn copy(&self) -> Box<dyn Dialect>;
+}
+
+impl Clone for Box<dyn Dialect> {
+    fn clone(&self) -> Self {
+        self.copy()
+    }
+}
+
+/// The transcript while one line is folded into it: what a [`Dialect`] writes to.
+///
+/// It knows the line's arrival time and its byte range in the output stream, and stamps everything
+/// that the line adds or changes with them, so that no method takes them.
+///
+/// | to | call |
+/// |---|---|
+/// | find the thread of a line | [`main`](Self::main), [`thread`](Self::thread), [`hold_thread`](Self::hold_thread) |
+/// | write a prompt, or confirm the host's | [`prompt`](Self::prompt) |
+/// | write text or reasoning | [`append`](Self::append), [`set_text`](Self::set_text), [`close_message`](Self::close_message) |
+/// | announce, change or end a tool call | [`upsert_call`](Self::upsert_call), [`append_output`](Self::append_output), [`end_call`](Self::end_call) |
+/// | ask the host | [`open_request`](Self::open_request), [`answer_request`](Self::answer_request), [`withdraw_request`](Self::withdraw_request) |
+/// | begin and end a turn | [`begin_turn`](Self::begin_turn), [`end_turn`](Self::end_turn) |
+/// | describe the session | the setters: [`set_plan`](Self::set_plan), [`set_context`](Self::set_context), … |
+/// | say something beside the conversation | [`notice`](Self::notice) |
+/// | skip a line | [`unknown`](Self::unknown), [`is_duplicate`](Self::is_duplicate) |
+///
+/// # Ids
+///
+/// Ids of calls and requests are unique in a session. An agent whose ids are unique only within a
+/// thread or a process needs them qualified, such as `thread:item` or `run:id` with
+/// [`run`](Self::run).
+///
+/// # Order
+///
+/// Nothing depends on an order that an agent may change: a call may come first with its permission,
+/// its sub-agent or its end; a thread may come before the call that holds it; a message may be
+/// continued after another one.
+#[derive(Debug)]
+pub struct Fold<'t> {
+    pub(crate) it: &'t mut Transcript,
 }
 
 impl Default for Transcript {

@@ -133,19 +133,19 @@ async fn permission_is_answered_by_one_of_two_clients() {
         let record = listed(&rig, tool).await;
         assert_eq!(record.kind, PermissionKind::Tool);
         let (id, session) = (record.request_id.clone(), &rig.session);
-        let desk = session.answer_permission_as("desk", id.clone(), Decision::allow());
+        let laptop = session.answer_permission_as("laptop", id.clone(), Decision::allow());
         let registry = TerminalRegistry::shared();
         let phone = Some("phone".to_owned());
         let phone = registry.answer_permission(session.id(), &id, Decision::deny("no"), phone);
-        let (desk, phone) = within("two answers", async { tokio::join!(desk, phone) }).await;
-        let late = match (desk, phone) {
+        let (laptop, phone) = within("two answers", async { tokio::join!(laptop, phone) }).await;
+        let late = match (laptop, phone) {
             (Ok(()), Err(late)) | (Err(late), Ok(())) => late,
             other => panic!("one of them is first: {other:?}"),
         };
         let DialogueError::TooLate { by, .. } = late else {
             panic!("{late:?}");
         };
-        assert!(["desk", "phone"].contains(&by.as_deref().expect("a name")));
+        assert!(["laptop", "phone"].contains(&by.as_deref().expect("a name")));
     }
     within("an answer", receipt.settled()).await;
     let all = TerminalRegistry::shared().permissions();

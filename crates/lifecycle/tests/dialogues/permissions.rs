@@ -38,7 +38,7 @@ async fn permissions_of_all_sessions_are_listed_and_first_answer_wins() {
     let phone = Some("phone".to_owned());
     let first = registry.answer_permission(two.id(), "r1", Decision::allow(), phone);
     within("an answer", first).await.expect("the first answer");
-    let late = two.answer_permission_as("desk", "r1", Decision::deny("no"));
+    let late = two.answer_permission_as("laptop", "r1", Decision::deny("no"));
     let late = within("a refusal", late).await;
     assert!(
         matches!(&late, Err(DialogueError::TooLate { by: Some(by), .. }) if by == "phone"),

@@ -28,8 +28,8 @@ use bowline_jsonl::rpc::{Id, Message};
 use bowline_jsonl::{RawJson, Str};
 
 use crate::dialect::acp::settings::Settings;
-use crate::dialect::{Dialect, Fold};
 use crate::record::ThreadId;
+use crate::transcript::{Dialect, Fold};
 
 /// The fold of the protocol.
 #[derive(Clone, Debug, Default)]
@@ -165,7 +165,7 @@ impl Acp {
         }
     }
 
-    /// Begins a turn where the input is unknown and does not tell.
+    /// Begins a turn at its first output where the input, which would begin it, is unknown.
     fn expect_turn(&self, thread: ThreadId, fold: &mut Fold<'_>) {
         let is_open = fold.transcript().evidence.turn.is_open;
         if thread == fold.main() && !self.has_input && !is_open && self.loading == Loading::No {

@@ -21,8 +21,8 @@ use bowline_jsonl::codex::{ClientMessage, ServerMessage};
 use bowline_jsonl::rpc::{Id, Message};
 use bowline_jsonl::{RawJson, Str};
 
-use crate::dialect::{Dialect, Fold};
 use crate::record::ThreadId;
+use crate::transcript::{Dialect, Fold};
 
 /// The fold of the protocol.
 #[derive(Clone, Debug, Default)]

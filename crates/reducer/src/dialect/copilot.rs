@@ -8,8 +8,9 @@
 
 use bowline_jsonl::{RawJson, Str};
 
-use crate::dialect::{CallEnd, CallUpdate, Dialect, Fold, Place, Prompt, TextKind, TurnEnd};
+use crate::fold::primitives::{CallEnd, CallUpdate, Place, Prompt, TextKind, TurnEnd};
 use crate::state::{CallState, Outcome};
+use crate::transcript::{Dialect, Fold};
 
 /// Families of lines that say nothing of the conversation.
 const WITHOUT_EFFECT: [&str; 2] = ["session.", "model."];

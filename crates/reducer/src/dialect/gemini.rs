@@ -17,8 +17,9 @@ mod time;
 
 use bowline_jsonl::{RawJson, Str};
 
-use crate::dialect::{CallEnd, CallUpdate, Dialect, Fold, Place, Prompt, TextKind, TurnEnd};
+use crate::fold::primitives::{CallEnd, CallUpdate, Place, Prompt, TextKind, TurnEnd};
 use crate::state::{CallState, Outcome};
+use crate::transcript::{Dialect, Fold};
 use crate::view::ModelUsage;
 
 /// The fold of the stream. Its only state is the session id, under which usage is counted.

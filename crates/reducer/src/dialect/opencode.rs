@@ -6,9 +6,10 @@
 
 use bowline_jsonl::{RawJson, Str};
 
-use crate::dialect::{CallEnd, CallUpdate, Dialect, Fold, Place, TextKind, TurnEnd};
+use crate::fold::primitives::{CallEnd, CallUpdate, Place, TextKind, TurnEnd};
 use crate::model::ToolKind;
 use crate::state::{CallState, Outcome};
+use crate::transcript::{Dialect, Fold};
 use crate::view::ModelUsage;
 
 /// The fold of the stream, which has no state.

@@ -2,7 +2,7 @@
 
 use bowline_jsonl::{RawJson, Str};
 
-use crate::dialect::name::DialectName;
+use crate::dialect_name::DialectName;
 
 /// Returns the dialect of a stream by its first lines: the first of them that only one dialect has
 /// decides. `None` if there is no such line.

@@ -1,4 +1,4 @@
-//! The pieces of which every dialect's fold is made: [`Fold`].
+//! The pieces of which every dialect's fold is made: the methods of [`Fold`].
 
 mod call;
 mod message;
@@ -9,10 +9,9 @@ mod turn;
 
 use std::ops::Range;
 
-use crate::dialect::Dialect;
 use crate::host::Meta;
 use crate::host_log::LoggedHostEvent;
-use crate::transcript::{LineContext, Transcript};
+use crate::transcript::{Dialect, Fold, LineContext, Transcript};
 
 use bowline_jsonl::RawJson;
 
@@ -20,39 +19,6 @@ pub use call::{CallEnd, CallUpdate};
 pub use message::{Place, TextKind};
 pub use request::Request;
 pub use turn::{Prompt, TurnEnd};
-
-/// The transcript while one line is folded into it: what a [`Dialect`] writes to.
-///
-/// It knows the line's arrival time and its byte range in the output stream, and stamps everything
-/// that the line adds or changes with them, so that no method takes them.
-///
-/// | to | call |
-/// |---|---|
-/// | find the thread of a line | [`main`](Self::main), [`thread`](Self::thread), [`hold_thread`](Self::hold_thread) |
-/// | write a prompt, or confirm the host's | [`prompt`](Self::prompt) |
-/// | write text or reasoning | [`append`](Self::append), [`set_text`](Self::set_text), [`close_message`](Self::close_message) |
-/// | announce, change or end a tool call | [`upsert_call`](Self::upsert_call), [`append_output`](Self::append_output), [`end_call`](Self::end_call) |
-/// | ask the host | [`open_request`](Self::open_request), [`answer_request`](Self::answer_request), [`withdraw_request`](Self::withdraw_request) |
-/// | begin and end a turn | [`begin_turn`](Self::begin_turn), [`end_turn`](Self::end_turn) |
-/// | describe the session | the setters: [`set_plan`](Self::set_plan), [`set_context`](Self::set_context), … |
-/// | say something beside the conversation | [`notice`](Self::notice) |
-/// | skip a line | [`unknown`](Self::unknown), [`is_duplicate`](Self::is_duplicate) |
-///
-/// # Ids
-///
-/// Ids of calls and requests are unique in a session. An agent whose ids are unique only within a
-/// thread or a process needs them qualified, such as `thread:item` or `run:id` with
-/// [`run`](Self::run).
-///
-/// # Order
-///
-/// Nothing depends on an order that an agent may change: a call may come first with its permission,
-/// its sub-agent or its end; a thread may come before the call that holds it; a message may be
-/// continued after another one.
-#[derive(Debug)]
-pub struct Fold<'t> {
-    it: &'t mut Transcript,
-}
 
 impl Fold<'_> {
     /// Returns the arrival time of the line, in milliseconds by the host's clock; 0 if unknown.

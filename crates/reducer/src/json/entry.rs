@@ -17,7 +17,7 @@ pub struct EntryDetail {
     pub at_ms: Option<u64>,
     /// Byte range of its lines in the output stream, without the last line end.
     pub bytes: [u64; 2],
-    /// Whether it was told again from the agent's own history.
+    /// Whether it was repeated from the agent's own history.
     pub history: bool,
 }
 

@@ -104,18 +104,18 @@ impl<'a> ToolCall<'a> {
         }
     }
 
-    /// Returns what its command has printed so far; `None` if the agent does not tell it.
+    /// Returns what its command has printed so far; `None` if the agent does not report it.
     #[must_use]
     pub fn output(self) -> Option<TextRef<'a>> {
         let output = self.detail()?.output?;
         Some(self.transcript.arena.text(output))
     }
 
-    /// Returns the exit code of its command; `None` if the agent does not tell it.
+    /// Returns the exit code of its command; `None` if the agent does not report it.
     #[must_use]
     pub fn exit_code(self) -> Option<i64> {
-        let told = self.detail().and_then(|detail| detail.exit_code);
-        told.or_else(|| {
+        let reported = self.detail().and_then(|detail| detail.exit_code);
+        reported.or_else(|| {
             let failed = self.result().filter(|result| result.is_error())?;
             let is_command = self.name() == "Bash";
             is_command.then(|| tool::exit_code(&failed.text().to_cow()))?
@@ -150,7 +150,7 @@ impl<'a> ToolCall<'a> {
         from..ends.into_iter().flatten().max().unwrap_or(from).max(from)
     }
 
-    /// Returns what it has used, with its sub-agent; `None` if the agent does not tell it.
+    /// Returns what it has used, with its sub-agent; `None` if the agent does not report it.
     #[must_use]
     pub fn usage(self) -> Option<ModelUsage> {
         self.detail()?.usage.map(ModelUsage::of)

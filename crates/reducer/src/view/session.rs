@@ -3,7 +3,7 @@
 use serde::ser::{SerializeMap as _, SerializeStruct as _};
 use serde::{Serialize, Serializer};
 
-use crate::dialect::DialectName;
+use crate::dialect_name::DialectName;
 use crate::model::{Command, Limit, PlanItem, QueuedPrompt, SessionOption};
 use crate::record::Tokens;
 use crate::transcript::Transcript;

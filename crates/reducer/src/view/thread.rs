@@ -61,13 +61,13 @@ impl<'a> Thread<'a> {
         (!title.is_empty()).then(|| self.transcript.arena.text(title).to_cow())
     }
 
-    /// Returns its progress; `None` if the agent does not tell it.
+    /// Returns its progress; `None` if the agent does not report it.
     #[must_use]
     pub fn state(self) -> Option<ThreadState> {
         self.detail()?.state
     }
 
-    /// Returns what its agent has used; `None` if the agent does not tell it.
+    /// Returns what its agent has used; `None` if the agent does not report it.
     #[must_use]
     pub fn usage(self) -> Option<ModelUsage> {
         self.detail()?.usage.map(ModelUsage::of)

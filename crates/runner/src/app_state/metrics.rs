@@ -123,7 +123,7 @@ impl Metrics {
     fn endpoints(&self, page: &mut Page) {
         let endpoints = [
             ("frames", &self.frames),
-            ("panel", &self.web_terminal),
+            ("web_terminal", &self.web_terminal),
             ("grpc", &self.grpc),
         ];
         type Read = fn(&EndpointMetrics) -> u64;
@@ -138,13 +138,13 @@ impl Metrics {
                 it.connections.value()
             }),
             (
-                "bowline_taken_bytes_total",
+                "bowline_received_bytes_total",
                 "counter",
                 "Bytes received from clients.",
                 |it| it.received_bytes.value(),
             ),
             (
-                "bowline_given_bytes_total",
+                "bowline_sent_bytes_total",
                 "counter",
                 "Bytes sent to clients.",
                 |it| it.sent_bytes.value(),
@@ -153,7 +153,7 @@ impl Metrics {
         for (name, kind, help, read) in families {
             page.family(name, kind, help);
             for (label, endpoint) in endpoints {
-                page.line(&format!("{name}{{door=\"{label}\"}}"), read(endpoint));
+                page.line(&format!("{name}{{endpoint=\"{label}\"}}"), read(endpoint));
             }
         }
     }
@@ -194,8 +194,8 @@ mod tests {
             "bowline_sessions{state=\"running\"} 2",
             "bowline_sessions{state=\"ended\"} 1",
             "bowline_sessions_created_total 3",
-            "bowline_attached{door=\"panel\"} 1",
-            "bowline_attached{door=\"grpc\"} 0",
+            "bowline_attached{endpoint=\"web_terminal\"} 1",
+            "bowline_attached{endpoint=\"grpc\"} 0",
         ] {
             assert!(
                 text.lines().any(|it| it == line),
@@ -207,7 +207,7 @@ mod tests {
         assert!(
             metrics
                 .render(counts)
-                .contains("bowline_attached{door=\"panel\"} 0\n")
+                .contains("bowline_attached{endpoint=\"web_terminal\"} 0\n")
         );
     }
 }

@@ -33,7 +33,7 @@ fn late_client_learns_first_client() {
         answer_as(&mut fixture, "phone", Decision::allow()),
         Ok(Reply::Done)
     );
-    let second = answer_as(&mut fixture, "desk", Decision::deny("no"));
+    let second = answer_as(&mut fixture, "laptop", Decision::deny("no"));
     let Err(error @ DialogueError::TooLate { .. }) = &second else {
         panic!("{second:?}");
     };
@@ -67,7 +67,7 @@ fn repeated_answer_is_ignored() {
     }
     assert_eq!(fixture.lines.len(), 1);
     // The same answer of another client is too late.
-    assert!(answer_as(&mut fixture, "desk", Decision::deny("no")).is_err());
+    assert!(answer_as(&mut fixture, "laptop", Decision::deny("no")).is_err());
 }
 
 /// At a runner, another host may have taken over for a while. The agent still waits.

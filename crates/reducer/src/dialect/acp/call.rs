@@ -6,10 +6,11 @@ use bowline_jsonl::{JsonKind, RawJson, Str};
 use crate::dialect::acp::Acp;
 use crate::dialect::acp::host::shown;
 use crate::dialect::acp::update::owned;
-use crate::dialect::{CallEnd, CallUpdate, Fold};
+use crate::fold::primitives::{CallEnd, CallUpdate};
 use crate::model::{Content, Location, ToolKind};
 use crate::record::CallId;
 use crate::state::CallState;
+use crate::transcript::Fold;
 
 impl Acp {
     /// Adds a call, or changes it.

@@ -5,8 +5,9 @@ use bowline_jsonl::rpc::Id;
 use bowline_jsonl::{RawJson, Str};
 
 use crate::dialect::acp::{Acp, Loading, OpenPrompt, SentRequest, request_name};
-use crate::dialect::{Fold, Prompt};
+use crate::fold::primitives::Prompt;
 use crate::model::{QueuedPrompt, QueuedState};
+use crate::transcript::Fold;
 
 impl Acp {
     pub(super) fn host(&mut self, message: HostMessage<'_>, fold: &mut Fold<'_>) {

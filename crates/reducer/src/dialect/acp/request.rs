@@ -8,11 +8,12 @@ use bowline_jsonl::{RawJson, Str};
 
 use crate::dialect::acp::update::owned;
 use crate::dialect::acp::{Acp, AskedRequest, request_name};
-use crate::dialect::{CallEnd, CallUpdate, Fold, Request};
+use crate::fold::primitives::{CallEnd, CallUpdate, Request};
 use crate::model::{
     AnswerKind, Question, QuestionKind, QuestionOption, RequestKind, RequestOption,
 };
 use crate::state::{CallState, PermissionState};
+use crate::transcript::Fold;
 
 impl Acp {
     pub(super) fn permission(

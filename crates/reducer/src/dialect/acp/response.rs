@@ -6,9 +6,10 @@ use bowline_jsonl::{RawJson, Str};
 
 use crate::dialect::acp::update::owned;
 use crate::dialect::acp::{Acp, Loading, SentRequest, request_name};
-use crate::dialect::{CallEnd, Fold, TurnEnd};
+use crate::fold::primitives::{CallEnd, TurnEnd};
 use crate::record::CallId;
 use crate::state::{CallState, Outcome};
+use crate::transcript::Fold;
 use crate::view::ModelUsage;
 
 impl Acp {

@@ -3,9 +3,9 @@
 use bowline_jsonl::acp::{ConfigOption, Mode, Opened};
 use bowline_jsonl::{RawJson, Str};
 
-use crate::dialect::Fold;
 use crate::dialect::acp::update::owned;
 use crate::model::{Choice, SessionOption};
+use crate::transcript::Fold;
 
 /// The model where the agent does not name it.
 const UNNAMED: &str = "default";

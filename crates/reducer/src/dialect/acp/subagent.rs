@@ -6,9 +6,10 @@ use bowline_jsonl::{RawJson, Str};
 use crate::dialect::acp::Acp;
 use crate::dialect::acp::host::shown;
 use crate::dialect::acp::update::owned;
-use crate::dialect::{CallEnd, CallUpdate, Fold, Prompt};
+use crate::fold::primitives::{CallEnd, CallUpdate, Prompt};
 use crate::model::ThreadState;
 use crate::state::CallState;
+use crate::transcript::Fold;
 
 impl Acp {
     /// A sub-agent's session is announced, or changes.

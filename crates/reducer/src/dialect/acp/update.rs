@@ -5,8 +5,9 @@ use bowline_jsonl::acp::{Chunk, Compaction, Notice, Patch, SessionUpdate, Update
 
 use crate::dialect::acp::host::shown;
 use crate::dialect::acp::{Acp, LoadedPrompt, Loading};
-use crate::dialect::{Fold, Place, Prompt, TextKind};
+use crate::fold::primitives::{Place, Prompt, TextKind};
 use crate::model::{Command, PlanItem, PlanPriority, PlanState};
+use crate::transcript::Fold;
 use crate::view::ModelUsage;
 
 impl Acp {

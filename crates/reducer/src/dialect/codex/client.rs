@@ -5,7 +5,8 @@ use bowline_jsonl::codex::{ClientMessage, TurnRequest, UserInput};
 use bowline_jsonl::rpc::Id;
 
 use crate::dialect::codex::{Codex, SentRequest};
-use crate::dialect::{Fold, Prompt};
+use crate::fold::primitives::Prompt;
+use crate::transcript::Fold;
 
 impl Codex {
     pub(super) fn client(&mut self, message: ClientMessage<'_>, fold: &mut Fold<'_>) {

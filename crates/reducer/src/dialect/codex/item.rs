@@ -5,10 +5,11 @@ use bowline_jsonl::{RawJson, Str};
 
 use crate::dialect::codex::client::text_of;
 use crate::dialect::codex::{Codex, owned};
-use crate::dialect::{CallEnd, CallUpdate, Fold, Place, Prompt, TextKind};
+use crate::fold::primitives::{CallEnd, CallUpdate, Place, Prompt, TextKind};
 use crate::model::{Content, Location, ToolKind};
 use crate::record::{CallId, ThreadId};
 use crate::state::CallState;
+use crate::transcript::Fold;
 
 impl Codex {
     pub(super) fn item(

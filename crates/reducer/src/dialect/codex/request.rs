@@ -7,11 +7,12 @@ use bowline_jsonl::rpc::{Id, RpcError};
 use bowline_jsonl::{RawJson, Str};
 
 use crate::dialect::codex::{Codex, owned, request_name};
-use crate::dialect::{CallUpdate, Fold, Request};
+use crate::fold::primitives::{CallUpdate, Request};
 use crate::model::{
     AnswerKind, Question, QuestionKind, QuestionOption, RequestKind, RequestOption,
 };
 use crate::state::PermissionState;
+use crate::transcript::Fold;
 
 /// Decisions with their labels, and what they do.
 const DECISIONS: [(&str, &str, AnswerKind); 5] = [

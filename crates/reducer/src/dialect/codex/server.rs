@@ -8,10 +8,11 @@ use bowline_jsonl::rpc::{Id, RpcError};
 use bowline_jsonl::{RawJson, Str};
 
 use crate::dialect::codex::{Codex, SentRequest, owned};
-use crate::dialect::{Fold, Place, TextKind, TurnEnd};
+use crate::fold::primitives::{Place, TextKind, TurnEnd};
 use crate::model::{Limit, PlanItem, PlanState, ThreadState};
 use crate::record::ThreadId;
 use crate::state::Outcome;
+use crate::transcript::Fold;
 use crate::view::ModelUsage;
 
 /// Notifications that say nothing of the conversation: parts of items that their end repeats, and

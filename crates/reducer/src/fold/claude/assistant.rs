@@ -5,7 +5,7 @@ use bowline_jsonl::{
     Assistant, Block, BlockBody as ParsedBody, Event, Message, MessageContent, RawJson, Str,
 };
 
-use crate::dialect::DialectName;
+use crate::dialect_name::DialectName;
 use crate::record::{BlockBody, BlockId, BlockStage, EntryBody, EntryId, ThreadId};
 use crate::state::MessageState;
 use crate::transcript::{LineContext, Transcript};

@@ -6,7 +6,7 @@ use bowline_jsonl::{
 };
 
 use crate::arena::Text;
-use crate::dialect::DialectName;
+use crate::dialect_name::DialectName;
 use crate::index::{IndexKey, IndexKind};
 use crate::record::{BlockBody, BlockId, BlockRecord, BlockStage, Draft, EntryId, ThreadId};
 use crate::transcript::{LineContext, Transcript};

@@ -2,7 +2,7 @@
 
 use bowline_jsonl::{Body, ConversationReset, Event, Init, RawJson, Str};
 
-use crate::dialect::DialectName;
+use crate::dialect_name::DialectName;
 use crate::model::Command;
 use crate::record::ThreadId;
 use crate::transcript::{LineContext, Transcript};

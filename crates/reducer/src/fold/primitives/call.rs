@@ -5,7 +5,6 @@ use std::sync::Arc;
 use bowline_jsonl::{RawJson, Str};
 
 use crate::arena::Text;
-use crate::fold::primitives::Fold;
 use crate::fold::primitives::thread::DEEPEST;
 use crate::index::{IndexKey, IndexKind};
 use crate::list;
@@ -17,7 +16,7 @@ use crate::record::{
     ResultId, ThreadId, ToolResultRecord,
 };
 use crate::state::{CallState, PermissionState};
-use crate::transcript::Transcript;
+use crate::transcript::{Fold, Transcript};
 use crate::view::ModelUsage;
 
 impl Transcript {

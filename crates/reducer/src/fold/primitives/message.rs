@@ -3,7 +3,6 @@
 use bowline_jsonl::{RawJson, Str};
 
 use crate::arena::Text;
-use crate::fold::primitives::Fold;
 use crate::index::{IndexKey, IndexKind};
 use crate::names::Name;
 use crate::record::{
@@ -11,7 +10,7 @@ use crate::record::{
     ThreadId,
 };
 use crate::state::MessageState;
-use crate::transcript::{LineContext, Transcript};
+use crate::transcript::{Fold, LineContext, Transcript};
 
 impl Transcript {
     pub(crate) fn open_draft(

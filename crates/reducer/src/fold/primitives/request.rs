@@ -4,12 +4,11 @@ use std::sync::Arc;
 
 use bowline_jsonl::RawJson;
 
-use crate::fold::primitives::Fold;
 use crate::index::{self, IndexKey, IndexKind};
 use crate::model::{AnsweredBy, Question, RequestKind, RequestOption};
 use crate::record::{CallId, PermissionId, PermissionRecord, RequestDetail, ThreadId};
 use crate::state::{CallState, PermissionState};
-use crate::transcript::Transcript;
+use crate::transcript::{Fold, Transcript};
 
 impl Transcript {
     /// Closes an open request; the first answer wins.

@@ -4,11 +4,10 @@ use std::sync::Arc;
 
 use bowline_jsonl::Str;
 
-use crate::fold::primitives::Fold;
 use crate::model::{Command, Limit, PlanItem, QueuedPrompt, SessionOption};
 use crate::names::Name;
 use crate::record::{EntryBody, NeutralRecord, NoticeRecord, SessionRecord, ThreadId};
-use crate::transcript::{LineContext, Transcript};
+use crate::transcript::{Fold, LineContext, Transcript};
 use crate::uuids::Uuid;
 use crate::view::ModelUsage;
 

@@ -1,11 +1,10 @@
 //! Threads: of sub-agents, nested to a limit.
 
-use crate::fold::primitives::Fold;
 use crate::index::{IndexKey, IndexKind};
 use crate::model::ThreadState;
 use crate::record::{CallId, CallPresence, ThreadDetail, ThreadId, ThreadRecord};
 use crate::state::{CallState, PermissionState};
-use crate::transcript::Transcript;
+use crate::transcript::{Fold, Transcript};
 use crate::view::ModelUsage;
 
 /// Deepest nesting of sub-agents that is represented. A few levels are common; JSON parsers stop at

@@ -1,9 +1,8 @@
 //! Turns.
 
-use crate::fold::primitives::Fold;
 use crate::record::{EntryBody, EntryId, ResultRecord, ThreadId, TurnId, UserRecord};
 use crate::state::{CallState, Outcome};
-use crate::transcript::Transcript;
+use crate::transcript::{Fold, Transcript};
 use crate::uuids::{LineEffect, Uuid};
 
 impl Transcript {

@@ -24,7 +24,7 @@ const LATE: Duration = Duration::from_millis(1_000);
 const LOOK: Duration = Duration::from_millis(50);
 
 /// Metric of the runner: number of attached clients.
-const ATTACHED: &str = "bowline_attached{door=\"frames\"}";
+const ATTACHED: &str = "bowline_attached{endpoint=\"frames\"}";
 
 /// Kind of link failure.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -1,17 +1,9 @@
-//! The dialects by name.
+//! The names of the dialects.
 
 use std::fmt;
 use std::str::FromStr;
 
 use serde::{Serialize, Serializer};
-
-use crate::dialect::Dialect;
-use crate::dialect::acp::Acp;
-use crate::dialect::codex::Codex;
-use crate::dialect::codex_exec::CodexExec;
-use crate::dialect::copilot::CopilotJson;
-use crate::dialect::gemini::GeminiStreamJson;
-use crate::dialect::opencode::OpencodeRunJson;
 
 /// The protocol that an agent speaks.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
@@ -74,20 +66,6 @@ impl DialectName {
             Self::CopilotJson => Some("copilot"),
             Self::OpencodeRunJson => Some("opencode"),
             Self::Acp => None,
-        }
-    }
-
-    /// Returns the fold of the dialect; `None` for Claude Code's own.
-    // A new dialect is added here.
-    pub(crate) fn fold(self) -> Option<Box<dyn Dialect>> {
-        match self {
-            Self::Claude | Self::Qwen => None,
-            Self::Codex => Some(Box::new(Codex::default())),
-            Self::Acp => Some(Box::new(Acp::default())),
-            Self::GeminiStreamJson => Some(Box::new(GeminiStreamJson::default())),
-            Self::CodexExec => Some(Box::new(CodexExec::default())),
-            Self::CopilotJson => Some(Box::new(CopilotJson)),
-            Self::OpencodeRunJson => Some(Box::new(OpencodeRunJson)),
         }
     }
 }
