@@ -17,7 +17,7 @@ pub use write::Wire;
 
 use std::fmt;
 
-use crate::grammar::{Cursor, object, record};
+use crate::grammar::{Cursor, Field, object, record};
 use crate::raw::{JsonKind, RawJson, raw_value};
 use crate::text::Str;
 
@@ -101,6 +101,16 @@ impl fmt::Display for Id<'_> {
     }
 }
 
+/// Reads the parameters of a method; the default members where there are none.
+pub(crate) fn read<'a, T: Field<'a> + Default>(params: Option<RawJson<'a>>) -> T {
+    params.map(RawJson::parse_as).unwrap_or_default()
+}
+
+/// Reads the `requestId` of a message about a request.
+pub(crate) fn request_id(params: Option<RawJson<'_>>) -> Option<Id<'_>> {
+    params?.get("requestId").and_then(Id::new)
+}
+
 /// The members of a line; of two equal keys the last one counts.
 #[derive(Default)]
 struct Parts<'a> {
@@ -113,6 +123,15 @@ struct Parts<'a> {
 }
 
 impl<'a> Message<'a> {
+    /// Returns the method; none for a response.
+    #[must_use]
+    pub const fn method(&self) -> Option<Str<'a>> {
+        match self {
+            Self::Request { method, .. } | Self::Notification { method, .. } => Some(*method),
+            Self::Response { .. } => None,
+        }
+    }
+
     /// Parses the object of a line.
     ///
     /// Returns none for an object that is no JSON-RPC message, and for one with a member that nests more

@@ -3,7 +3,7 @@
 use crate::acp::update::{SessionUpdate, ToolCall};
 use crate::grammar::record;
 use crate::raw::RawJson;
-use crate::rpc::{Id, Message, RpcError};
+use crate::rpc::{Id, Message, read, request_id};
 use crate::text::Str;
 
 /// A line of the agent.
@@ -18,29 +18,9 @@ pub enum AgentMessage<'a> {
     Elicitation(Id<'a>, Box<Elicitation<'a>>),
     /// `$/cancel_request`: the agent withdraws its request of this id.
     Cancel(Option<Id<'a>>),
-    /// The answer to a request of the host.
-    Response {
-        /// Id of the request.
-        id: Option<Id<'a>>,
-        /// The result, or why there is none.
-        result: Result<RawJson<'a>, RpcError<'a>>,
-    },
-    /// Any other request. The host must answer it.
-    Request {
-        /// Id for the answer.
-        id: Id<'a>,
-        /// Such as `fs/read_text_file`.
-        method: Str<'a>,
-        /// Its arguments.
-        params: Option<RawJson<'a>>,
-    },
-    /// Any other notification.
-    Notification {
-        /// Such as `_auth/status_update`.
-        method: Str<'a>,
-        /// Its arguments.
-        params: Option<RawJson<'a>>,
-    },
+    /// Any other notification, any other request, which the host must answer, and the answer to a
+    /// request of the host.
+    Other(Message<'a>),
 }
 
 impl<'a> AgentMessage<'a> {
@@ -48,27 +28,19 @@ impl<'a> AgentMessage<'a> {
     #[must_use]
     pub fn of(message: Message<'a>) -> Self {
         match message {
-            Message::Response { id, result } => Self::Response { id, result },
             Message::Request { id, method, params } => match &*method.decode() {
                 "session/request_permission" => Self::Permission(id, Box::new(read(params))),
                 "elicitation/create" => Self::Elicitation(id, Box::new(read(params))),
-                _ => Self::Request { id, method, params },
+                _ => Self::Other(message),
             },
             Message::Notification { method, params, .. } => match &*method.decode() {
                 "session/update" => Self::Update(read(params)),
-                "$/cancel_request" => Self::Cancel(cancelled(params)),
-                _ => Self::Notification { method, params },
+                "$/cancel_request" => Self::Cancel(request_id(params)),
+                _ => Self::Other(message),
             },
+            Message::Response { .. } => Self::Other(message),
         }
     }
-}
-
-fn read<'a, T: crate::grammar::Field<'a> + Default>(params: Option<RawJson<'a>>) -> T {
-    params.map(RawJson::parse_as).unwrap_or_default()
-}
-
-fn cancelled(params: Option<RawJson<'_>>) -> Option<Id<'_>> {
-    params?.get("requestId").and_then(Id::new)
 }
 
 record! {
@@ -138,17 +110,9 @@ pub enum HostMessage<'a> {
     Set(Id<'a>, SettingRequest<'a>),
     /// `$/cancel_request`: the host withdraws its request of this id.
     CancelRequest(Option<Id<'a>>),
-    /// The answer to a request of the agent, such as a [`PermissionAnswer`].
-    Response {
-        /// Id of the request.
-        id: Option<Id<'a>>,
-        /// The result, or why there is none.
-        result: Result<RawJson<'a>, RpcError<'a>>,
-    },
-    /// Any other request.
-    Request(Id<'a>, Str<'a>),
-    /// Any other notification.
-    Notification(Str<'a>),
+    /// Any other request or notification, and the answer to a request of the agent, such as a
+    /// [`PermissionAnswer`].
+    Other(Message<'a>),
 }
 
 impl<'a> HostMessage<'a> {
@@ -156,7 +120,6 @@ impl<'a> HostMessage<'a> {
     #[must_use]
     pub fn of(message: Message<'a>) -> Self {
         match message {
-            Message::Response { id, result } => Self::Response { id, result },
             Message::Request { id, method, params } => match &*method.decode() {
                 "initialize" => Self::Initialize(id),
                 "session/new" | "session/load" | "session/resume" | "session/fork" => {
@@ -166,13 +129,14 @@ impl<'a> HostMessage<'a> {
                 "session/set_mode" | "session/set_model" | "session/set_config_option" => {
                     Self::Set(id, read(params))
                 }
-                _ => Self::Request(id, method),
+                _ => Self::Other(message),
             },
             Message::Notification { method, params, .. } => match &*method.decode() {
                 "session/cancel" => Self::Cancel(read::<SessionRequest<'_>>(params).session_id),
-                "$/cancel_request" => Self::CancelRequest(cancelled(params)),
-                _ => Self::Notification(method),
+                "$/cancel_request" => Self::CancelRequest(request_id(params)),
+                _ => Self::Other(message),
             },
+            Message::Response { .. } => Self::Other(message),
         }
     }
 }

@@ -2,7 +2,7 @@
 
 use crate::grammar::record;
 use crate::raw::RawJson;
-use crate::rpc::{Id, Message, RpcError};
+use crate::rpc::{Id, Message, read};
 use crate::text::Str;
 
 /// A line of the host.
@@ -19,40 +19,27 @@ pub enum ClientMessage<'a> {
     SteerTurn(Id<'a>, TurnRequest<'a>),
     /// `turn/interrupt`
     InterruptTurn(Id<'a>, TurnRequest<'a>),
-    /// The answer to a request of Codex, such as an [`ApprovalAnswer`].
-    Response {
-        /// Id of the request.
-        id: Option<Id<'a>>,
-        /// The result, or why there is none.
-        result: Result<RawJson<'a>, RpcError<'a>>,
-    },
-    /// Any other request.
-    Request(Id<'a>, Str<'a>),
-    /// Any other notification, such as `initialized`.
-    Notification(Str<'a>),
+    /// Any other request, any other notification, such as `initialized`, and the answer to a request of
+    /// Codex, such as an [`ApprovalAnswer`].
+    Other(Message<'a>),
 }
 
 impl<'a> ClientMessage<'a> {
     /// Reads a line of the host.
     #[must_use]
     pub fn of(message: Message<'a>) -> Self {
-        match message {
-            Message::Response { id, result } => Self::Response { id, result },
-            Message::Notification { method, .. } => Self::Notification(method),
-            Message::Request { id, method, params } => {
-                let turn = || params.map(RawJson::parse_as).unwrap_or_default();
-                match &*method.decode() {
-                    "initialize" => Self::Initialize(id),
-                    "thread/start" | "thread/resume" | "thread/fork" => {
-                        let params = params.map(RawJson::parse_as);
-                        Self::OpenThread(id, method, params.unwrap_or_default())
-                    }
-                    "turn/start" => Self::StartTurn(id, turn()),
-                    "turn/steer" => Self::SteerTurn(id, turn()),
-                    "turn/interrupt" => Self::InterruptTurn(id, turn()),
-                    _ => Self::Request(id, method),
-                }
+        let Message::Request { id, method, params } = message else {
+            return Self::Other(message);
+        };
+        match &*method.decode() {
+            "initialize" => Self::Initialize(id),
+            "thread/start" | "thread/resume" | "thread/fork" => {
+                Self::OpenThread(id, method, read(params))
             }
+            "turn/start" => Self::StartTurn(id, read(params)),
+            "turn/steer" => Self::SteerTurn(id, read(params)),
+            "turn/interrupt" => Self::InterruptTurn(id, read(params)),
+            _ => Self::Other(message),
         }
     }
 }

@@ -3,7 +3,7 @@
 use crate::codex::item::Item;
 use crate::grammar::{Field, record};
 use crate::raw::RawJson;
-use crate::rpc::{Id, Message, RpcError};
+use crate::rpc::{Id, Message, read, request_id};
 use crate::text::Str;
 
 /// A line of Codex.
@@ -54,29 +54,9 @@ pub enum ServerMessage<'a> {
     Approval(Id<'a>, Str<'a>, Box<Approval<'a>>),
     /// `item/tool/requestUserInput`
     Questions(Id<'a>, Questions<'a>),
-    /// The answer to a request of the host.
-    Response {
-        /// Id of the request.
-        id: Option<Id<'a>>,
-        /// The result, or why there is none.
-        result: Result<RawJson<'a>, RpcError<'a>>,
-    },
-    /// Any other request. The host must answer it.
-    Request {
-        /// Id for the answer.
-        id: Id<'a>,
-        /// Such as `item/tool/call`.
-        method: Str<'a>,
-        /// Its arguments.
-        params: Option<RawJson<'a>>,
-    },
-    /// Any other notification, and parts of items that `item/completed` repeats.
-    Notification {
-        /// Such as `thread/readState/changed`.
-        method: Str<'a>,
-        /// Its arguments.
-        params: Option<RawJson<'a>>,
-    },
+    /// Any other notification, parts of items that `item/completed` repeats, any other request, which
+    /// the host must answer, and the answer to a request of the host.
+    Other(Message<'a>),
 }
 
 impl<'a> ServerMessage<'a> {
@@ -84,58 +64,58 @@ impl<'a> ServerMessage<'a> {
     #[must_use]
     pub fn of(message: Message<'a>) -> Self {
         match message {
-            Message::Response { id, result } => Self::Response { id, result },
             Message::Request { id, method, params } => match &*method.decode() {
                 "item/commandExecution/requestApproval"
                 | "item/fileChange/requestApproval"
                 | "item/permissions/requestApproval"
                 | "applyPatchApproval"
-                | "execCommandApproval" => Self::Approval(id, method, read(params)),
-                "item/tool/requestUserInput" => Self::Questions(id, *read(params)),
-                _ => Self::Request { id, method, params },
+                | "execCommandApproval" => Self::Approval(id, method, boxed(params)),
+                "item/tool/requestUserInput" => Self::Questions(id, read(params)),
+                _ => Self::Other(message),
             },
-            Message::Notification { method, params, .. } => Self::notification(method, params),
+            Message::Notification { method, params, .. } => {
+                Self::notification(method, params).unwrap_or(Self::Other(message))
+            }
+            Message::Response { .. } => Self::Other(message),
         }
     }
 
-    fn notification(method: Str<'a>, params: Option<RawJson<'a>>) -> Self {
-        match &*method.decode() {
-            "item/agentMessage/delta" => Self::TextDelta(*read(params)),
-            "item/reasoning/summaryTextDelta" => Self::SummaryDelta(*read(params)),
-            "item/reasoning/textDelta" => Self::ReasoningDelta(*read(params)),
-            "item/commandExecution/outputDelta" => Self::OutputDelta(*read(params)),
-            "item/plan/delta" => Self::PlanDelta(*read(params)),
-            "item/fileChange/patchUpdated" => Self::PatchUpdated(*read(params)),
-            "item/started" => Self::ItemStarted(read(params)),
-            "item/completed" => Self::ItemCompleted(read(params)),
-            "turn/started" => Self::TurnStarted(read(params)),
-            "turn/completed" => Self::TurnCompleted(read(params)),
-            "turn/plan/updated" => Self::Plan(*read(params)),
-            "turn/diff/updated" => Self::Diff(*read(params)),
+    /// Reads a notification; none if it has no case of its own.
+    fn notification(method: Str<'a>, params: Option<RawJson<'a>>) -> Option<Self> {
+        Some(match &*method.decode() {
+            "item/agentMessage/delta" => Self::TextDelta(read(params)),
+            "item/reasoning/summaryTextDelta" => Self::SummaryDelta(read(params)),
+            "item/reasoning/textDelta" => Self::ReasoningDelta(read(params)),
+            "item/commandExecution/outputDelta" => Self::OutputDelta(read(params)),
+            "item/plan/delta" => Self::PlanDelta(read(params)),
+            "item/fileChange/patchUpdated" => Self::PatchUpdated(read(params)),
+            "item/started" => Self::ItemStarted(boxed(params)),
+            "item/completed" => Self::ItemCompleted(boxed(params)),
+            "turn/started" => Self::TurnStarted(boxed(params)),
+            "turn/completed" => Self::TurnCompleted(boxed(params)),
+            "turn/plan/updated" => Self::Plan(read(params)),
+            "turn/diff/updated" => Self::Diff(read(params)),
             "thread/started" => {
                 let thread = params.and_then(|params| params.get("thread"));
-                Self::ThreadStarted(read(thread))
+                Self::ThreadStarted(boxed(thread))
             }
-            "thread/status/changed" => Self::ThreadStatus(*read(params)),
-            "thread/name/updated" => Self::ThreadName(*read(params)),
-            "thread/tokenUsage/updated" => Self::TokenUsage(read(params)),
+            "thread/status/changed" => Self::ThreadStatus(read(params)),
+            "thread/name/updated" => Self::ThreadName(read(params)),
+            "thread/tokenUsage/updated" => Self::TokenUsage(boxed(params)),
             "account/rateLimits/updated" => {
                 let limits = params.and_then(|params| params.get("rateLimits"));
-                Self::RateLimits(read(limits))
+                Self::RateLimits(boxed(limits))
             }
-            "serverRequest/resolved" => {
-                let id = params.and_then(|params| params.get("requestId"));
-                Self::Resolved(id.and_then(Id::new))
-            }
+            "serverRequest/resolved" => Self::Resolved(request_id(params)),
             "error" | "warning" | "configWarning" | "deprecationNotice" | "guardianWarning"
-            | "model/rerouted" | "thread/compacted" => Self::Notice(method, read(params)),
-            _ => Self::Notification { method, params },
-        }
+            | "model/rerouted" | "thread/compacted" => Self::Notice(method, boxed(params)),
+            _ => return None,
+        })
     }
 }
 
-fn read<'a, T: Field<'a> + Default>(params: Option<RawJson<'a>>) -> Box<T> {
-    Box::new(params.map(RawJson::parse_as).unwrap_or_default())
+fn boxed<'a, T: Field<'a> + Default>(params: Option<RawJson<'a>>) -> Box<T> {
+    Box::new(read(params))
 }
 
 record! {

@@ -60,19 +60,16 @@ fn unknown_of_agent(dialect: &str, message: Message<'_>) -> Option<String> {
     let named = |method: Str<'_>| Some(format!("{dialect} {method}"));
     if dialect == "codex" {
         return match ServerMessage::of(message) {
-            ServerMessage::Request { method, .. } => named(method),
-            ServerMessage::Notification { method, .. } => {
-                // Parts of an item that its end repeats.
-                let is_part = method == "item/reasoning/summaryPartAdded";
-                if is_part { None } else { named(method) }
-            }
+            // Parts of an item that its end repeats.
+            ServerMessage::Other(message) => message
+                .method()
+                .filter(|method| *method != "item/reasoning/summaryPartAdded")
+                .and_then(named),
             _ => None,
         };
     }
     match AgentMessage::of(message) {
-        AgentMessage::Request { method, .. } | AgentMessage::Notification { method, .. } => {
-            named(method)
-        }
+        AgentMessage::Other(message) => message.method().and_then(named),
         AgentMessage::Update(update) => match update.update() {
             Update::Unknown { kind } => named(kind.unwrap_or_default()),
             _ => None,
@@ -110,18 +107,16 @@ fn every_line_of_hosts_is_message() {
             let message = Message::parse(line.get("msg").expect("valid")).expect("a message");
             let method = if dialect == "codex" {
                 match ClientMessage::of(message) {
-                    ClientMessage::Request(_, method) | ClientMessage::Notification(method) => {
-                        method
-                    }
-                    _ => return,
+                    ClientMessage::Other(message) => message.method(),
+                    _ => None,
                 }
             } else {
                 match HostMessage::of(message) {
-                    HostMessage::Request(_, method) | HostMessage::Notification(method) => method,
-                    _ => return,
+                    HostMessage::Other(message) => message.method(),
+                    _ => None,
                 }
             };
-            others.insert(method.decode().into_owned());
+            others.extend(method.map(|method| method.decode().into_owned()));
         });
     }
     let others: Vec<_> = others.iter().map(String::as_str).collect();

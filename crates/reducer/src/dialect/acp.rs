@@ -110,10 +110,12 @@ impl Dialect for Acp {
             AgentMessage::Permission(id, request) => self.permission(id, &request, line, fold),
             AgentMessage::Elicitation(id, request) => self.elicitation(id, &request, line, fold),
             AgentMessage::Cancel(id) => self.withdraw(id, fold),
-            AgentMessage::Response { id, result } => self.response(id, result, fold),
-            AgentMessage::Request { method, .. } | AgentMessage::Notification { method, .. } => {
-                fold.unknown(&method.decode());
+            AgentMessage::Other(Message::Response { id, result }) => {
+                self.response(id, result, fold);
             }
+            AgentMessage::Other(
+                Message::Request { method, .. } | Message::Notification { method, .. },
+            ) => fold.unknown(&method.decode()),
             _ => {}
         }
     }

@@ -1,7 +1,7 @@
 //! The host's lines.
 
 use bowline_jsonl::acp::{ContentBlock, HostMessage, SessionRequest, SettingRequest};
-use bowline_jsonl::rpc::Id;
+use bowline_jsonl::rpc::{Id, Message};
 use bowline_jsonl::{RawJson, Str};
 
 use crate::dialect::acp::{Acp, Loading, OpenPrompt, SentRequest, request_name};
@@ -27,8 +27,8 @@ impl Acp {
                 let (option, value) = setting(&request);
                 self.sent(id, SentRequest::Set(option, value));
             }
-            HostMessage::Response { id, result } => self.answer(id, result, fold),
-            HostMessage::Request(id, _) => self.sent(id, SentRequest::Other),
+            HostMessage::Other(Message::Response { id, result }) => self.answer(id, result, fold),
+            HostMessage::Other(Message::Request { id, .. }) => self.sent(id, SentRequest::Other),
             _ => {}
         }
     }

@@ -2,7 +2,7 @@
 
 use bowline_jsonl::Str;
 use bowline_jsonl::codex::{ClientMessage, TurnRequest, UserInput};
-use bowline_jsonl::rpc::Id;
+use bowline_jsonl::rpc::{Id, Message};
 
 use crate::dialect::codex::{Codex, SentRequest};
 use crate::fold::primitives::Prompt;
@@ -21,10 +21,12 @@ impl Codex {
                 self.sent(id, SentRequest::Turn);
                 self.prompt(&request, fold);
             }
-            ClientMessage::Response { id, result } => self.answer(id, result, fold),
+            ClientMessage::Other(Message::Response { id, result }) => self.answer(id, result, fold),
             ClientMessage::Initialize(id)
             | ClientMessage::InterruptTurn(id, _)
-            | ClientMessage::Request(id, _) => self.sent(id, SentRequest::Other),
+            | ClientMessage::Other(Message::Request { id, .. }) => {
+                self.sent(id, SentRequest::Other)
+            }
             _ => {}
         }
     }

@@ -4,7 +4,7 @@ use bowline_jsonl::codex::{
     ItemDelta, ItemLine, LimitWindow, RateLimits, ServerMessage, ServerNotice, Thread,
     ThreadOpened, ThreadStatus, TokenUsage, Tokens, Turn, TurnPlan,
 };
-use bowline_jsonl::rpc::{Id, RpcError};
+use bowline_jsonl::rpc::{Id, Message, RpcError};
 use bowline_jsonl::{RawJson, Str};
 
 use crate::dialect::codex::{Codex, SentRequest, owned};
@@ -68,12 +68,14 @@ impl Codex {
                 self.approval(id, method, &approval, line, fold);
             }
             ServerMessage::Questions(id, questions) => self.questions(id, &questions, line, fold),
-            ServerMessage::Response { id, result } => self.response(id, result, fold),
-            ServerMessage::Notification { method, .. }
-                if WITHOUT_EFFECT.contains(&&*method.decode()) => {}
-            ServerMessage::Notification { method, .. } | ServerMessage::Request { method, .. } => {
-                fold.unknown(&method.decode());
+            ServerMessage::Other(Message::Response { id, result }) => {
+                self.response(id, result, fold);
             }
+            ServerMessage::Other(Message::Notification { method, .. })
+                if WITHOUT_EFFECT.contains(&&*method.decode()) => {}
+            ServerMessage::Other(
+                Message::Request { method, .. } | Message::Notification { method, .. },
+            ) => fold.unknown(&method.decode()),
             _ => {}
         }
     }

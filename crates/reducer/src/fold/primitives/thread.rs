@@ -132,14 +132,6 @@ impl Fold<'_> {
         ThreadId::MAIN
     }
 
-    /// Gives the main thread the agent's id of it, so that [`thread`](Self::thread) finds it.
-    pub fn name_main(&mut self, id: &str) {
-        let key = IndexKey::new(IndexKind::Thread, 0, id);
-        if self.it.find_thread(key, id).is_none() {
-            self.it.index_thread(ThreadId::MAIN, id);
-        }
-    }
-
     /// Finds or adds the thread with this id. A new one is held by no call: it is a thread of the
     /// session until [`hold_thread`](Self::hold_thread) names its call.
     pub fn thread(&mut self, id: &str) -> ThreadId {
