@@ -5,9 +5,12 @@ use std::time::Instant;
 
 use bowline_ffi::{BowlineError, Change, Engine, StatsView};
 use bowline_lifecycle::StreamId;
-use bowline_lifecycle::journal::{JournalLimits, JournalWriter, OneFile};
+use bowline_lifecycle::journal::{Arrival, JournalLimits, JournalWriter, OneFile};
 use bowline_wire::Epoch;
 use bytes::Bytes;
+
+/// The arrival of every record.
+const AT: Arrival = Arrival::at(1_700_000_000_000);
 
 const OUTPUT: &[u8] = b"{\"type\":\"system\",\"subtype\":\"status\"}\n{\"type\":\"keep_alive\"}\n";
 
@@ -16,9 +19,15 @@ fn write(path: &Path, offset: u64, exit: &str) {
     let limits = JournalLimits::one_segment();
     let journal = JournalWriter::create(OneFile::at(path), limits, Epoch::random(), 0);
     let (mut journal, now) = (journal.expect("the folder is writable"), Instant::now());
-    let output = journal.append(StreamId::STDOUT, offset, Bytes::from_static(OUTPUT), now);
+    let output = journal.append(
+        StreamId::STDOUT,
+        offset,
+        Bytes::from_static(OUTPUT),
+        AT,
+        now,
+    );
     output.expect("the disk is not full");
-    let exit = journal.append(StreamId::LIFECYCLE, 0, exit.to_owned().into(), now);
+    let exit = journal.append(StreamId::LIFECYCLE, 0, exit.to_owned().into(), AT, now);
     exit.expect("the disk is not full");
     journal.sync(now).expect("the disk is not full");
 }

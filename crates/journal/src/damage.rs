@@ -36,12 +36,12 @@ pub enum DamageKind {
 /// [`JournalReader::open`](super::JournalReader::open) returns it inside an [`io::Error`] of the kind
 /// [`Unsupported`](io::ErrorKind::Unsupported).
 #[derive(Clone, Copy, Debug, Error, PartialEq, Eq)]
-#[error("the journal has format version {found}, and only version {supported} can be read")]
+#[error("the journal has format version {found}, and only versions up to {supported} can be read")]
 #[non_exhaustive]
 pub struct UnsupportedVersion {
     /// Version of the journal.
     pub found: u16,
-    /// Version that this crate reads and writes.
+    /// Version that this crate writes, and the newest that it reads.
     pub supported: u16,
 }
 

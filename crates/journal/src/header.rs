@@ -15,8 +15,27 @@ use bowline_wire::{Epoch, StreamId};
 /// reveal a transfer as text.
 pub const SIGNATURE: [u8; 8] = *b"\x89BJL\r\n\x1a\n";
 
-/// Version of the format.
-pub(super) const VERSION: u16 = 1;
+/// Version of the format that is written, and the newest that is read. Version 1 has the same header.
+pub(super) const VERSION: u16 = 2;
+
+/// A version that can be read: the layout of its records.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Version {
+    /// Version 1: records without a time.
+    Untimed,
+    /// Version 2.
+    Timed,
+}
+
+impl Version {
+    const fn of(version: u16) -> Option<Self> {
+        match version {
+            1 => Some(Self::Untimed),
+            VERSION => Some(Self::Timed),
+            _ => None,
+        }
+    }
+}
 
 /// Length of the fields before the streams, in bytes.
 const FIXED: usize = 40;
@@ -110,8 +129,8 @@ impl Header {
 /// What the front of a buffer holds.
 #[derive(Debug)]
 pub(super) enum Front {
-    /// A header, and its length in bytes.
-    Header(Header, usize),
+    /// A header, its length in bytes, and the version of the records that follow.
+    Header(Header, usize, Version),
     /// An incomplete header.
     Short,
     /// Not a header, or a damaged one.
@@ -129,15 +148,16 @@ pub(super) fn look(bytes: &[u8]) -> Front {
         return Front::Short;
     };
     let version = u16::from_le_bytes([fixed[8], fixed[9]]);
-    if version != VERSION {
+    let Some(records) = Version::of(version) else {
         return Front::Version(version);
-    }
+    };
     let streams = usize::from(u16::from_le_bytes([fixed[10], fixed[11]]));
     let body = FIXED + streams * EACH;
     match (bytes.get(..body), bytes.get(body..body + 4)) {
-        (Some(body), Some(crc)) if crc32c::crc32c(body).to_le_bytes() == *crc => {
-            read(body).map_or(Front::Bad, |header| Front::Header(header, body.len() + 4))
-        }
+        (Some(body), Some(crc)) if crc32c::crc32c(body).to_le_bytes() == *crc => read(body)
+            .map_or(Front::Bad, |header| {
+                Front::Header(header, body.len() + 4, records)
+            }),
         (Some(_), Some(_)) => Front::Bad,
         _ => Front::Short,
     }

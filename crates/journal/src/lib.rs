@@ -4,8 +4,11 @@
 //!
 //! A journal is a sequence of segments: files in a folder of their own, or a single file, a recording.
 //! A segment is a [`Header`] followed by the records of all streams in order of arrival. Each record
-//! carries its offset and a checksum, so that a journal is readable up to its last intact record after
-//! any crash.
+//! carries its offset, its time of arrival and a checksum, so that a journal is readable up to its last
+//! intact record after any crash. A record of input also carries the end of the output at that time, so
+//! that both streams can be read in the order in which they occurred: [`Merge`].
+//!
+//! Version 2 of the format is written. Version 1, whose records have no time, can be read.
 //!
 //! [`Scan`] and [`recover`] are pure: bytes in, records out. [`JournalWriter`] and [`JournalReader`] work
 //! on a [`Disk`], such as a [`Folder`] or [`OneFile`]. Their calls block as long as the disk does.
@@ -18,7 +21,7 @@
 //! ```
 //! use std::time::{Duration, Instant};
 //!
-//! use bowline_journal::{Folder, JournalLimits, JournalReader, JournalWriter};
+//! use bowline_journal::{Arrival, Folder, JournalLimits, JournalReader, JournalWriter};
 //! use bowline_process::Piece;
 //! use bowline_wire::{Epoch, StreamId};
 //!
@@ -27,7 +30,8 @@
 //! # let path = scratch.path().join("journal");
 //! let disk = Folder::make(&path)?;
 //! let mut writer = JournalWriter::create(disk, JournalLimits::default(), Epoch::random(), 0)?;
-//! writer.append(StreamId::STDOUT, 0, b"ahoy".as_slice().into(), Instant::now())?;
+//! let arrival = Arrival::at(1_700_000_000_000);
+//! writer.append(StreamId::STDOUT, 0, b"ahoy".as_slice().into(), arrival, Instant::now())?;
 //!
 //! let mut reader = JournalReader::open(Folder::at(&path))?;
 //! let piece = reader.read(StreamId::STDOUT, 0, 1024)?;
@@ -40,6 +44,7 @@ mod damage;
 mod disk;
 mod fault;
 mod header;
+mod merge;
 mod reader;
 mod record;
 mod scan;
@@ -53,8 +58,9 @@ pub use self::damage::{Damage, DamageKind, UnsupportedVersion};
 pub use self::disk::{Disk, Folder, OneFile};
 pub use self::fault::{Degraded, DegradedKind};
 pub use self::header::{Begin, Header, SIGNATURE};
+pub use self::merge::{Arrived, InputLines, Merge, Merged};
 pub use self::reader::JournalReader;
-pub use self::record::{Body, Record};
+pub use self::record::{Arrival, Body, Record};
 pub use self::scan::{Recovered, Scan, Stop, recover};
 pub use self::writer::{JournalEvent, JournalLimits, JournalWriter, SyncDone, SyncJob};
 

@@ -5,7 +5,7 @@ mod cursor;
 use std::collections::BTreeMap;
 use std::io;
 
-use super::{Damage, Disk, Header, Kept, KeptStreams};
+use super::{Arrived, Damage, Disk, Header, Kept, KeptStreams};
 use bowline_process::Piece;
 use bowline_wire::{Epoch, StreamId};
 
@@ -129,11 +129,27 @@ impl<D: Disk> JournalReader<D> {
     ///
     /// Errors of the disk.
     pub fn read(&mut self, stream: StreamId, offset: u64, max: usize) -> io::Result<Option<Piece>> {
+        let arrived = self.read_arrived(stream, offset, max)?;
+        Ok(arrived.map(|arrived| arrived.piece))
+    }
+
+    /// As [`read`](Self::read), with the time and the place at which the piece arrived. Those of bytes that
+    /// were dropped or damaged are unknown.
+    ///
+    /// # Errors
+    ///
+    /// Errors of the disk.
+    pub fn read_arrived(
+        &mut self,
+        stream: StreamId,
+        offset: u64,
+        max: usize,
+    ) -> io::Result<Option<Arrived>> {
         let mut cursor = match self.cursor_at(stream, offset) {
             Some(cursor) => cursor,
             None => match self.find(stream, offset)? {
                 Some(cursor) => cursor,
-                None => return Ok(self.leading_gap(stream, offset)),
+                None => return Ok(self.leading_gap(stream, offset).map(Arrived::from)),
             },
         };
         let piece = self.read_from(&mut cursor, stream, offset, max)?;
@@ -156,7 +172,7 @@ impl<D: Disk> JournalReader<D> {
         stream: StreamId,
         offset: u64,
         max: usize,
-    ) -> io::Result<Option<Piece>> {
+    ) -> io::Result<Option<Arrived>> {
         loop {
             if let Some(piece) = cursor.next(&self.disk, stream, offset, max)? {
                 return Ok(Some(piece));
@@ -182,10 +198,8 @@ impl<D: Disk> JournalReader<D> {
                 Err(error) => return Err(error),
             }
             if begin > offset {
-                return Ok(Some(Piece::Gap {
-                    from: offset,
-                    to: begin,
-                }));
+                let (from, to) = (offset, begin);
+                return Ok(Some(Piece::Gap { from, to }.into()));
             }
         }
     }

@@ -6,7 +6,7 @@ use bytes::{Bytes, BytesMut};
 
 use super::KeptStreams;
 use super::damage::{DamageKind, UnsupportedVersion};
-use super::header::{self, Header};
+use super::header::{self, Header, Version};
 use super::record::{self, Record};
 use bowline_wire::StreamId;
 
@@ -20,7 +20,7 @@ pub enum Stop {
     /// The next bytes are not a record, are damaged, or do not continue their stream. Permanent: later
     /// bytes cannot be trusted.
     Bad,
-    /// The segment has another version of the format.
+    /// The segment has a version of the format that cannot be read.
     Version(u16),
 }
 
@@ -31,6 +31,8 @@ pub enum Stop {
 pub struct Scan {
     buffer: BytesMut,
     header: Option<Header>,
+    /// Version of the records, once the header is complete.
+    version: Option<Version>,
     ends: BTreeMap<StreamId, u64>,
     /// Length of the valid prefix in bytes.
     valid: u64,
@@ -57,12 +59,10 @@ impl Scan {
     /// [`stop`](Self::stop).
     pub fn next_record(&mut self) -> Option<Record> {
         self.header()?;
-        if self.stop.is_some() {
-            return None;
-        }
-        match record::look(&self.buffer) {
+        let version = self.version.filter(|_| self.stop.is_none())?;
+        match record::look(&self.buffer, version) {
             record::Front::Record(length) => {
-                let record = record::read(self.buffer.split_to(length).freeze());
+                let record = record::read(self.buffer.split_to(length).freeze(), version);
                 let Some(record) = record.filter(|record| self.continues(record)) else {
                     self.stop = Some(Stop::Bad);
                     return None;
@@ -131,7 +131,8 @@ impl Scan {
 
     fn read_header(&mut self) {
         match header::look(&self.buffer) {
-            header::Front::Header(header, length) => {
+            header::Front::Header(header, length, version) => {
+                self.version = Some(version);
                 let _ = self.buffer.split_to(length);
                 self.valid = length as u64;
                 let begin = |&stream: &StreamId| (stream, header.begin(stream));

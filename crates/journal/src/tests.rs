@@ -4,13 +4,14 @@ mod disk;
 mod faults;
 mod format;
 mod harm;
+mod merge;
 mod model;
 
 use std::time::{Duration, Instant};
 
 use bytes::Bytes;
 
-use super::{Disk, JournalLimits, JournalReader, JournalWriter};
+use super::{Arrival, Disk, JournalLimits, JournalReader, JournalWriter};
 use bowline_process::Piece;
 use bowline_wire::{Epoch, StreamId};
 
@@ -22,6 +23,9 @@ fn byte_at(stream: StreamId, offset: u64) -> u8 {
 fn bytes_of(stream: StreamId, from: u64, to: u64) -> Bytes {
     (from..to).map(|offset| byte_at(stream, offset)).collect()
 }
+
+/// The arrival of everything whose arrival does not matter.
+const AT: Arrival = Arrival::at(1_700_000_000_001);
 
 fn small_limits() -> JournalLimits {
     JournalLimits {
@@ -37,11 +41,22 @@ fn begin<D: Disk>(disk: D, limits: JournalLimits) -> JournalWriter<D> {
     JournalWriter::create(disk, limits, Epoch(7), 1_700_000_000_000).unwrap()
 }
 
+/// The arrival of the bytes that [`append`] adds at an offset. Input is taken where the output has a third
+/// of its length.
+fn arrival_of(stream: StreamId, offset: u64) -> Arrival {
+    let arrival = Arrival::at(1_700_000_000_000 + offset);
+    match stream {
+        StreamId::INPUT => arrival.beside(offset / 3),
+        _ => arrival,
+    }
+}
+
 /// Appends so many bytes to a stream, where it stands.
 fn append<D: Disk>(writer: &mut JournalWriter<D>, stream: StreamId, count: u64, now: Instant) {
     let from = writer.end(stream);
     let bytes = bytes_of(stream, from, from + count);
-    writer.append(stream, from, bytes, now).unwrap();
+    let arrival = arrival_of(stream, from);
+    writer.append(stream, from, bytes, arrival, now).unwrap();
 }
 
 /// Reads a stream from an offset to its end, checks every byte, and gives the ranges that are there.

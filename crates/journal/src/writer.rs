@@ -17,7 +17,7 @@ use bytes::{Buf as _, Bytes};
 
 use super::fault::Degraded;
 use super::header::{Begin, Header};
-use super::record::{Body, Record};
+use super::record::{Arrival, Body, Record};
 use super::{Disk, Kept, KeptStreams};
 use bowline_wire::{Epoch, MAX_PAYLOAD, StreamId};
 
@@ -261,7 +261,7 @@ impl<D: Disk> JournalWriter<D> {
         }
     }
 
-    /// Appends bytes of a stream. Bytes that the journal already has are skipped; missing bytes before
+    /// Appends bytes of a stream, which arrived together. Bytes that the journal already has are skipped; missing bytes before
     /// `offset` are recorded as a gap.
     ///
     /// # Errors
@@ -273,9 +273,10 @@ impl<D: Disk> JournalWriter<D> {
         stream: StreamId,
         offset: u64,
         mut bytes: Bytes,
+        arrival: Arrival,
         now: Instant,
     ) -> Result<(), Degraded> {
-        self.append_gap(stream, offset, "not recorded in time", now)?;
+        self.append_gap(stream, offset, "not recorded in time", arrival, now)?;
         let known = self.end(stream) - offset;
         bytes.advance(usize::try_from(known).map_or(bytes.len(), |known| known.min(bytes.len())));
         while !bytes.is_empty() {
@@ -285,6 +286,7 @@ impl<D: Disk> JournalWriter<D> {
                 Record {
                     stream,
                     offset,
+                    arrival,
                     body,
                 },
                 now,
@@ -296,7 +298,7 @@ impl<D: Disk> JournalWriter<D> {
         Ok(())
     }
 
-    /// Records that the bytes from the end of a stream to an offset are missing.
+    /// Records that the bytes from the end of a stream to an offset are missing, as was found at `arrival`.
     ///
     /// # Errors
     ///
@@ -306,6 +308,7 @@ impl<D: Disk> JournalWriter<D> {
         stream: StreamId,
         to: u64,
         reason: &str,
+        arrival: Arrival,
         now: Instant,
     ) -> Result<(), Degraded> {
         self.ready(now)?;
@@ -319,6 +322,7 @@ impl<D: Disk> JournalWriter<D> {
             Record {
                 stream,
                 offset,
+                arrival,
                 body,
             },
             now,

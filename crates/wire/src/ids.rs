@@ -26,6 +26,8 @@ impl StreamId {
     pub const LIFECYCLE: Self = Self(4);
     /// The input from hosts.
     pub const INPUT: Self = Self(8);
+    /// The decisions of the session's driver as JSON lines, each with an id, written before they take effect.
+    pub const CONTROL: Self = Self(16);
 
     /// Returns the output stream of a terminal session that this id names, if any.
     #[must_use]
@@ -46,6 +48,7 @@ impl fmt::Display for StreamId {
             Self::STDERR => f.write_str("stderr"),
             Self::LIFECYCLE => f.write_str("lifecycle"),
             Self::INPUT => f.write_str("input"),
+            Self::CONTROL => f.write_str("control"),
             Self(other) => write!(f, "stream {other}"),
         }
     }

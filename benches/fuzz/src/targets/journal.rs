@@ -10,7 +10,7 @@ use bowline_transport::journal::{
 use bowline_transport::wire::StreamId;
 use bytes::Bytes;
 
-use super::sealed::{MAGIC, SIGNATURE, header, mend_segment, record};
+use super::sealed::{MAGIC, PLACED, SIGNATURE, header, mend_segment, record, untimed};
 use super::{pieces, same};
 use crate::guided::{Check, Target};
 
@@ -28,10 +28,10 @@ pub(super) static JOURNAL: Target = Target {
 fn seeds() -> io::Result<Vec<Vec<u8>>> {
     let far = u64::MAX - 20;
     let gap = |to: u64| [&to.to_le_bytes()[..], b"disk full"].concat();
-    let rows: [Vec<Vec<u8>>; 4] = [
-        vec![header(&[])],
+    let rows: [Vec<Vec<u8>>; 5] = [
+        vec![header(2, &[])],
         vec![
-            header(&[(1, 0)]),
+            header(2, &[(1, 0)]),
             record(1, 0, 0, b"one"),
             record(1, 0, 3, b"two"),
             record(2, 0, 0, b"another"),
@@ -39,15 +39,21 @@ fn seeds() -> io::Result<Vec<Vec<u8>>> {
             record(1, 0, 50, b"after the gap"),
         ],
         vec![
-            header(&[(0, 100), (8, 7)]),
+            header(2, &[(0, 100), (8, 7)]),
             record(0, 0, 100, b"late"),
-            record(8, 0, 7, b"{}"),
+            record(8, PLACED, 7, b"{}"),
             record(0, 0, 104, &[b'x'; 200]),
         ],
         vec![
-            header(&[(0, far)]),
+            header(2, &[(0, far)]),
             record(0, 0, far, b"near the end"),
             record(0, 1, far + 12, &gap(u64::MAX)),
+        ],
+        vec![
+            header(1, &[(1, 0)]),
+            untimed(1, 0, 0, b"one"),
+            untimed(1, 1, 3, &gap(9)),
+            untimed(8, 0, 0, b"{}"),
         ],
     ];
     let with_pattern = |row: &Vec<Vec<u8>>| [vec![0x73], row.concat()].concat();

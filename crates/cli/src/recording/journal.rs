@@ -194,6 +194,7 @@ impl JournalFile {
                 stream,
                 offset,
                 body,
+                ..
             }) = self.scan.next_record()
             else {
                 if !self.read_more()? {

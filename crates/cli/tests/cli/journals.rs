@@ -4,7 +4,7 @@ use std::io::Write as _;
 use std::process::Command;
 
 use bowline_transport::journal::{
-    Body, Folder, JournalLimits, JournalWriter, Record, Stop, recover,
+    Arrival, Body, Folder, JournalLimits, JournalWriter, Record, Stop, recover,
 };
 use bowline_transport::wire::{Epoch, StreamId};
 use flate2::Compression;
@@ -12,6 +12,9 @@ use flate2::write::GzEncoder;
 use serde_json::Value;
 
 use crate::support::{BOWLINE, ScriptedAgent, bowline, bowline_reading, fixture, json};
+
+/// The arrival of every record.
+const AT: Arrival = Arrival::at(1_700_000_000_000);
 
 const TOOL: &str = r#"
 [[turn]]
@@ -163,7 +166,12 @@ fn cut_or_flip_of_any_byte_is_reported() {
     let mut ends = vec![44];
     let records = recover(&journal.clone().into()).records;
     for record in &records {
-        ends.push(ends[ends.len() - 1] + 24 + (record.end() - record.offset) as usize);
+        let head = if record.arrival.output.is_some() {
+            40
+        } else {
+            32
+        };
+        ends.push(ends[ends.len() - 1] + head + (record.end() - record.offset) as usize);
     }
     assert_eq!(ends.pop(), Some(journal.len()));
     let step = journal.len() / 40;
@@ -189,11 +197,13 @@ fn output_that_ends_before_the_exit_is_a_gap() {
     let recorded = std::fs::read(fixture("plain.jsonl")).unwrap();
     let (now, end) = (std::time::Instant::now(), recorded.len());
     writer
-        .append(StreamId::STDOUT, 0, recorded.into(), now)
+        .append(StreamId::STDOUT, 0, recorded.into(), AT, now)
         .unwrap();
     let exit = format!("{{\"event\":\"exited\",\"ends\":{{\"1\":{}}}}}\n", end + 50);
     let exit = exit.into();
-    writer.append(StreamId::LIFECYCLE, 0, exit, now).unwrap();
+    writer
+        .append(StreamId::LIFECYCLE, 0, exit, AT, now)
+        .unwrap();
     for path in [path.clone(), path.join("00000000.bjl")] {
         let path = path.display().to_string();
         let done = bowline(&["replay", &path, "--output", "transcript"]);
@@ -212,12 +222,12 @@ fn output_that_ends_before_the_exit_is_a_gap() {
 fn newer_journal_is_refused_with_both_versions() {
     let scripted = ScriptedAgent::new(TOOL);
     let (_, mut journal) = recorded(&scripted);
-    journal[8] = 2;
+    journal[8] = 3;
     for command in ["replay", "inspect"] {
         let stderr = bowline_reading(&[command, "-"], &journal).failed(1);
         assert_eq!(
             stderr,
-            "bowline: cannot read -: the journal has format version 2, and only version 1 can be read; update bowline\n"
+            "bowline: cannot read -: the journal has format version 3, and only versions up to 2 can be read; update bowline\n"
         );
     }
 }
@@ -236,14 +246,14 @@ fn segment_folder_is_read_with_its_gaps() {
     let now = std::time::Instant::now();
     let exit = format!("{{\"exit\":{{\"ends\":{{\"1\":{}}}}}}}\n", recorded.len());
     writer
-        .append(StreamId::LIFECYCLE, 0, exit.into(), now)
+        .append(StreamId::LIFECYCLE, 0, exit.into(), AT, now)
         .unwrap();
     let lines: Vec<_> = recorded.split_inclusive(|byte| *byte == b'\n').collect();
     let mut at = 0;
     for (number, line) in lines.iter().enumerate() {
         if number != 1 {
             let line = bytes::Bytes::copy_from_slice(line);
-            writer.append(StreamId::STDOUT, at, line, now).unwrap();
+            writer.append(StreamId::STDOUT, at, line, AT, now).unwrap();
         }
         at += line.len() as u64;
     }
@@ -368,7 +378,7 @@ fn exit_outside_the_journal_makes_its_end_a_gap() {
     let recorded = std::fs::read(fixture("plain.jsonl")).unwrap();
     let (now, end) = (std::time::Instant::now(), recorded.len());
     writer
-        .append(StreamId::STDOUT, 0, recorded.into(), now)
+        .append(StreamId::STDOUT, 0, recorded.into(), AT, now)
         .unwrap();
     let info = format!(
         r#"{{"exit":{{"status":{{"code":0}},"drained":"all","ends":{{"1":{}}}}}}}"#,

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use bytes::Buf as _;
 
-use super::super::{Body, Damage, Disk, Header, KeptStreams, Record, Scan};
+use super::super::{Arrived, Body, Damage, Disk, Header, KeptStreams, Record, Scan};
 use bowline_process::Piece;
 use bowline_wire::StreamId;
 
@@ -77,7 +77,7 @@ impl<F> SegmentCursor<F> {
         stream: StreamId,
         offset: u64,
         max: usize,
-    ) -> io::Result<Option<Piece>> {
+    ) -> io::Result<Option<Arrived>> {
         loop {
             let record = match self.rest.take() {
                 Some(rest) => Some(rest),
@@ -128,9 +128,10 @@ impl<F> SegmentCursor<F> {
         Ok(read > 0)
     }
 
-    fn piece(&mut self, mut record: Record, offset: u64, max: usize) -> Piece {
+    fn piece(&mut self, mut record: Record, offset: u64, max: usize) -> Arrived {
         let from = record.offset.max(offset);
-        match &mut record.body {
+        let arrival = record.arrival;
+        let piece = match &mut record.body {
             Body::Gap { to, .. } => {
                 self.at = *to;
                 Piece::Gap { from, to: *to }
@@ -147,6 +148,7 @@ impl<F> SegmentCursor<F> {
                     bytes: taken,
                 }
             }
-        }
+        };
+        Arrived { arrival, piece }
     }
 }

@@ -9,7 +9,7 @@ use super::super::{
     SyncDone, SyncJob,
 };
 use super::disk::{Fault, Memory};
-use super::{bytes_of, ranges, small_limits};
+use super::{AT, bytes_of, ranges, small_limits};
 use bowline_process::Piece;
 use bowline_wire::{Epoch, StreamId};
 
@@ -69,7 +69,7 @@ impl<D: Disk + Clone> Workload<D> {
         let before = self.writer.end(stream);
         match self
             .writer
-            .append(stream, from, bytes_of(stream, from, to), self.now)
+            .append(stream, from, bytes_of(stream, from, to), AT, self.now)
         {
             Ok(()) => {
                 assert_eq!(self.writer.end(stream), to);
@@ -165,7 +165,7 @@ fn fault_is_reported_and_leaves_an_explicit_gap() {
     let mut writer = super::begin(disk.clone(), JournalLimits::default());
     let start = Instant::now();
     let put = |writer: &mut JournalWriter<Memory>, from, to, now| {
-        writer.append(StreamId(0), from, bytes_of(StreamId(0), from, to), now)
+        writer.append(StreamId(0), from, bytes_of(StreamId(0), from, to), AT, now)
     };
     put(&mut writer, 0, 10, start).unwrap();
     put(&mut writer, 10, 20, start).unwrap();
@@ -207,6 +207,7 @@ fn bytes_appended_again_leave_no_gap() {
             StreamId(0),
             from,
             bytes_of(StreamId(0), from, from + 50),
+            AT,
             now,
         );
     }
@@ -224,11 +225,11 @@ fn bytes_of_failed_sync_are_written_again() {
     let mut writer = super::begin(disk.clone(), JournalLimits::default());
     let now = Instant::now();
     writer
-        .append(StreamId(0), 0, bytes_of(StreamId(0), 0, 10), now)
+        .append(StreamId(0), 0, bytes_of(StreamId(0), 0, 10), AT, now)
         .unwrap();
     writer.sync(now).unwrap();
     writer
-        .append(StreamId(0), 10, bytes_of(StreamId(0), 10, 30), now)
+        .append(StreamId(0), 10, bytes_of(StreamId(0), 10, 30), AT, now)
         .unwrap();
     writer.sync(now).unwrap();
     let kinds: Vec<_> = std::iter::from_fn(|| writer.next_event()).collect();
@@ -274,10 +275,10 @@ fn failed_deferred_sync_is_repeated_across_segments() {
     let now = Instant::now();
     let put = |writer: &mut JournalWriter<Memory>, from, to| {
         let bytes = bytes_of(StreamId(0), from, to);
-        writer.append(StreamId(0), from, bytes, now).unwrap();
+        writer.append(StreamId(0), from, bytes, AT, now).unwrap();
     };
     for at in 0..3 {
-        put(&mut writer, at * 250, at * 250 + 250);
+        put(&mut writer, at * 240, at * 240 + 240);
     }
     assert_eq!(
         writer.kept()[&StreamId(0)].durable,
@@ -286,7 +287,7 @@ fn failed_deferred_sync_is_repeated_across_segments() {
     );
     let job = writer.due_sync().expect("a segment is full");
     assert!(writer.due_sync().is_none(), "one at a time");
-    put(&mut writer, 750, 900);
+    put(&mut writer, 720, 900);
     writer.synced(job.run(), now);
     let events: Vec<_> = std::iter::from_fn(|| writer.next_event()).collect();
     let [JournalEvent::Degraded(degraded), JournalEvent::Recovered] = &events[..] else {
@@ -314,7 +315,7 @@ fn put(
     to: u64,
     now: Instant,
 ) -> Result<(), Degraded> {
-    writer.append(StreamId(0), from, bytes_of(StreamId(0), from, to), now)
+    writer.append(StreamId(0), from, bytes_of(StreamId(0), from, to), AT, now)
 }
 
 /// A journal of ten bytes, a completed sync whose result was not passed on, and the time at which the write
@@ -377,17 +378,17 @@ fn exit_and_gap_are_recorded_on_a_disk_that_is_full_at_any_byte() {
             // What was refused before is offered again.
             let from = writer.end(output).min(from);
             let bytes = bytes_of(output, from, (from + 90).min(written));
-            let _ = writer.append(output, from, bytes, now);
+            let _ = writer.append(output, from, bytes, AT, now);
         }
         let kept = writer.end(output);
         assert_eq!(kept < written, writer.degraded().is_some(), "{capacity}");
         writer.use_reserve();
         writer
-            .append_gap(output, written, "the disk is full", now)
+            .append_gap(output, written, "the disk is full", AT, now)
             .unwrap();
         let exit = Bytes::from(vec![b'x'; 300]);
         writer
-            .append(StreamId::LIFECYCLE, 0, exit.clone(), now)
+            .append(StreamId::LIFECYCLE, 0, exit.clone(), AT, now)
             .unwrap();
         writer.sync(now).unwrap();
         drop(writer);
@@ -413,7 +414,9 @@ fn full_disk_with_new_space_is_written_again() {
     let disk = Memory::with_capacity(LEAST + 200);
     let mut writer = super::begin(disk.clone(), JournalLimits::one_segment());
     let whole = bytes_of(output, 0, 500);
-    let error = writer.append(output, 0, whole.clone(), now).unwrap_err();
+    let error = writer
+        .append(output, 0, whole.clone(), AT, now)
+        .unwrap_err();
     assert_eq!(error.kind, DegradedKind::Full);
     for capacity in [LEAST + 200, 1 << 20] {
         disk.set_capacity(capacity);
@@ -421,7 +424,7 @@ fn full_disk_with_new_space_is_written_again() {
         writer.poll(now);
         assert_eq!(writer.degraded().is_some(), capacity < 1 << 20);
     }
-    writer.append(output, 0, whole, now).unwrap();
+    writer.append(output, 0, whole, AT, now).unwrap();
     assert_eq!(
         ranges(&mut JournalReader::open(disk).unwrap(), output, 0, 99),
         [(0, 500)]

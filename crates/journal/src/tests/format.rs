@@ -6,11 +6,11 @@ use std::time::{Duration, Instant};
 use bytes::Bytes;
 
 use super::super::{
-    Body, Folder, JournalEvent, JournalLimits, JournalReader, JournalWriter, Kept, OneFile, Record,
-    SIGNATURE, Scan, Stop, UnsupportedVersion, recover,
+    Arrival, Body, Folder, JournalEvent, JournalLimits, JournalReader, JournalWriter, Kept,
+    OneFile, Record, SIGNATURE, Scan, Stop, UnsupportedVersion, recover,
 };
 use super::disk::Memory;
-use super::{append, begin, bytes_of, ranges, small_limits};
+use super::{AT, append, arrival_of, begin, bytes_of, ranges, small_limits};
 use bowline_process::Piece;
 use bowline_wire::{Epoch, MAX_PAYLOAD, StreamId};
 
@@ -20,19 +20,109 @@ fn record_layout_matches_the_format() {
     let mut writer = begin(disk.clone(), JournalLimits::default());
     let now = Instant::now();
     writer
-        .append(StreamId(1), 0, Bytes::from_static(b"ahoy"), now)
+        .append(StreamId(1), 0, Bytes::from_static(b"ahoy"), AT, now)
+        .unwrap();
+    writer
+        .append(
+            StreamId::INPUT,
+            0,
+            Bytes::from_static(b"aye"),
+            Arrival::at(0x0102).beside(4),
+            now,
+        )
         .unwrap();
     let content = disk.contents().remove(&0).unwrap();
-    let mut expected = Vec::from(SIGNATURE);
-    expected.extend([1, 0, 0, 0, 0, 0, 0, 0]);
-    expected.extend(7_u128.to_le_bytes());
-    expected.extend(1_700_000_000_000_u64.to_le_bytes());
-    expected.extend(crc32c::crc32c(&expected).to_le_bytes());
-    let mut record = Vec::from(*b"BJR\xb1\x01\0\0\0\0\0\0\0\0\0\0\0\x04\0\0\0");
-    let crc = crc32c::crc32c(&[&record[..], b"ahoy"].concat());
+    let record = |stream: u8, flags: u8, text: &[u8], times: &[u64]| {
+        let mut record = Vec::from(*b"BJR\xb1");
+        record.extend([stream, 0, flags, 0, 0, 0, 0, 0, 0, 0, 0, 0]);
+        record.extend((text.len() as u32).to_le_bytes());
+        let times: Vec<u8> = times.iter().flat_map(|time| time.to_le_bytes()).collect();
+        let crc = crc32c::crc32c(&[&record[..], &times, text].concat());
+        record.extend(crc.to_le_bytes());
+        [record, times, text.to_vec()].concat()
+    };
+    let expected = [
+        header(2),
+        record(1, 0, b"ahoy", &[AT.at_ms.unwrap()]),
+        record(8, 2, b"aye", &[0x0102, 4]),
+    ];
+    assert_eq!(content, expected.concat());
+}
+
+/// The header of a segment without streams.
+fn header(version: u8) -> Vec<u8> {
+    let mut header = Vec::from(SIGNATURE);
+    header.extend([version, 0, 0, 0, 0, 0, 0, 0]);
+    header.extend(7_u128.to_le_bytes());
+    header.extend(1_700_000_000_000_u64.to_le_bytes());
+    let crc = crc32c::crc32c(&header);
+    header.extend(crc.to_le_bytes());
+    header
+}
+
+/// A record as version 1 has it.
+fn untimed(stream: u8, flags: u8, offset: u64, payload: &[u8]) -> Vec<u8> {
+    let mut record = Vec::from(*b"BJR\xb1");
+    record.extend([stream, 0, flags, 0]);
+    record.extend(offset.to_le_bytes());
+    record.extend((payload.len() as u32).to_le_bytes());
+    let crc = crc32c::crc32c(&[&record[..], payload].concat());
     record.extend(crc.to_le_bytes());
-    record.extend(b"ahoy");
-    assert_eq!(content, [expected, record].concat());
+    [record, payload.to_vec()].concat()
+}
+
+#[test]
+fn version_1_is_read_without_times() {
+    let gap = [&9_u64.to_le_bytes()[..], b"full"].concat();
+    let parts = [
+        header(1),
+        untimed(1, 0, 0, b"ahoy"),
+        untimed(8, 0, 0, b"aye\n"),
+        untimed(1, 1, 4, &gap),
+        untimed(1, 0, 9, b"on"),
+    ];
+    let whole = parts.concat();
+    let records = recover(&whole.clone().into()).records;
+    assert_eq!(records.len(), 4);
+    assert!(records.iter().all(|it| it.arrival == Arrival::default()));
+    for cut in 0..=whole.len() {
+        let found = recover(&Bytes::copy_from_slice(&whole[..cut]));
+        assert_eq!(
+            found.records,
+            records[..found.records.len()],
+            "cut at {cut}"
+        );
+        assert_eq!(
+            found.stop == Stop::End,
+            found.valid_bytes == cut as u64 && cut > 0
+        );
+    }
+    let mut reader = JournalReader::open(Memory::of([(0, whole)].into())).unwrap();
+    let piece = reader.read_arrived(StreamId(8), 0, 9).unwrap().unwrap();
+    assert_eq!(piece.arrival, Arrival::default());
+    assert_eq!(piece.end(), 4);
+    let flagged = [header(1), untimed(8, 2, 0, &[0; 16])].concat();
+    let found = recover(&flagged.into());
+    assert_eq!((found.records.len(), found.stop), (0, Stop::Bad));
+}
+
+#[test]
+fn pieces_have_the_arrival_of_their_record() {
+    let disk = Memory::default();
+    let mut writer = begin(disk.clone(), small_limits());
+    for _ in 0..6 {
+        append(&mut writer, StreamId(1), 100, Instant::now());
+        append(&mut writer, StreamId::INPUT, 100, Instant::now());
+    }
+    let mut reader = JournalReader::open(disk).unwrap();
+    for stream in [StreamId(1), StreamId::INPUT] {
+        let mut at = 0;
+        while let Some(piece) = reader.read_arrived(stream, at, 30).unwrap() {
+            assert_eq!(piece.arrival, arrival_of(stream, at / 100 * 100));
+            at = piece.end();
+        }
+        assert_eq!(at, 600);
+    }
 }
 
 #[test]
@@ -138,17 +228,17 @@ fn offered_twice_is_written_once_and_offered_late_is_a_gap() {
     let now = Instant::now();
     append(&mut writer, StreamId(0), 100, now);
     writer
-        .append(StreamId(0), 50, bytes_of(StreamId(0), 50, 120), now)
+        .append(StreamId(0), 50, bytes_of(StreamId(0), 50, 120), AT, now)
         .unwrap();
     writer
-        .append(StreamId(0), 20, bytes_of(StreamId(0), 20, 30), now)
+        .append(StreamId(0), 20, bytes_of(StreamId(0), 20, 30), AT, now)
         .unwrap();
     assert_eq!(writer.end(StreamId(0)), 120);
     writer
-        .append(StreamId(0), 200, bytes_of(StreamId(0), 200, 210), now)
+        .append(StreamId(0), 200, bytes_of(StreamId(0), 200, 210), AT, now)
         .unwrap();
     writer
-        .append_gap(StreamId(0), 300, "the terminal was faster", now)
+        .append_gap(StreamId(0), 300, "the terminal was faster", AT, now)
         .unwrap();
     let records = recover(&disk.contents().remove(&0).unwrap().into()).records;
     let offsets: Vec<_> = records
@@ -347,10 +437,10 @@ fn newer_version_is_refused_with_both_versions() {
         let UnsupportedVersion {
             found, supported, ..
         } = error;
-        assert_eq!((*found, *supported), (768, 1));
+        assert_eq!((*found, *supported), (768, 2));
         assert_eq!(
             error.to_string(),
-            "the journal has format version 768, and only version 1 can be read"
+            "the journal has format version 768, and only versions up to 2 can be read"
         );
     }
 }
@@ -360,6 +450,6 @@ fn another_version_is_named_and_not_guessed_at() {
     let disk = Memory::default();
     begin(disk.clone(), JournalLimits::default());
     let mut content = disk.contents().remove(&0).unwrap();
-    content[8] = 2;
-    assert_eq!(recover(&content.into()).stop, Stop::Version(2));
+    content[8] = 3;
+    assert_eq!(recover(&content.into()).stop, Stop::Version(3));
 }

@@ -10,7 +10,7 @@ use super::super::{
     Begin, Body, Damage, DamageKind, Header, JournalLimits, JournalReader, Record, Stop, recover,
 };
 use super::disk::Memory;
-use super::{append, begin, ranges, small_limits};
+use super::{AT, append, begin, ranges, small_limits};
 use bowline_wire::{Epoch, StreamId};
 
 /// A segment of three streams and a gap, and where its records end.
@@ -25,7 +25,7 @@ fn segment() -> (Vec<u8>, Vec<(u64, Record)>) {
     }
     let end = writer.end(StreamId(2));
     writer
-        .append_gap(StreamId(2), end + 50, "why not", now)
+        .append_gap(StreamId(2), end + 50, "why not", AT, now)
         .unwrap();
     append(&mut writer, StreamId(2), 30, now);
     let content = disk.contents().remove(&0).unwrap();
@@ -127,10 +127,11 @@ fn record_past_the_maximum_offset_is_invalid() {
         let record = Record {
             stream,
             offset: last,
+            arrival: AT,
             body: Body::Bytes(vec![b'x'; length].into()),
         };
         let (head, payload) = record.encode();
-        let segment = [&header.encode()[..], &head, &payload].concat();
+        let segment = [&header.encode()[..], head.as_ref(), &payload].concat();
         let recovered = recover(&segment.into());
         assert_eq!(recovered.records.len(), usize::from(is_read));
         assert_eq!(recovered.stop, if is_read { Stop::End } else { Stop::Bad });

@@ -6,7 +6,7 @@ use proptest::prelude::*;
 
 use super::super::{JournalLimits, JournalReader, JournalWriter};
 use super::disk::Memory;
-use super::{begin, bytes_of, ranges};
+use super::{AT, begin, bytes_of, ranges};
 use bowline_wire::StreamId;
 
 #[derive(Clone, Debug)]
@@ -86,7 +86,7 @@ proptest! {
                 Step::Append(stream, shift, count) => {
                     let from = writer.end(stream).saturating_add_signed(shift);
                     let bytes = bytes_of(stream, from, from + count);
-                    writer.append(stream, from, bytes, now).unwrap();
+                    writer.append(stream, from, bytes, AT, now).unwrap();
                     add(&mut model[usize::from(stream.0)], from, from + count);
                 }
                 Step::Wait(ms) => {

@@ -75,7 +75,7 @@ impl<F> Segment<F> {
 
     pub(super) fn write<D: Disk<File = F>>(&mut self, disk: &D, record: &Record) -> io::Result<()> {
         let (head, payload) = record.encode();
-        self.write_all(disk, &head, &payload)?;
+        self.write_all(disk, head.as_ref(), &payload)?;
         self.has_records = true;
         Ok(())
     }

@@ -7,9 +7,11 @@ use std::time::Instant;
 
 use bowline_transport::Piece;
 use bowline_transport::journal::{
-    Disk, Folder, JournalEvent, JournalLimits, JournalReader, JournalWriter, SyncDone, SyncJob,
+    Arrival, Disk, Folder, JournalEvent, JournalLimits, JournalReader, JournalWriter, SyncDone,
+    SyncJob,
 };
 
+use super::audit_log::wall_ms;
 use crate::session_machine::{JournalRead, SessionMachine};
 use crate::wire::{Epoch, StreamId};
 
@@ -73,14 +75,15 @@ impl<D: SharedDisk> SessionJournal<D> {
 
     /// Appends what the journal lacks of a stream, and reports its extent to the machine.
     pub(super) fn follow(&mut self, machine: &mut SessionMachine, id: StreamId, now: Instant) {
+        let arrival = Arrival::at(wall_ms());
         loop {
             let at = self.writer.end(id);
             if at >= machine.end(id) {
                 break;
             }
             let done = match machine.read_memory(id, at) {
-                Ok(bytes) => self.writer.append(id, at, bytes, now),
-                Err(oldest) => self.writer.append_gap(id, oldest, "overflow", now),
+                Ok(bytes) => self.writer.append(id, at, bytes, arrival, now),
+                Err(oldest) => self.writer.append_gap(id, oldest, "overflow", arrival, now),
             };
             if done.is_err() {
                 break;
@@ -123,9 +126,12 @@ impl<D: SharedDisk> SessionJournal<D> {
     ) {
         if self.writer.degraded().is_some() {
             self.writer.use_reserve();
+            let arrival = Arrival::at(wall_ms());
             for &id in streams.iter().filter(|id| id.output().is_some()) {
                 let end = machine.end(id);
-                let _ = self.writer.append_gap(id, end, "not written in time", now);
+                let _ = self
+                    .writer
+                    .append_gap(id, end, "not written in time", arrival, now);
             }
             self.follow(machine, StreamId::LIFECYCLE, now);
         }

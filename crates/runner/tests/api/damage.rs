@@ -106,9 +106,9 @@ async fn cut_journal_is_reported_without_an_exit() {
 #[tokio::test]
 async fn newer_journal_is_refused_with_its_version() {
     let ended = Ended::start().await;
-    ended.change(|bytes| bytes[8] = 2);
+    ended.change(|bytes| bytes[8] = 3);
     let session = ended.runner.session(&ended.id).await;
-    let reason = "the journal has format version 2, and only version 1 can be read";
+    let reason = "the journal has format version 3, and only versions up to 2 can be read";
     assert_eq!(session["damage"]["reason"], reason, "{session}");
     for what in ["log", "transcript"] {
         let refused = ended.get(what).await;

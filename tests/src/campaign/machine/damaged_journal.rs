@@ -15,11 +15,14 @@ use std::time::{Duration, Instant};
 use bowline_runner::wire::{Epoch, StreamId};
 use bowline_transport::Piece;
 use bowline_transport::journal::{
-    Folder, JournalLimits, JournalReader, JournalWriter, Scan, recover,
+    Arrival, Folder, JournalLimits, JournalReader, JournalWriter, Scan, recover,
 };
 use bytes::Bytes;
 
 use crate::campaign::{Job, Random, Report};
+
+/// The arrival of every record.
+const AT: Arrival = Arrival::at(1_700_000_000_000);
 
 /// Member of the exit that has the end of each stream.
 const ENDS: &str = "ends";
@@ -111,7 +114,7 @@ fn write(seed: u64) -> Result<Written, String> {
         let kept = streams.entry(stream).or_default();
         let length = 1 << random.below(9);
         let more = random.bytes(length as usize);
-        let taken = writer.append(stream, kept.len() as u64, more.clone().into(), now);
+        let taken = writer.append(stream, kept.len() as u64, more.clone().into(), AT, now);
         taken.map_err(|error| error.to_string())?;
         kept.extend(more);
     }
@@ -121,7 +124,7 @@ fn write(seed: u64) -> Result<Written, String> {
         .collect();
     let exit = serde_json::json!({ "event": "exited", ENDS: ends }).to_string();
     writer
-        .append(StreamId::LIFECYCLE, 0, exit.into(), now)
+        .append(StreamId::LIFECYCLE, 0, exit.into(), AT, now)
         .map_err(|error| error.to_string())?;
     let segments = read_files(&folder.path().join("journal")).map_err(|error| error.to_string())?;
     Ok(Written { segments, streams })

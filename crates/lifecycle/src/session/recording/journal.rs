@@ -5,7 +5,7 @@ use std::io;
 use std::path::Path;
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use bowline_transport::journal::{Degraded, JournalLimits, JournalWriter, OneFile};
+use bowline_transport::journal::{Arrival, Degraded, JournalLimits, JournalWriter, OneFile};
 use bowline_transport::wire::{Epoch, ExitNotice, StreamId};
 use bowline_transport::{Exit, Kind, LogReader, Piece};
 use bytes::Bytes;
@@ -40,10 +40,8 @@ enum Next {
 
 impl JournalRecorder {
     pub(super) fn create(path: &Path) -> io::Result<Self> {
-        let now = SystemTime::now().duration_since(UNIX_EPOCH);
-        let started_ms = now.unwrap_or_default().as_millis() as u64;
         let (disk, limits) = (OneFile::at(path), JournalLimits::one_segment());
-        let writer = JournalWriter::create(disk, limits, Epoch::random(), started_ms)?;
+        let writer = JournalWriter::create(disk, limits, Epoch::random(), unix_ms())?;
         Ok(Self {
             writer: Some(Box::new(writer)),
             missing: None,
@@ -113,13 +111,20 @@ impl JournalRecorder {
         let Some(exit) = self.exit else {
             return;
         };
+        let arrival = Arrival::at(unix_ms());
         let written = self.write(move |writer, now| {
             writer.use_reserve();
             for (stream, end) in ends(&exit, output) {
-                writer.append_gap(stream, end, "not recorded", now)?;
+                writer.append_gap(stream, end, "not recorded", arrival, now)?;
             }
             let offset = writer.end(StreamId::LIFECYCLE);
-            writer.append(StreamId::LIFECYCLE, offset, exit_line(&exit, output), now)
+            writer.append(
+                StreamId::LIFECYCLE,
+                offset,
+                exit_line(&exit, output),
+                arrival,
+                now,
+            )
         });
         // The failure before this one is reported.
         let _ = written.await;
@@ -134,8 +139,9 @@ impl JournalRecorder {
             Next::Piece(stream, Piece::Gap { from, to }) => {
                 let missing = || format!("bytes {from} to {to} of {stream} are missing");
                 self.missing.get_or_insert_with(missing);
+                let arrival = Arrival::at(unix_ms());
                 self.write(move |writer, now| {
-                    writer.append_gap(stream, to, "not read in time", now)
+                    writer.append_gap(stream, to, "not read in time", arrival, now)
                 })
                 .await
             }
@@ -162,7 +168,8 @@ impl JournalRecorder {
     }
 
     async fn append(&mut self, stream: StreamId, offset: u64, bytes: Bytes) -> Result<(), String> {
-        self.write(move |writer, now| writer.append(stream, offset, bytes, now))
+        let arrival = Arrival::at(unix_ms());
+        self.write(move |writer, now| writer.append(stream, offset, bytes, arrival, now))
             .await
     }
 
@@ -231,6 +238,12 @@ pub fn exit_ends(lifecycle: &[u8]) -> Option<BTreeMap<StreamId, u64>> {
     let exit = line.get("exit").filter(|exit| exit.is_object());
     let ends = &exit.unwrap_or(&line)["ends"];
     Some(BTreeMap::deserialize(ends).unwrap_or_default())
+}
+
+/// Returns the time in milliseconds since the Unix epoch.
+fn unix_ms() -> u64 {
+    let now = SystemTime::now().duration_since(UNIX_EPOCH);
+    now.unwrap_or_default().as_millis() as u64
 }
 
 async fn due(deadline: Option<Instant>) {
