@@ -14,6 +14,7 @@
 //! * `Exit` follows the last byte of every stream, and is retained until a client with a lease
 //!   acknowledges it.
 
+mod arrivals;
 mod attach;
 mod child_events;
 mod client;
@@ -21,6 +22,7 @@ mod connections;
 mod deliver;
 mod effect;
 mod input;
+mod order;
 mod request_dedup;
 mod requests;
 mod ring;
@@ -119,6 +121,8 @@ pub struct SessionMachine {
     exit: Option<Exit>,
     effects: VecDeque<Effect>,
     now: Duration,
+    /// The wall clock in milliseconds since the Unix epoch; `None` before it is set.
+    wall_ms: Option<u64>,
 }
 
 impl SessionMachine {
@@ -149,6 +153,7 @@ impl SessionMachine {
             exit: None,
             effects: VecDeque::new(),
             now: Duration::ZERO,
+            wall_ms: None,
         }
     }
 

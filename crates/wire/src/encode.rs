@@ -102,14 +102,17 @@ impl Message {
             Self::Degraded { .. } => 26,
             Self::Error { .. } => 27,
             Self::Detach => DETACH,
-            Self::GoAway { .. } => LAST,
+            Self::GoAway { .. } => 29,
+            Self::Arrival { .. } => LAST,
         }
     }
 
     /// Returns the stream and the offset of the header, which relays read without decoding the payload.
     const fn place(&self) -> (StreamId, u64) {
         match self {
-            Self::Data { stream, offset, .. } | Self::Ack { stream, offset } => (*stream, *offset),
+            Self::Data { stream, offset, .. }
+            | Self::Arrival { stream, offset, .. }
+            | Self::Ack { stream, offset } => (*stream, *offset),
             Self::Gap { stream, from, .. } => (*stream, *from),
             Self::Credit { stream, .. } => (*stream, 0),
             Self::Input { offset, .. }
@@ -129,4 +132,4 @@ pub(super) const INPUT: u8 = 11;
 pub(super) const EXIT_ACK: u8 = 22;
 pub(super) const DETACH: u8 = 28;
 /// The highest type number of this version.
-pub(super) const LAST: u8 = 29;
+pub(super) const LAST: u8 = 30;

@@ -62,6 +62,7 @@
 //! | 27 | `Error` | ← | JSON |
 //! | 28 | `Detach` | → | none |
 //! | 29 | `GoAway` | ← | JSON |
+//! | 30 | `Arrival` | ← | JSON |
 //!
 //! Later versions may add fields, which are ignored, and messages: an unknown message with the flag
 //! `OPTIONAL` is skipped, any other ends the connection.
@@ -75,6 +76,9 @@
 //!   host was disconnected. A host that names a lease it has lost receives `Fenced`.
 //! * The receiver of `Data` drops bytes that it already has and attaches again when bytes are missing:
 //!   only a `Gap` or a `Snapshot` skips bytes.
+//! * A host with the feature [`ARRIVALS`] receives an `Arrival` before the `Data` that it describes. If it also
+//!   follows [`StreamId::INPUT`], output and input are sent in one order: input where the output ended when it
+//!   was written to the child, before the output that follows. It has to grant credit for both.
 //! * Credit is granted for consumed bytes and counts the bytes of `Data`, repeated ones included.
 //! * `Exit` follows all `Data`, and is repeated on each attach until `ExitAck`.
 //! * `Resize`, `Signal`, `Kill` and `Prompt` carry an id or a sequence number and may be repeated.
@@ -109,6 +113,9 @@ pub use terms::{
 
 /// Version of the wire format.
 pub const VERSION: u16 = 1;
+
+/// Feature of a host that receives [`Message::Arrival`].
+pub const ARRIVALS: &str = "arrivals";
 
 /// Length of a frame header, in bytes.
 pub const HEADER_BYTES: usize = 28;

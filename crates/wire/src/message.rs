@@ -74,6 +74,20 @@ pub enum Message {
         /// Whether they were received before the host attached.
         replay: bool,
     },
+    /// When and where the bytes of a stream from an offset on arrived at the owner, up to the next such
+    /// message. Sent before them to a host with the feature [`ARRIVALS`](super::ARRIVALS).
+    Arrival {
+        /// The stream.
+        stream: StreamId,
+        /// Offset of the first byte.
+        offset: u64,
+        /// Milliseconds since the Unix epoch; `None` if unknown.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        at_ms: Option<u64>,
+        /// Of input, the end of the output when it was written to the child.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        output: Option<u64>,
+    },
     /// The host has stored everything before an offset, so that the owner may trim it.
     Ack {
         /// The stream.

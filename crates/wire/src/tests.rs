@@ -142,6 +142,18 @@ fn output() -> impl Strategy<Value = Message> {
         exit().prop_map(Message::Exit),
         any::<u64>().prop_map(|generation| Message::Fenced { generation }),
         any::<u64>().prop_map(|after_ms| Message::GoAway { after_ms }),
+        (
+            any::<u16>(),
+            any::<u64>(),
+            any::<Option<u64>>(),
+            any::<Option<u64>>()
+        )
+            .prop_map(|(stream, offset, at_ms, output)| Message::Arrival {
+                stream: StreamId(stream),
+                offset,
+                at_ms,
+                output,
+            }),
         (".*", ".*").prop_map(|(kind, detail)| Message::Degraded { kind, detail }),
         (".*", any::<(bool, Option<u64>)>(), ".*").prop_map(
             |(code, (retryable, after_ms), detail)| Message::Error {

@@ -12,7 +12,7 @@ use tokio::sync::{mpsc, watch};
 use tokio::time::{Instant, sleep_until, timeout};
 
 use super::SessionStatus;
-use super::audit_log::AuditEvent;
+use super::audit_log::{AuditEvent, wall_ms};
 use super::child::{Child, ChildCommand, ChildEvent};
 use super::connection::{ByteLink, ConnectionEvent};
 use super::connections::Connections;
@@ -98,6 +98,7 @@ impl<D: SharedDisk> SessionActor<D> {
             is_stopping: false,
             status,
         };
+        actor.machine.set_wall_time(wall_ms());
         let event = AuditEvent::Started {
             epoch,
             facts: &facts,
@@ -194,6 +195,7 @@ impl<D: SharedDisk> SessionActor<D> {
     }
 
     fn handle(&mut self, event: ActorEvent) {
+        self.machine.set_wall_time(wall_ms());
         match event {
             ActorEvent::Output(id, Some(piece)) => self.on_output(id, piece),
             ActorEvent::Output(id, None) => self.on_output_ended(id),
@@ -215,6 +217,10 @@ impl<D: SharedDisk> SessionActor<D> {
     }
 
     fn on_output(&mut self, id: StreamId, piece: Piece) {
+        // Input that was written before this output was read comes before it, since it may be its cause.
+        while let Ok(event) = self.child.events.try_recv() {
+            self.on_child_event(event);
+        }
         match piece {
             Piece::Bytes { bytes, .. } => {
                 let offset = self.machine.end(id);
@@ -256,7 +262,10 @@ impl<D: SharedDisk> SessionActor<D> {
     fn on_child_event(&mut self, event: ChildEvent) {
         let now = self.now();
         match event {
-            ChildEvent::Written(result) => self.machine.on_written(result, now),
+            ChildEvent::Written(result) => {
+                self.machine.on_written(result, now);
+                self.recorder.record(&mut self.machine, StreamId::INPUT);
+            }
             ChildEvent::Killed(report) => self.machine.on_killed(report),
             ChildEvent::Exited {
                 status,
@@ -287,8 +296,8 @@ impl<D: SharedDisk> SessionActor<D> {
             drained,
         } = exit;
         let streams = self.recorder.streams().iter();
-        let outputs = streams.filter(|id| id.output().is_some());
-        let ends = outputs.map(|id| (*id, self.machine.end(*id))).collect();
+        let streams = streams.filter(|id| **id != StreamId::LIFECYCLE);
+        let ends = streams.map(|id| (*id, self.machine.end(*id))).collect();
         let event = AuditEvent::Exited {
             status: &status,
             oom,

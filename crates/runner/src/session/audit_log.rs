@@ -42,7 +42,7 @@ pub(super) enum AuditEvent<'a> {
         status: &'a ExitStatus,
         oom: bool,
         drained: &'a Drained,
-        /// Offset past the last byte of each output stream, so that a journal that lacks its end is known to.
+        /// Offset past the last byte of each stream but this one, so that a journal that lacks its end is known to.
         ends: BTreeMap<StreamId, u64>,
     },
 }

@@ -7,8 +7,8 @@ use std::time::Instant;
 
 use bowline_transport::Piece;
 use bowline_transport::journal::{
-    Arrival, Disk, Folder, JournalEvent, JournalLimits, JournalReader, JournalWriter, SyncDone,
-    SyncJob,
+    Arrival, Arrived, Disk, Folder, JournalEvent, JournalLimits, JournalReader, JournalWriter,
+    SyncDone, SyncJob,
 };
 
 use super::audit_log::wall_ms;
@@ -73,23 +73,62 @@ impl<D: SharedDisk> SessionJournal<D> {
         })
     }
 
-    /// Appends what the journal lacks of a stream, and reports its extent to the machine.
+    /// Appends what the journal lacks of a stream, and reports its extent to the machine. Output and input
+    /// are appended in the order in which they occurred.
     pub(super) fn follow(&mut self, machine: &mut SessionMachine, id: StreamId, now: Instant) {
-        let arrival = Arrival::at(wall_ms());
-        loop {
-            let at = self.writer.end(id);
-            if at >= machine.end(id) {
-                break;
+        match id {
+            StreamId::STDOUT | StreamId::INPUT => {
+                loop {
+                    let (next, max) = self.next_of_dialogue(machine);
+                    if !self.append_next(machine, next, max, now) {
+                        break;
+                    }
+                }
+                self.report_extent(machine, StreamId::INPUT);
+                self.report_extent(machine, StreamId::STDOUT);
             }
-            let done = match machine.read_memory(id, at) {
-                Ok(bytes) => self.writer.append(id, at, bytes, arrival, now),
-                Err(oldest) => self.writer.append_gap(id, oldest, "overflow", arrival, now),
-            };
-            if done.is_err() {
-                break;
+            _ => {
+                while self.append_next(machine, id, usize::MAX, now) {}
+                self.report_extent(machine, id);
             }
         }
-        self.report_extent(machine, id);
+    }
+
+    /// Returns whether output or input is to be appended next, and up to how many bytes.
+    fn next_of_dialogue(&self, machine: &SessionMachine) -> (StreamId, usize) {
+        let end = self.writer.end(StreamId::STDOUT);
+        let place = machine.input_place(self.writer.end(StreamId::INPUT));
+        match place.map(|place| place.saturating_sub(end)) {
+            Some(0) => (StreamId::INPUT, usize::MAX),
+            Some(before) => (
+                StreamId::STDOUT,
+                usize::try_from(before).unwrap_or(usize::MAX),
+            ),
+            None => (StreamId::STDOUT, usize::MAX),
+        }
+    }
+
+    /// Appends up to `max` bytes that the journal lacks of a stream. Returns whether there were any and they
+    /// were accepted.
+    fn append_next(
+        &mut self,
+        machine: &SessionMachine,
+        id: StreamId,
+        max: usize,
+        now: Instant,
+    ) -> bool {
+        let at = self.writer.end(id);
+        if at >= machine.end(id) {
+            return false;
+        }
+        let done = match machine.read_memory(id, at, max) {
+            Ok((bytes, arrival)) => self.writer.append(id, at, bytes, arrival, now),
+            Err(oldest) => {
+                let arrival = Arrival::at(wall_ms());
+                self.writer.append_gap(id, oldest, "overflow", arrival, now)
+            }
+        };
+        done.is_ok()
     }
 
     /// Does what is due at `now`.
@@ -127,7 +166,7 @@ impl<D: SharedDisk> SessionJournal<D> {
         if self.writer.degraded().is_some() {
             self.writer.use_reserve();
             let arrival = Arrival::at(wall_ms());
-            for &id in streams.iter().filter(|id| id.output().is_some()) {
+            for &id in streams.iter().filter(|id| **id != StreamId::LIFECYCLE) {
                 let end = machine.end(id);
                 let _ = self
                     .writer
@@ -151,8 +190,10 @@ impl<D: SharedDisk> SessionJournal<D> {
     /// Reads up to `max` bytes of a stream from `offset`.
     pub(super) fn read(&mut self, id: StreamId, offset: u64, max: usize) -> JournalRead {
         match self.read_piece(id, offset, max) {
-            Ok(Some(Piece::Bytes { bytes, .. })) => JournalRead::Bytes(bytes),
-            Ok(Some(Piece::Gap { to, .. })) => JournalRead::Gap { to },
+            Ok(Some(Arrived { arrival, piece })) => match piece {
+                Piece::Bytes { bytes, .. } => JournalRead::Bytes(bytes, arrival),
+                Piece::Gap { to, .. } => JournalRead::Gap { to },
+            },
             Ok(None) => JournalRead::Unreadable,
             Err(_) => {
                 self.reader = None;
@@ -161,12 +202,12 @@ impl<D: SharedDisk> SessionJournal<D> {
         }
     }
 
-    fn read_piece(&mut self, id: StreamId, offset: u64, max: usize) -> io::Result<Option<Piece>> {
+    fn read_piece(&mut self, id: StreamId, offset: u64, max: usize) -> io::Result<Option<Arrived>> {
         let reader = match &mut self.reader {
             Some(reader) => reader,
             reader => reader.insert(JournalReader::open(self.disk.clone())?),
         };
-        reader.read(id, offset, max)
+        reader.read_arrived(id, offset, max)
     }
 
     fn report_extent(&self, machine: &mut SessionMachine, id: StreamId) {
@@ -180,11 +221,8 @@ impl<D: SharedDisk> SessionJournal<D> {
 
     /// Whether another segment fits without dropping bytes that a client still needs.
     fn has_room(&self, machine: &SessionMachine, id: StreamId, start: u64) -> bool {
-        let kept = self.writer.kept().values();
-        let used: u64 = kept.map(|kept| kept.end - kept.start).sum();
         let next = self.limits.segment_bytes.saturating_mul(2);
-        // Record headers are not counted in `used`; they add less than a tenth.
-        let is_small = used.saturating_mul(10) / 9 + next < self.limits.cap_bytes;
+        let is_small = self.writer.size().saturating_add(next) < self.limits.cap_bytes;
         is_small || machine.oldest_needed(id) >= start.saturating_add(next)
     }
 }

@@ -7,8 +7,8 @@ use super::client::{Attachment, Client, ClientStage, Cursor, CursorWait};
 use super::input::InputEvent;
 use super::{ClientId, Effect, SessionMachine};
 use crate::wire::{
-    Attach, AttachMode, Attached, Extent, Hello, Lease, Message, StreamId, VERSION, Welcome,
-    WireLimits, code,
+    ARRIVALS, Attach, AttachMode, Attached, Extent, Hello, Lease, Message, StreamId, VERSION,
+    Welcome, WireLimits, code,
 };
 
 /// Maximal length of a client's name in bytes.
@@ -23,16 +23,19 @@ impl SessionMachine {
                 format!("unsupported protocol version; this session supports version {VERSION}");
             return self.reject(id, code::VERSION, &detail);
         }
+        let has_arrivals = hello.features.iter().any(|it| it == ARRIVALS);
+        let features = has_arrivals.then(|| ARRIVALS.to_owned());
         self.send(
             id,
             Message::Welcome(Welcome {
                 version: VERSION,
-                features: Vec::new(),
+                features: features.into_iter().collect(),
                 limits: WireLimits::default(),
             }),
         );
         if let Some(client) = self.clients.get_mut(&id) {
             client.stage = ClientStage::Greeted;
+            client.has_arrivals = has_arrivals;
         }
     }
 

@@ -3,6 +3,7 @@
 use std::ops::Range;
 use std::time::Duration;
 
+use bowline_transport::journal::Arrival;
 use bowline_transport::{Drained, ExitStatus};
 use bytes::Bytes;
 
@@ -15,12 +16,29 @@ use crate::wire::{ExitNotice, InputRefusal, KillReport, Message, SessionState, S
 pub(super) const EXIT_LINGER: Duration = Duration::from_secs(2);
 
 impl SessionMachine {
+    /// Sets the wall clock, in milliseconds since the Unix epoch: the time of arrival of what follows.
+    pub fn set_wall_time(&mut self, at_ms: u64) {
+        self.wall_ms = Some(at_ms);
+    }
+
+    fn arrival(&self) -> Arrival {
+        let at_ms = self.wall_ms;
+        Arrival {
+            at_ms,
+            output: None,
+        }
+    }
+
     /// Appends output of the child. Accepts any amount; check [`is_paused`](Self::is_paused) before
     /// reading from the child.
     pub fn on_output(&mut self, id: StreamId, bytes: Bytes) {
+        self.append(id, bytes, self.arrival());
+    }
+
+    fn append(&mut self, id: StreamId, bytes: Bytes, arrival: Arrival) {
         let slowest = self.slowest(id);
         if let Some(stream) = self.streams.get_mut(&id) {
-            stream.push(bytes, slowest);
+            stream.push(bytes, arrival, slowest);
         }
     }
 
@@ -31,16 +49,29 @@ impl SessionMachine {
         }
     }
 
-    /// Returns bytes from `offset`, as far as they are contiguous in memory.
+    /// Returns up to `max` bytes from `offset` that are contiguous in memory and arrived together.
     ///
     /// # Errors
     ///
     /// The oldest offset in memory, if `offset` is not there.
-    pub fn read_memory(&self, id: StreamId, offset: u64) -> Result<Bytes, u64> {
+    pub fn read_memory(
+        &self,
+        id: StreamId,
+        offset: u64,
+        max: usize,
+    ) -> Result<(Bytes, Arrival), u64> {
         let stream = self.streams.get(&id).ok_or(offset)?;
         stream
-            .read_memory(offset)
+            .read_memory(offset, max)
             .ok_or_else(|| stream.ring_start())
+    }
+
+    /// Returns the offset in the output at which the input at an offset was taken; `None` if there is no
+    /// such input. Unknown places are 0.
+    pub fn input_place(&self, offset: u64) -> Option<u64> {
+        let stream = self.streams.get(&StreamId::INPUT)?;
+        let is_there = offset < stream.end();
+        is_there.then(|| stream.arrival(offset).output.unwrap_or(0))
     }
 
     /// Ends a stream.
@@ -138,9 +169,16 @@ impl SessionMachine {
             || acknowledged.is_some_and(|at| now >= at + EXIT_LINGER || all_done())
     }
 
-    /// Takes the result of the last [`Effect::Write`] or [`Effect::CloseInput`].
+    /// Takes the result of the last [`Effect::Write`] or [`Effect::CloseInput`]. Where the session has the
+    /// stream [`StreamId::INPUT`], what was written is appended to it, at the present end of the output.
     pub fn on_written(&mut self, outcome: Result<(), InputRefusal>, now: Duration) {
         self.now = now;
+        if outcome.is_ok()
+            && let Some(bytes) = self.input.in_flight().cloned()
+        {
+            let arrival = self.arrival().beside(self.end(StreamId::STDOUT));
+            self.append(StreamId::INPUT, bytes, arrival);
+        }
         let events = self.input.complete(outcome);
         self.notify_all(events);
     }

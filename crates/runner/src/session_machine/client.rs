@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, VecDeque};
 use std::ops::Range;
 use std::time::Duration;
 
+use bowline_transport::journal::Arrival;
 use bytes::Bytes;
 
 use crate::wire::{DEAD_AFTER, Lease, Message, PING_EVERY, StreamId};
@@ -61,6 +62,8 @@ pub(super) struct Cursor {
     /// Bytes to mark as replay: terminal queries in them are not to be replied to.
     pub(super) replay: Range<u64>,
     pub(super) wait: CursorWait,
+    /// The arrival that the client was sent last.
+    pub(super) arrival: Option<Arrival>,
 }
 
 /// What a cursor waits for before it advances.
@@ -70,7 +73,7 @@ pub(super) enum CursorWait {
     /// Bytes from the journal.
     Journal,
     /// Bytes that were read from the journal and are to be sent.
-    Ready(Bytes),
+    Ready(Bytes, Arrival),
     /// A snapshot of the screen.
     Snapshot {
         /// Whether it replaces bytes that are lost, which a gap has to report.
@@ -88,6 +91,7 @@ impl Cursor {
             credit,
             replay,
             wait: CursorWait::Nothing,
+            arrival: None,
         }
     }
 
@@ -126,6 +130,21 @@ impl Cursor {
         })
     }
 
+    /// Returns the message that announces an arrival, unless the client knows it.
+    pub(super) fn announce(&mut self, stream: StreamId, arrival: Arrival) -> Option<Message> {
+        if self.arrival == Some(arrival) {
+            return None;
+        }
+        self.arrival = Some(arrival);
+        let Arrival { at_ms, output } = arrival;
+        Some(Message::Arrival {
+            stream,
+            offset: self.next,
+            at_ms,
+            output,
+        })
+    }
+
     /// Number of bytes from `next` on that share its replay flag.
     pub(super) fn same_replay_len(&self) -> u64 {
         let ends = [self.replay.start, self.replay.end].into_iter();
@@ -150,6 +169,8 @@ impl Cursor {
 #[derive(Debug)]
 pub(super) struct Client {
     pub(super) stage: ClientStage,
+    /// Whether it has the feature `arrivals`.
+    pub(super) has_arrivals: bool,
     /// Messages to send, ahead of all stream data.
     pub(super) outbox: VecDeque<Message>,
     /// Whether the connection closes once the outbox is empty. Further frames are ignored.
@@ -172,6 +193,7 @@ impl Client {
     pub(super) fn new(now: Duration) -> Self {
         Self {
             stage: ClientStage::Connected,
+            has_arrivals: false,
             outbox: VecDeque::new(),
             closing: false,
             dead: false,

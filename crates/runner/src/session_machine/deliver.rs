@@ -58,12 +58,25 @@ impl SessionMachine {
     }
 
     fn data_from(&mut self, id: ClientId, stream: StreamId) -> Option<Message> {
+        let until = self.due_until(id, stream);
         let log = self.streams.get(&stream)?;
         let client = self.clients.get_mut(&id)?;
+        let has_arrivals = client.has_arrivals;
         let cursor = client.attachment_mut()?.cursors.get_mut(&stream)?;
+        if until <= cursor.next {
+            return None;
+        }
         let most = cursor.credit.min(cursor.same_replay_len());
+        let most = most.min(until - cursor.next);
         let most = usize::try_from(most).map_or(MAX_DATA_BYTES, |it| it.min(MAX_DATA_BYTES));
-        if let CursorWait::Ready(bytes) = &mut cursor.wait {
+        if let CursorWait::Ready(_, arrival) = cursor.wait
+            && has_arrivals
+            && most > 0
+            && let Some(message) = cursor.announce(stream, arrival)
+        {
+            return Some(message);
+        }
+        if let CursorWait::Ready(bytes, _) = &mut cursor.wait {
             let piece = bytes.split_to(bytes.len().min(most));
             if bytes.is_empty() {
                 cursor.wait = CursorWait::Nothing;
@@ -73,9 +86,14 @@ impl SessionMachine {
         if cursor.wait != CursorWait::Nothing {
             return None;
         }
-        match log.next(cursor.next, most) {
+        match log.next(cursor.next, most, has_arrivals) {
             StreamRead::UpToDate => None,
-            StreamRead::Bytes(bytes) => cursor.advance(stream, bytes),
+            StreamRead::Bytes(bytes, arrival) => {
+                let announcement = (has_arrivals && !bytes.is_empty())
+                    .then(|| cursor.announce(stream, arrival))
+                    .flatten();
+                announcement.or_else(|| cursor.advance(stream, bytes))
+            }
             StreamRead::Gone { .. } if stream == StreamId::TTY && self.has_screen => {
                 cursor.wait = CursorWait::Snapshot { gone: true };
                 self.effects.push_back(Effect::Snapshot { client: id });
@@ -142,8 +160,8 @@ impl SessionMachine {
             return;
         }
         let (to, reason) = match found {
-            JournalRead::Bytes(bytes) if !bytes.is_empty() => {
-                cursor.wait = CursorWait::Ready(bytes);
+            JournalRead::Bytes(bytes, arrival) if !bytes.is_empty() => {
+                cursor.wait = CursorWait::Ready(bytes, arrival);
                 return;
             }
             JournalRead::Gap { to } if to > offset => (to.min(end), GapReason::Overflow),

@@ -1,5 +1,6 @@
 //! Effects: what the session machine asks its owner to do, and the values that answer them.
 
+use bowline_transport::journal::Arrival;
 use bowline_transport::{Signal, TerminationPolicy, WindowSize};
 use bytes::Bytes;
 
@@ -62,8 +63,8 @@ pub enum Effect {
 /// Result of [`Effect::ReadJournal`].
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum JournalRead {
-    /// Some of the requested bytes, at least one.
-    Bytes(Bytes),
+    /// Some of the requested bytes, at least one, that arrived together.
+    Bytes(Bytes, Arrival),
     /// The bytes were not recorded.
     Gap {
         /// Offset at which recorded bytes continue.

@@ -330,6 +330,14 @@ impl Input {
         Some(work)
     }
 
+    /// Returns the bytes of clients that are being written.
+    pub(super) fn in_flight(&self) -> Option<&Bytes> {
+        match self.in_flight.as_ref()? {
+            QueuedInput::Typed(bytes) | QueuedInput::Prompt { bytes, .. } => Some(bytes),
+            QueuedInput::Reply(_) | QueuedInput::Pause(_) | QueuedInput::End => None,
+        }
+    }
+
     /// Completes the pending action.
     pub(super) fn complete(&mut self, outcome: Result<(), InputRefusal>) -> Vec<InputEvent> {
         let Some(order) = self.in_flight.take() else {

@@ -4,6 +4,9 @@ use std::ops::Range;
 
 use bytes::Bytes;
 
+use bowline_transport::journal::Arrival;
+
+use super::arrivals::Arrivals;
 use super::ring::Ring;
 use crate::wire::Durability;
 
@@ -23,7 +26,7 @@ pub enum OverflowPolicy {
 pub(super) enum StreamRead {
     /// The offset is the end of the stream.
     UpToDate,
-    Bytes(Bytes),
+    Bytes(Bytes, Arrival),
     /// The journal has the bytes.
     Journal,
     /// The bytes are lost; the stream continues at `to`.
@@ -35,6 +38,7 @@ pub(super) enum StreamRead {
 #[derive(Debug)]
 pub(super) struct Stream {
     ring: Ring,
+    arrivals: Arrivals,
     policy: OverflowPolicy,
     /// The range that can be read from the journal.
     journal: Range<u64>,
@@ -50,6 +54,7 @@ impl Stream {
     pub(super) fn new(policy: OverflowPolicy, ring_bytes: usize) -> Self {
         Self {
             ring: Ring::new(ring_bytes),
+            arrivals: Arrivals::default(),
             policy,
             journal: 0..0,
             journal_has_room: false,
@@ -99,8 +104,9 @@ impl Stream {
         }
     }
 
-    pub(super) fn push(&mut self, bytes: Bytes, slowest: Option<u64>) {
+    pub(super) fn push(&mut self, bytes: Bytes, arrival: Arrival, slowest: Option<u64>) {
         if !self.ended {
+            self.arrivals.push(self.ring.end(), arrival);
             self.ring.push(bytes);
             self.evict(slowest);
         }
@@ -113,8 +119,17 @@ impl Stream {
         }
     }
 
-    pub(super) fn read_memory(&self, offset: u64) -> Option<Bytes> {
-        self.ring.read(offset, usize::MAX)
+    /// Returns up to `max` bytes at an offset that arrived together, if they are in memory.
+    pub(super) fn read_memory(&self, offset: u64, max: usize) -> Option<(Bytes, Arrival)> {
+        let (arrival, end) = self.arrivals.at(offset);
+        let together = usize::try_from(end.saturating_sub(offset)).unwrap_or(usize::MAX);
+        let bytes = self.ring.read(offset, max.min(together))?;
+        Some((bytes, arrival))
+    }
+
+    /// Returns when and where the byte at an offset arrived, as far as it is in memory.
+    pub(super) fn arrival(&self, offset: u64) -> Arrival {
+        self.arrivals.at(offset).0
     }
 
     pub(super) fn close(&mut self) {
@@ -154,10 +169,16 @@ impl Stream {
                 .is_some_and(|at| self.end() - at.min(self.end()) >= self.ring.capacity() as u64)
     }
 
-    /// Reads up to `max` bytes at `offset`.
-    pub(super) fn next(&self, offset: u64, max: usize) -> StreamRead {
-        if let Some(bytes) = self.ring.read(offset, max) {
-            return StreamRead::Bytes(bytes);
+    /// Reads up to `max` bytes at `offset`, of one arrival if the client asks for arrivals.
+    pub(super) fn next(&self, offset: u64, max: usize, with_arrivals: bool) -> StreamRead {
+        let read = if with_arrivals {
+            self.read_memory(offset, max)
+        } else {
+            let bytes = self.ring.read(offset, max);
+            bytes.map(|bytes| (bytes, Arrival::default()))
+        };
+        if let Some((bytes, arrival)) = read {
+            return StreamRead::Bytes(bytes, arrival);
         }
         if offset >= self.end() {
             return StreamRead::UpToDate;
@@ -185,6 +206,7 @@ impl Stream {
             _ => u64::MAX,
         };
         self.ring.evict(limit);
+        self.arrivals.drop_before(self.ring.start());
     }
 }
 
@@ -196,7 +218,7 @@ mod tests {
         let mut stream = Stream::new(policy, 8_192);
         stream.set_floor(None);
         for _ in 0..3 {
-            stream.push(Bytes::from(vec![1; 8_192]), Some(8_192));
+            stream.push(Bytes::from(vec![1; 8_192]), Arrival::default(), Some(8_192));
         }
         stream
     }
@@ -214,8 +236,8 @@ mod tests {
     fn dropping_stream_never_pauses_and_reports_gaps() {
         let stream = filled(OverflowPolicy::DropOldest);
         assert!(!stream.is_paused(Some(0)));
-        assert_eq!(stream.next(5, 10), StreamRead::Gone { to: 16_384 });
-        assert_eq!(stream.next(24_576, 10), StreamRead::UpToDate);
+        assert_eq!(stream.next(5, 10, false), StreamRead::Gone { to: 16_384 });
+        assert_eq!(stream.next(24_576, 10, false), StreamRead::UpToDate);
     }
 
     #[test]
@@ -224,7 +246,7 @@ mod tests {
         stream.set_journal_extent(0..24_576, true, Some(0));
         assert!(!stream.is_paused(Some(0)));
         assert_eq!(
-            (stream.start(), stream.next(5, 10)),
+            (stream.start(), stream.next(5, 10, false)),
             (0, StreamRead::Journal)
         );
         stream.set_journal_extent(0..24_576, false, Some(0));
@@ -235,16 +257,16 @@ mod tests {
     fn stopped_journal_leaves_a_gap_on_both_sides() {
         let mut stream = filled(OverflowPolicy::DropOldest);
         stream.set_journal_extent(100..200, false, None);
-        assert_eq!(stream.next(0, 10), StreamRead::Gone { to: 100 });
-        assert_eq!(stream.next(100, 10), StreamRead::Journal);
-        assert_eq!(stream.next(200, 10), StreamRead::Gone { to: 16_384 });
+        assert_eq!(stream.next(0, 10, false), StreamRead::Gone { to: 100 });
+        assert_eq!(stream.next(100, 10, false), StreamRead::Journal);
+        assert_eq!(stream.next(200, 10, false), StreamRead::Gone { to: 16_384 });
         assert_eq!(stream.start(), 16_384);
     }
 
     #[test]
     fn unattached_session_pauses_for_its_first_client() {
         let mut stream = Stream::new(OverflowPolicy::Block, 4_096);
-        stream.push(Bytes::from(vec![1; 5_000]), None);
+        stream.push(Bytes::from(vec![1; 5_000]), Arrival::default(), None);
         assert!(stream.is_paused(None));
     }
 }

@@ -9,6 +9,7 @@ use super::*;
 use crate::wire::{
     Attach, AttachMode, Attached, Frame, Hello, Lease, SessionState, StdioKind, VERSION,
 };
+use bowline_transport::journal::Arrival;
 use bowline_transport::{Drained, ExitStatus, Signal, TerminationPolicy, WindowSize};
 use bytes::Bytes;
 
@@ -52,6 +53,7 @@ fn machine(id: StreamId, policy: OverflowPolicy, ring_bytes: usize) -> SessionMa
         streams: vec![
             stream(id, policy, ring_bytes),
             stream(StreamId::LIFECYCLE, OverflowPolicy::DropOldest, 4 * KIB),
+            stream(StreamId::INPUT, OverflowPolicy::DropOldest, 4 * KIB),
         ],
         has_screen: id == StreamId::TTY,
         exit_retention: None,

@@ -22,13 +22,18 @@ use super::{SessionDir, SessionInfo, SessionPhase, SessionSpec};
 use crate::session::{Child, SessionHandle, SessionJournal, SessionStatus, wall_ms};
 use crate::session_machine::{MachineConfiguration, OverflowPolicy, StreamConfiguration};
 use crate::unix_connection::UnixConnection;
-use crate::wire::{Epoch, ExitNotice, SessionFacts, SessionState, StdioKind, StreamId};
+use crate::wire::{
+    Epoch, ExitNotice, SessionFacts, SessionKind, SessionState, StdioKind, StreamId,
+};
 
 /// Maximal bytes of the shim's log.
 const MAX_LOG_BYTES: u64 = 64 * 1024;
 
 /// Bytes of the audit log that are kept in memory.
 const AUDIT_LOG_BYTES: usize = 64 * 1024;
+
+/// Maximal bytes of a dialogue's input that are kept in memory.
+const INPUT_BYTES: usize = 256 * 1024;
 
 /// Pause after a failure of accept(2), such as a lack of descriptors.
 const ACCEPT_RETRY: Duration = Duration::from_millis(50);
@@ -229,6 +234,8 @@ fn machine_configuration(
     } else {
         (StdioKind::Pipes, vec![StreamId::STDOUT, StreamId::STDERR])
     };
+    // Not that of a terminal, where people type passwords.
+    let records_input = stdio == StdioKind::Pipes && spec.kind == SessionKind::Dialogue;
     let ring_bytes = spec.ring();
     let stream = |id| StreamConfiguration {
         id,
@@ -244,6 +251,11 @@ fn machine_configuration(
         policy: OverflowPolicy::DropOldest,
         ring_bytes: AUDIT_LOG_BYTES,
     };
+    let input = StreamConfiguration {
+        id: StreamId::INPUT,
+        policy: OverflowPolicy::DropOldest,
+        ring_bytes: ring_bytes.min(INPUT_BYTES),
+    };
     MachineConfiguration {
         session: spec.id,
         epoch,
@@ -255,7 +267,12 @@ fn machine_configuration(
             containment: session.containment(),
             state: SessionState::Running,
         },
-        streams: ids.into_iter().map(stream).chain([audit_log]).collect(),
+        streams: ids
+            .into_iter()
+            .map(stream)
+            .chain([audit_log])
+            .chain(records_input.then_some(input))
+            .collect(),
         has_screen: spec.has_screen(),
         exit_retention: spec.exit_kept_ms.map(Duration::from_millis),
     }

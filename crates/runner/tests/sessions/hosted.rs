@@ -41,6 +41,7 @@ pub(crate) fn configuration(policy: OverflowPolicy) -> MachineConfiguration {
         streams: vec![
             stream(OUT, policy),
             stream(StreamId::LIFECYCLE, OverflowPolicy::DropOldest),
+            stream(StreamId::INPUT, OverflowPolicy::DropOldest),
         ],
         has_screen: false,
         exit_retention: None,

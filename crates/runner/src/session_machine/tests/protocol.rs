@@ -4,7 +4,7 @@
 //! `silent_connection_times_out` the detection of half-open ones.
 
 use super::*;
-use crate::wire::{GapReason, Prompt, PromptMode};
+use crate::wire::{ARRIVALS, GapReason, InputRefusal, Prompt, PromptMode};
 
 const OUT: StreamId = StreamId::STDOUT;
 
@@ -190,7 +190,12 @@ fn evicted_bytes_are_read_from_the_journal() {
             {
                 assert_eq!(offset, got as u64);
                 let bytes = Bytes::from(vec![b'a'; max.min(1_000)]);
-                machine.on_journal_read(client, stream, offset, JournalRead::Bytes(bytes));
+                machine.on_journal_read(
+                    client,
+                    stream,
+                    offset,
+                    JournalRead::Bytes(bytes, Arrival::default()),
+                );
             }
         }
     }
@@ -622,4 +627,112 @@ fn offsets_of_another_epoch_are_void() {
     let ahead = greeted(&mut machine);
     send(&mut machine, ahead, Message::Attach(old));
     assert_eq!(code_of(&all(&mut machine, ahead)), code::PROTOCOL);
+}
+
+#[test]
+fn written_input_is_a_stream_beside_the_output() {
+    let mut machine = machine(OUT, OverflowPolicy::Block, 4 * KIB);
+    let (writer, _) = join(&mut machine, attach(Lease::Write, OUT));
+    let written = |machine: &mut SessionMachine, offset, text: &'static str, outcome| {
+        let bytes = Bytes::from_static(text.as_bytes());
+        send_as(machine, writer, 1, Message::Input { offset, bytes });
+        assert!(effects(machine).contains(&Effect::Write(text.into())));
+        machine.on_written(outcome, Duration::ZERO);
+    };
+    machine.set_wall_time(1_000);
+    written(&mut machine, 0, "one\n", Ok(()));
+    machine.on_output(OUT, "answer\n".into());
+    machine.set_wall_time(2_000);
+    let detail = "the pipe broke".to_owned();
+    written(
+        &mut machine,
+        4,
+        "two\n",
+        Err(InputRefusal::Failed { detail }),
+    );
+    written(&mut machine, 8, "three\n", Ok(()));
+    assert_eq!(
+        machine.end(StreamId::INPUT),
+        10,
+        "what was not written is not there"
+    );
+    let read = |offset| {
+        machine
+            .read_memory(StreamId::INPUT, offset, usize::MAX)
+            .unwrap()
+    };
+    assert_eq!(read(0), ("one\n".into(), Arrival::at(1_000).beside(0)));
+    assert_eq!(read(4), ("three\n".into(), Arrival::at(2_000).beside(7)));
+    assert_eq!(
+        (machine.input_place(3), machine.input_place(10)),
+        (Some(0), None)
+    );
+}
+
+/// A client that folds gets each input before the output that follows it, with times; another one gets
+/// what it always got.
+#[test]
+fn client_with_arrivals_receives_one_order() {
+    let mut machine = machine(OUT, OverflowPolicy::Block, 64 * KIB);
+    let (writer, _) = join(&mut machine, attach(Lease::Write, OUT));
+    let mut expected = Vec::new();
+    let mut offset = 0;
+    for number in 0..20_u64 {
+        machine.set_wall_time(1_000 + number);
+        if number % 3 == 0 {
+            let bytes = Bytes::from(format!("input {number}\n"));
+            expected.push((StreamId::INPUT, 1_000 + number, bytes.clone()));
+            send_as(
+                &mut machine,
+                writer,
+                1,
+                Message::Input {
+                    offset,
+                    bytes: bytes.clone(),
+                },
+            );
+            offset += bytes.len() as u64;
+            effects(&mut machine);
+            machine.on_written(Ok(()), Duration::ZERO);
+        } else {
+            let bytes = Bytes::from(format!("output {number}\n"));
+            expected.push((OUT, 1_000 + number, bytes.clone()));
+            machine.on_output(OUT, bytes);
+        }
+    }
+    let client = machine.connect(machine.now);
+    let hello = Hello {
+        versions: (VERSION, VERSION),
+        features: vec!["unknown".into(), ARRIVALS.into()],
+    };
+    send(&mut machine, client, Message::Hello(hello));
+    let Some(Message::Welcome(welcome)) = machine.next_frame(client).map(|it| it.message) else {
+        panic!("not greeted");
+    };
+    assert_eq!(welcome.features, [ARRIVALS]);
+    let mut both = attach(Lease::Read, OUT);
+    both.cursors.insert(StreamId::INPUT, 0);
+    send(&mut machine, client, Message::Attach(both));
+    let (mut received, mut times) = (Vec::new(), BTreeMap::new());
+    for message in all(&mut machine, client) {
+        match message {
+            Message::Arrival { stream, at_ms, .. } => {
+                times.insert(stream, at_ms.unwrap());
+            }
+            Message::Data { stream, bytes, .. } => received.push((stream, times[&stream], bytes)),
+            _ => {}
+        }
+    }
+    assert_eq!(received, expected);
+    let (plain, _) = join(&mut machine, attach(Lease::Read, OUT));
+    let messages = all(&mut machine, plain);
+    let chunks = messages
+        .iter()
+        .filter(|it| matches!(it, Message::Data { .. }));
+    assert_eq!(chunks.count(), 1, "output is not divided for it");
+    assert!(
+        !messages
+            .iter()
+            .any(|it| matches!(it, Message::Arrival { .. }))
+    );
 }

@@ -401,7 +401,7 @@ impl Simulation {
                         client,
                         stream,
                         offset,
-                        JournalRead::Bytes(bytes.into()),
+                        JournalRead::Bytes(bytes.into(), Arrival::default()),
                     );
                 }
                 Effect::Attached { .. } | Effect::Detached { .. } => {}
@@ -439,7 +439,7 @@ impl Simulation {
                 .into_iter()
                 .flat_map(|it| it.cursors.values());
             for cursor in cursors {
-                if let CursorWait::Ready(bytes) = &cursor.wait {
+                if let CursorWait::Ready(bytes, _) = &cursor.wait {
                     assert!(bytes.len() <= 64 * KIB);
                 }
             }
