@@ -6,6 +6,7 @@ use std::process::ExitCode;
 
 use bowline_jsonl::{Body, Event, Item, ParseErrorKind, Str, TurnResult};
 use bowline_lifecycle::journal::{Damage, DamageKind};
+use bowline_reducer::Meta;
 use bowline_reducer::dialect::DialectName;
 use serde_json::{Value, json};
 
@@ -41,6 +42,8 @@ struct Report {
     lines: u64,
     longest: Longest,
     types: BTreeMap<String, Count>,
+    /// The lines of a journal's input.
+    input: Count,
     unknown: BTreeMap<String, u64>,
     errors: Vec<BadLine>,
     error_count: u64,
@@ -58,6 +61,18 @@ struct Count {
     lines: u64,
     bytes: u64,
     longest: u64,
+}
+
+impl Count {
+    fn add(&mut self, bytes: u64) {
+        self.lines += 1;
+        self.bytes += bytes;
+        self.longest = self.longest.max(bytes);
+    }
+
+    fn json(&self) -> Value {
+        json!({ "lines": self.lines, "bytes": self.bytes, "longest": self.longest })
+    }
 }
 
 #[derive(Debug, Default)]
@@ -84,7 +99,7 @@ struct Turn {
 }
 
 impl LineReader for Report {
-    fn on_line(&mut self, item: &Item<'_>) {
+    fn on_line(&mut self, item: &Item<'_>, at: Meta) {
         let bytes = item.at.end - item.at.offset;
         self.lines += 1;
         self.bytes = self.bytes.max(item.at.end);
@@ -96,7 +111,7 @@ impl LineReader for Report {
         }
         let name = match &item.event {
             Ok(event) => {
-                self.observe(event, item);
+                self.observe(event, item, at);
                 self.count_event(event)
             }
             Err(error) => {
@@ -113,10 +128,12 @@ impl LineReader for Report {
                 "(not an event)".to_owned()
             }
         };
-        let count = self.types.entry(name).or_default();
-        count.lines += 1;
-        count.bytes += bytes;
-        count.longest = count.longest.max(bytes);
+        self.types.entry(name).or_default().add(bytes);
+    }
+
+    fn on_input(&mut self, line: &str, at: Meta) {
+        self.input.add(line.len() as u64 + 1);
+        self.conversation.apply_input(line, at);
     }
 
     fn on_gap(&mut self, from: u64, to: u64) {
@@ -136,6 +153,7 @@ impl Report {
             lines: 0,
             longest: Longest::default(),
             types: BTreeMap::new(),
+            input: Count::default(),
             unknown: BTreeMap::new(),
             errors: Vec::new(),
             error_count: 0,
@@ -176,10 +194,10 @@ impl Report {
     }
 
     /// Folds the lines of other agents: only their dialect tells what is unknown.
-    fn observe(&mut self, event: &Event<'_>, item: &Item<'_>) {
+    fn observe(&mut self, event: &Event<'_>, item: &Item<'_>, at: Meta) {
         self.conversation.decide(event.raw);
         if self.has_dialect() || !event.is_known() {
-            self.conversation.apply(item);
+            self.conversation.apply(item, at);
         }
     }
 
@@ -212,12 +230,7 @@ impl Report {
         let types: BTreeMap<_, _> = self
             .types
             .iter()
-            .map(|(name, count)| {
-                let value = json!({
-                    "lines": count.lines, "bytes": count.bytes, "longest": count.longest,
-                });
-                (name, value)
-            })
+            .map(|(name, count)| (name, count.json()))
             .collect();
         let errors: Vec<_> = self
             .errors
@@ -230,6 +243,7 @@ impl Report {
             "lines": self.lines,
             "longest_line": { "line": self.longest.line, "bytes": self.longest.bytes },
             "types": types,
+            "input": self.journal.is_some().then(|| self.input.json()),
             "unknown": self.unknown,
             "parse_errors": self.error_count,
             "errors": errors,
@@ -275,6 +289,17 @@ impl Report {
             "total", self.longest.bytes
         );
         let _ = writeln!(out, "\nlongest line   number {}", self.longest.line);
+        if self.input.lines > 0 {
+            let Count {
+                lines,
+                bytes,
+                longest,
+            } = self.input;
+            let _ = writeln!(
+                out,
+                "input          {lines} lines, {bytes} bytes, longest {longest}"
+            );
+        }
         let dialect = self.conversation.transcript().dialect();
         let _ = writeln!(out, "dialect        {dialect}");
         for id in &self.sessions {

@@ -10,6 +10,8 @@ use std::process::ExitCode;
 
 use bowline_jsonl::{Event, Framer, Item};
 use bowline_lifecycle::Piece;
+use bowline_lifecycle::journal::{Arrival, Arrived, InputLines, Merged};
+use bowline_reducer::Meta;
 use bowline_reducer::dialect::recognize;
 
 use crate::failure::Failure;
@@ -27,8 +29,11 @@ pub(crate) struct Recording {
 
 /// Receives the contents of a recording.
 pub(crate) trait LineReader {
-    /// Called for every line, in order.
-    fn on_line(&mut self, item: &Item<'_>);
+    /// Called for every line of output, in order, with its time of arrival.
+    fn on_line(&mut self, item: &Item<'_>, at: Meta);
+
+    /// Called for every line of a journal's input, at its place between the lines of output.
+    fn on_input(&mut self, line: &str, at: Meta);
 
     /// Called where bytes of the stream are missing, with their offsets.
     fn on_gap(&mut self, from: u64, to: u64);
@@ -65,7 +70,8 @@ impl Recording {
         mut self,
         reader: &mut impl LineReader,
     ) -> Result<Vec<String>, Failure> {
-        let mut framer = Framer::default();
+        let (mut framer, mut input) = (Framer::default(), InputLines::default());
+        let mut at = Meta::default();
         let (mut is_empty, mut has_events, mut has_gap) = (true, false, false);
         loop {
             let piece = self.source.next();
@@ -75,17 +81,31 @@ impl Recording {
             let mut gap = None;
             match piece {
                 None => framer.finish(),
-                Some(Piece::Bytes { bytes, .. }) => framer.push(bytes),
-                Some(Piece::Gap { from, to }) => {
-                    framer.skip_to(to);
-                    gap = Some((from, to));
-                    has_gap = true;
+                Some(Merged::Input(Arrived { arrival, piece })) => {
+                    let at = meta(arrival);
+                    match piece {
+                        Piece::Bytes { bytes, .. } => {
+                            input.push(&bytes, |line| reader.on_input(line, at));
+                        }
+                        Piece::Gap { .. } => input.skip(),
+                    }
+                }
+                Some(Merged::Output(Arrived { arrival, piece })) => {
+                    at = meta(arrival);
+                    match piece {
+                        Piece::Bytes { bytes, .. } => framer.push(bytes),
+                        Piece::Gap { from, to } => {
+                            framer.skip_to(to);
+                            gap = Some((from, to));
+                            has_gap = true;
+                        }
+                    }
                 }
             }
             while let Some(frame) = framer.next_frame() {
                 for item in frame.items() {
                     has_events |= item.event.as_ref().is_ok_and(is_of_agent);
-                    reader.on_line(&item);
+                    reader.on_line(&item, at);
                 }
             }
             if let Some((from, to)) = gap {
@@ -119,6 +139,12 @@ impl Recording {
             self.path.display()
         )))
     }
+}
+
+/// Returns the time of an arrival; 0 if it is unknown.
+fn meta(arrival: Arrival) -> Meta {
+    let at_ms = arrival.at_ms.unwrap_or(0);
+    Meta { at_ms }
 }
 
 /// Whether an agent writes such lines, or a recorder of both directions.

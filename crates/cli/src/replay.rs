@@ -12,7 +12,7 @@ use crate::printer::Printer;
 use crate::recording::{Conversation, JournalSummary, LineReader, Recording, report_losses};
 use crate::stdio::print;
 
-/// A recorded line carries no arrival time.
+/// What has no arrival time: the end of a recording, and what it lacks.
 const NO_TIME: Meta = Meta { at_ms: 0 };
 
 /// Reduces a recording or a past conversation and prints it. A failed turn in it is no failure of the
@@ -87,8 +87,13 @@ impl Replay {
 
 impl LineReader for Replay {
     /// Formats the changes of each line separately, so that they keep the order of the stream.
-    fn on_line(&mut self, item: &Item<'_>) {
-        self.conversation.apply(item);
+    fn on_line(&mut self, item: &Item<'_>, at: Meta) {
+        self.conversation.apply(item, at);
+        self.format_changes();
+    }
+
+    fn on_input(&mut self, line: &str, at: Meta) {
+        self.conversation.apply_input(line, at);
         self.format_changes();
     }
 

@@ -10,6 +10,7 @@ use std::sync::Arc;
 use parking_lot::Mutex;
 
 use crate::change::{ChangeBatch, batch};
+use crate::core::journal::{Arrival, InputLines};
 use crate::core::jsonl::Framer;
 use crate::core::reducer::{Cursor, End, HostEvent, Meta, Snapshot, Transcript};
 use crate::error::{BowlineError, Result};
@@ -18,7 +19,7 @@ use crate::runtime::blocking;
 use file::RecordingFile;
 use part::RecordedPart;
 
-/// A recording has no arrival times.
+/// What has no arrival time: the end of a recording, and what it lacks.
 const NO_TIME: Meta = Meta { at_ms: 0 };
 
 /// A recording and the transcript of the part that was read.
@@ -31,6 +32,9 @@ struct FoldState {
     /// `None` after the end of the file.
     file: Option<RecordingFile>,
     framer: Framer,
+    input: InputLines,
+    /// The arrival of the output that was read last.
+    at: Meta,
     transcript: Transcript,
 }
 
@@ -41,6 +45,8 @@ impl RecordingFold {
         let state = FoldState {
             file: Some(file),
             framer: Framer::default(),
+            input: InputLines::default(),
+            at: NO_TIME,
             transcript: Transcript::new(),
         };
         Ok(Self {
@@ -103,7 +109,17 @@ impl RecordingFold {
         };
         let mut end = None;
         match file.next_part().map_err(read_error)? {
-            RecordedPart::Bytes(bytes) => state.framer.push(bytes),
+            RecordedPart::Bytes(bytes, arrival) => {
+                state.at = meta(arrival);
+                state.framer.push(bytes);
+            }
+            RecordedPart::Input(bytes, arrival) => {
+                let (transcript, at) = (&mut state.transcript, meta(arrival));
+                state
+                    .input
+                    .push(&bytes, |line| transcript.apply_input(line, at));
+            }
+            RecordedPart::InputGap => state.input.skip(),
             RecordedPart::Gap { from, to } => {
                 state.framer.skip_to(to);
                 let gap = HostEvent::Gap { from, to };
@@ -117,7 +133,7 @@ impl RecordingFold {
         }
         while let Some(frame) = state.framer.next_frame() {
             for item in frame.items() {
-                state.transcript.apply(&item, NO_TIME);
+                state.transcript.apply(&item, state.at);
             }
         }
         if let Some(damage) = end {
@@ -129,4 +145,10 @@ impl RecordingFold {
         }
         Ok(true)
     }
+}
+
+/// Returns the time of an arrival; 0 if it is unknown.
+fn meta(arrival: Arrival) -> Meta {
+    let at_ms = arrival.at_ms.unwrap_or(0);
+    Meta { at_ms }
 }

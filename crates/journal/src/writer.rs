@@ -227,6 +227,13 @@ impl<D: Disk> JournalWriter<D> {
         &self.kept
     }
 
+    /// Returns the size of all segments, in bytes.
+    #[must_use]
+    pub fn size(&self) -> u64 {
+        let current = self.current.as_ref().map_or(0, |segment| segment.bytes);
+        self.sealed.bytes().saturating_add(current)
+    }
+
     /// Returns the offset past the last byte of a stream.
     #[must_use]
     pub fn end(&self, stream: StreamId) -> u64 {

@@ -5,9 +5,6 @@ use bowline_jsonl::{Event, Framer, Item, RawJson, Str};
 use bowline_reducer::dialect::{DialectName, recognize};
 use bowline_reducer::{Meta, Transcript};
 
-/// A recorded line of output carries no arrival time.
-const NO_TIME: Meta = Meta { at_ms: 0 };
-
 /// The transcript of a recording: of an agent's output, or of a trace, which has both directions.
 ///
 /// A line of a trace is an object with `t` (seconds), `dir` (`agent>` or `host>`) and `msg`.
@@ -37,15 +34,23 @@ impl Conversation {
         &mut self.transcript
     }
 
+    /// Applies a line that the host wrote.
+    pub(crate) fn apply_input(&mut self, line: &str, at: Meta) {
+        if let Some(line) = RawJson::parse(line) {
+            self.decide(line);
+        }
+        self.transcript.apply_input(line, at);
+    }
+
     /// Applies a line of the recording.
-    pub(crate) fn apply(&mut self, item: &Item<'_>) {
+    pub(crate) fn apply(&mut self, item: &Item<'_>, at: Meta) {
         match &item.event {
             Ok(event) if is_of_trace(event.raw) => self.apply_traced(event),
             event => {
                 if let Ok(event) = event {
                     self.decide(event.raw);
                 }
-                self.transcript.apply(item, NO_TIME);
+                self.transcript.apply(item, at);
             }
         }
     }

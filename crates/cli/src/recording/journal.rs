@@ -1,11 +1,11 @@
-//! The agent's output in a journal: one segment in a file, or a folder of them.
+//! The agent's output and input in a journal: one segment in a file, or a folder of them.
 
 use std::collections::BTreeMap;
 use std::io::{self, Read};
 use std::path::Path;
 
 use bowline_lifecycle::journal::{
-    Body, Damage, Folder, Header, JournalReader, KeptStreams, Record, Scan,
+    Arrived, Body, Damage, Folder, Header, JournalReader, KeptStreams, Merge, Merged, Record, Scan,
 };
 use bowline_lifecycle::{Piece, StreamId, exit_ends};
 use serde_json::Value;
@@ -63,8 +63,7 @@ pub(crate) fn damage_message(what: &str, damage: &str) -> String {
 /// A journal that is read from its start to its end.
 pub(super) struct Journal {
     segments: Segments,
-    /// Offset past the last piece of output.
-    end: u64,
+    merge: Merge,
     /// The lines of the lifecycle stream.
     lifecycle: Vec<u8>,
     /// The ends of the output streams by the session's metadata, for a journal that lacks its exit.
@@ -89,6 +88,8 @@ struct JournalFile {
 struct JournalFolder {
     reader: JournalReader<Folder>,
     kept: KeptStreams,
+    /// Offset past the input that was read.
+    input_end: u64,
 }
 
 impl Journal {
@@ -111,40 +112,52 @@ impl Journal {
         if kept.is_empty() && reader.damage().len() == 0 && recorded_ends.is_none() {
             return Err(io::ErrorKind::IsADirectory.into());
         }
-        let folder = JournalFolder { reader, kept };
+        let input_end = 0;
+        let folder = JournalFolder {
+            reader,
+            kept,
+            input_end,
+        };
         Ok(Self::new(Segments::Folder(folder), recorded_ends))
     }
 
     fn new(segments: Segments, recorded_ends: Option<BTreeMap<StreamId, u64>>) -> Self {
         Self {
             segments,
-            end: 0,
+            merge: Merge::default(),
             lifecycle: Vec::new(),
             recorded_ends,
             is_over: false,
         }
     }
 
-    /// Returns the next piece of the agent's output. Output that the agent wrote before its exit, but that
-    /// is missing at the end, is a gap.
-    pub(super) fn next(&mut self) -> io::Result<Option<Piece>> {
-        if self.is_over {
-            return Ok(None);
-        }
-        let mut piece = match &mut self.segments {
-            Segments::File(file) => file.next(&mut self.lifecycle)?,
-            Segments::Folder(folder) => folder.next(self.end)?,
-        };
-        if piece.is_none() {
+    /// Returns the next piece of the agent's output or input, in one order. Output that the agent wrote
+    /// before its exit, but that is missing at the end, is a gap.
+    pub(super) fn next(&mut self) -> io::Result<Option<Merged>> {
+        while !self.is_over {
+            if let Some(piece) = self.next_read()? {
+                return Ok(Some(piece));
+            }
             self.is_over = true;
-            piece = self.missing_end()?;
+            if let Some(gap) = self.missing_end()? {
+                self.merge.push_output(gap.into());
+            }
         }
-        match &piece {
-            Some(Piece::Bytes { offset, bytes }) => self.end = offset + bytes.len() as u64,
-            Some(Piece::Gap { to, .. }) => self.end = *to,
-            None => {}
+        Ok(self.merge.rest())
+    }
+
+    fn next_read(&mut self) -> io::Result<Option<Merged>> {
+        loop {
+            let is_over = match &mut self.segments {
+                Segments::File(_) if !self.merge.needs_output() => false,
+                Segments::File(file) => !file.fill(&mut self.merge, &mut self.lifecycle)?,
+                Segments::Folder(folder) => !folder.fill(&mut self.merge)?,
+            };
+            let piece = self.merge.next_piece();
+            if piece.is_some() || is_over {
+                return Ok(piece);
+            }
         }
-        Ok(piece)
     }
 
     /// Returns the gap between what was read and the end of the output, as the exit recorded it.
@@ -155,7 +168,7 @@ impl Journal {
         let ends = self.exit_ends().unwrap_or_default();
         let output = ends.get(&StreamId::STDOUT);
         let output = output.or_else(|| ends.get(&StreamId::TTY));
-        let (from, to) = (self.end, output.copied().unwrap_or_default());
+        let (from, to) = (self.merge.output_end(), output.copied().unwrap_or_default());
         Ok((from < to).then_some(Piece::Gap { from, to }))
     }
 
@@ -184,35 +197,36 @@ impl Journal {
 }
 
 impl JournalFile {
-    /// Returns the next piece of the terminal or of standard output; a session has only one of them.
-    fn next(&mut self, lifecycle: &mut Vec<u8>) -> io::Result<Option<Piece>> {
-        loop {
-            if let Some(gap) = self.leading_gap() {
-                return Ok(Some(gap));
-            }
-            let Some(Record {
+    /// Reads more of the file, and adds its records. A session has its output on the terminal or on standard
+    /// output, never on both. Returns whether there was more.
+    fn fill(&mut self, merge: &mut Merge, lifecycle: &mut Vec<u8>) -> io::Result<bool> {
+        let has_more = self.read_more()?;
+        if let Some(gap) = self.leading_gap() {
+            merge.push_output(gap.into());
+        }
+        while let Some(record) = self.scan.next_record() {
+            let Record {
                 stream,
                 offset,
+                arrival,
                 body,
-                ..
-            }) = self.scan.next_record()
-            else {
-                if !self.read_more()? {
-                    return Ok(None);
+            } = record;
+            let piece = match body {
+                Body::Bytes(bytes) if stream == StreamId::LIFECYCLE => {
+                    lifecycle.extend_from_slice(&bytes);
+                    continue;
                 }
-                continue;
+                Body::Bytes(bytes) => Piece::Bytes { offset, bytes },
+                Body::Gap { to, .. } => Piece::Gap { from: offset, to },
             };
-            match (stream, body) {
-                (StreamId::TTY | StreamId::STDOUT, Body::Bytes(bytes)) => {
-                    return Ok(Some(Piece::Bytes { offset, bytes }));
-                }
-                (StreamId::TTY | StreamId::STDOUT, Body::Gap { to, .. }) => {
-                    return Ok(Some(Piece::Gap { from: offset, to }));
-                }
-                (StreamId::LIFECYCLE, Body::Bytes(bytes)) => lifecycle.extend_from_slice(&bytes),
+            let piece = Arrived { arrival, piece };
+            match stream {
+                StreamId::TTY | StreamId::STDOUT => merge.push_output(piece),
+                StreamId::INPUT => merge.push_input(piece),
                 _ => {}
             }
         }
+        Ok(has_more)
     }
 
     /// Reads more of the file, and returns whether there was more.
@@ -253,14 +267,30 @@ fn output_begin(header: &Header) -> u64 {
 }
 
 impl JournalFolder {
-    fn next(&mut self, offset: u64) -> io::Result<Option<Piece>> {
-        let has_stdout = self.kept.contains_key(&StreamId::STDOUT);
-        let output = if has_stdout {
-            StreamId::STDOUT
-        } else {
-            StreamId::TTY
-        };
-        self.reader.read(output, offset, CHUNK)
+    /// Reads what the order of output and input depends on. Returns whether there was any of it.
+    fn fill(&mut self, merge: &mut Merge) -> io::Result<bool> {
+        if merge.needs_input() {
+            let at = self.input_end;
+            if let Some(piece) = self.reader.read_arrived(StreamId::INPUT, at, CHUNK)? {
+                self.input_end = piece.end();
+                merge.push_input(piece);
+            }
+        }
+        if merge.needs_output() {
+            let has_stdout = self.kept.contains_key(&StreamId::STDOUT);
+            let output = if has_stdout {
+                StreamId::STDOUT
+            } else {
+                StreamId::TTY
+            };
+            let piece = self
+                .reader
+                .read_arrived(output, merge.output_end(), CHUNK)?;
+            let has_more = piece.is_some();
+            piece.into_iter().for_each(|piece| merge.push_output(piece));
+            return Ok(has_more);
+        }
+        Ok(true)
     }
 
     fn read_lifecycle(&mut self) -> io::Result<Vec<u8>> {

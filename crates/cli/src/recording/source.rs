@@ -5,7 +5,7 @@ use std::io::{self, IsTerminal as _, Read};
 use std::path::Path;
 
 use bowline_lifecycle::Piece;
-use bowline_lifecycle::journal::SIGNATURE;
+use bowline_lifecycle::journal::{Merged, SIGNATURE};
 use flate2::read::MultiGzDecoder;
 
 use super::journal::{CHUNK, Journal, JournalSummary, read};
@@ -61,10 +61,10 @@ impl RecordingSource {
         })
     }
 
-    /// Returns the next piece of the agent's output. Blocks.
-    pub(super) fn next(&mut self) -> io::Result<Option<Piece>> {
+    /// Returns the next piece of the agent's output, or of a journal's input. Blocks.
+    pub(super) fn next(&mut self) -> io::Result<Option<Merged>> {
         match self {
-            Self::Lines(lines) => lines.next(),
+            Self::Lines(lines) => Ok(lines.next()?.map(|piece| Merged::Output(piece.into()))),
             Self::Journal(journal) => journal.next(),
         }
     }

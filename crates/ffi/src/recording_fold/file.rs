@@ -7,7 +7,7 @@ use flate2::bufread::MultiGzDecoder;
 
 use super::journal::Journal;
 use super::part::{Reader, RecordedPart, read};
-use crate::core::journal::SIGNATURE;
+use crate::core::journal::{Arrival, SIGNATURE};
 
 /// Size of a read, in bytes.
 const READ_SIZE: usize = 256 << 10;
@@ -46,7 +46,9 @@ impl RecordingFile {
                     let line = chunk.iter().position(|&byte| byte == b'\n');
                     line.map_or(chunk.len(), |at| at + 1)
                 })?;
-                Ok(line.map_or(RecordedPart::End { damage: None }, RecordedPart::Bytes))
+                Ok(line.map_or(RecordedPart::End { damage: None }, |line| {
+                    RecordedPart::Bytes(line, Arrival::default())
+                }))
             }
             Self::Journal(journal) => journal.next_part(),
         }

@@ -2,23 +2,22 @@
 
 use std::io;
 
-use bytes::Bytes;
-
 use super::part::{Reader, RecordedPart, read};
-use crate::core::journal::{Body, Record, Scan};
-use crate::core::{StreamId, exit_ends};
+use crate::core::journal::{Arrived, Body, Merge, Merged, Record, Scan};
+use crate::core::{Piece, StreamId, exit_ends};
 
 /// An open journal. A journaled dialogue has its output on the terminal or on standard output, never on
 /// both.
 pub(super) struct Journal {
     reader: Reader,
     scan: Scan,
-    /// Offset past the last byte of output that was returned.
+    /// The order of output and input.
+    merge: Merge,
+    /// Offset past the last byte of output that was read.
     end: u64,
-    /// Output that follows a gap which was returned first.
-    next: Option<Bytes>,
     /// The lines of the lifecycle stream.
     lifecycle: Vec<u8>,
+    is_over: bool,
 }
 
 impl Journal {
@@ -26,55 +25,64 @@ impl Journal {
         Self {
             reader,
             scan: Scan::default(),
+            merge: Merge::default(),
             end: 0,
-            next: None,
             lifecycle: Vec::new(),
+            is_over: false,
         }
     }
 
     pub(super) fn next_part(&mut self) -> io::Result<RecordedPart> {
-        if let Some(bytes) = self.next.take() {
-            return Ok(self.output(bytes));
-        }
         loop {
-            let Some(record) = self.scan.next_record() else {
-                match read(&mut self.reader, <[u8]>::len)? {
-                    Some(bytes) if !self.scan.is_over() => self.scan.push(&bytes),
-                    _ => return self.finish(),
-                }
-                continue;
-            };
-            if let Some(part) = self.part(record) {
-                return Ok(part);
+            // Records that were read together are put in order.
+            while let Some(record) = self.scan.next_record() {
+                self.add(record);
+            }
+            if let Some(merged) = self.merge.next_piece() {
+                return Ok(part(merged));
+            }
+            match read(&mut self.reader, <[u8]>::len)? {
+                Some(bytes) if !self.scan.is_over() => self.scan.push(&bytes),
+                _ => return self.finish(),
             }
         }
     }
 
-    fn part(&mut self, record: Record) -> Option<RecordedPart> {
-        match (record.stream, record.body) {
-            (StreamId::TTY | StreamId::STDOUT, Body::Bytes(bytes)) if record.offset > self.end => {
+    fn add(&mut self, record: Record) {
+        let (stream, end) = (record.stream, record.end());
+        let Record {
+            offset,
+            arrival,
+            body,
+            ..
+        } = record;
+        let piece = match body {
+            Body::Bytes(bytes) if stream == StreamId::LIFECYCLE => {
+                return self.lifecycle.extend_from_slice(&bytes);
+            }
+            Body::Bytes(bytes) => Piece::Bytes { offset, bytes },
+            Body::Gap { to, .. } => Piece::Gap { from: offset, to },
+        };
+        let piece = Arrived { arrival, piece };
+        match stream {
+            StreamId::TTY | StreamId::STDOUT => {
                 // The segment is not the first one of its journal.
-                self.next = Some(bytes);
-                Some(self.gap(record.offset))
+                self.add_gap(offset);
+                self.merge.push_output(piece);
+                self.end = end;
             }
-            (StreamId::TTY | StreamId::STDOUT, Body::Bytes(bytes)) => Some(self.output(bytes)),
-            (StreamId::TTY | StreamId::STDOUT, Body::Gap { to, .. }) => Some(self.gap(to)),
-            (StreamId::LIFECYCLE, Body::Bytes(bytes)) => {
-                self.lifecycle.extend_from_slice(&bytes);
-                None
-            }
-            _ => None,
+            StreamId::INPUT => self.merge.push_input(piece),
+            _ => {}
         }
     }
 
-    fn output(&mut self, bytes: Bytes) -> RecordedPart {
-        self.end += bytes.len() as u64;
-        RecordedPart::Bytes(bytes)
-    }
-
-    fn gap(&mut self, to: u64) -> RecordedPart {
-        let from = std::mem::replace(&mut self.end, to);
-        RecordedPart::Gap { from, to }
+    /// Adds the output up to an offset as missing, if it is.
+    fn add_gap(&mut self, to: u64) {
+        let from = self.end;
+        if from < to {
+            self.merge.push_output(Piece::Gap { from, to }.into());
+            self.end = to;
+        }
     }
 
     /// Returns what is missing at the end, and then the end.
@@ -89,8 +97,11 @@ impl Journal {
                 .copied()
                 .unwrap_or_default()
         });
-        if let Some(to) = exit.filter(|to| *to > self.end) {
-            return Ok(self.gap(to));
+        if !std::mem::replace(&mut self.is_over, true) {
+            self.add_gap(exit.unwrap_or_default());
+        }
+        if let Some(merged) = self.merge.rest() {
+            return Ok(part(merged));
         }
         let unended = || {
             let end = self.end;
@@ -101,5 +112,18 @@ impl Journal {
         };
         let damage = damage.or_else(|| exit.is_none().then(unended));
         Ok(RecordedPart::End { damage })
+    }
+}
+
+fn part(merged: Merged) -> RecordedPart {
+    match merged {
+        Merged::Output(Arrived { arrival, piece }) => match piece {
+            Piece::Bytes { bytes, .. } => RecordedPart::Bytes(bytes, arrival),
+            Piece::Gap { from, to } => RecordedPart::Gap { from, to },
+        },
+        Merged::Input(Arrived { arrival, piece }) => match piece {
+            Piece::Bytes { bytes, .. } => RecordedPart::Input(bytes, arrival),
+            Piece::Gap { .. } => RecordedPart::InputGap,
+        },
     }
 }

@@ -4,13 +4,19 @@ use std::io::{self, BufRead};
 
 use bytes::Bytes;
 
+use crate::core::journal::Arrival;
+
 /// The bytes of a recording, decompressed.
 pub(super) type Reader = Box<dyn BufRead + Send>;
 
 /// A part of the recorded output.
 pub(super) enum RecordedPart {
-    /// Output bytes: at most one line.
-    Bytes(Bytes),
+    /// Output bytes: at most one line of a plain recording. With their arrival.
+    Bytes(Bytes, Arrival),
+    /// Input bytes, which come before the output that follows. With their arrival.
+    Input(Bytes, Arrival),
+    /// Missing input.
+    InputGap,
     /// Missing output, from byte offset `from` up to and without `to`.
     Gap { from: u64, to: u64 },
     /// The end of the recording.

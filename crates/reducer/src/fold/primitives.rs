@@ -67,8 +67,12 @@ impl Transcript {
     /// Applies a line that the host wrote to the agent, at its place between the lines of output.
     ///
     /// Requests and answers of JSON-RPC dialects make sense only beside the input. Claude Code's
-    /// stream needs none: its prompts and answers are [`HostEvent`](crate::HostEvent)s.
+    /// stream needs none: its prompts and answers are [`HostEvent`](crate::HostEvent)s, and the line is
+    /// ignored.
     pub fn apply_input(&mut self, line: &str, at: Meta) {
+        if self.dialect.is_none() {
+            return;
+        }
         self.log_host_event(|| LoggedHostEvent::Input { line: line.into() }, at);
         self.line = LineContext::between(self.applied, at.at_ms);
         if let Some(line) = RawJson::parse(line)
