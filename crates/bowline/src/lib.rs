@@ -220,15 +220,16 @@ pub use bowline_shell as shell;
 
 pub use ask::{Answer, AskError, ask, ask_with};
 pub use bowline_lifecycle::{
-    AgentLocation, AgentOptions, ConnectionState, Containment, ContainmentProbe, Conversation,
-    Decision, DialogueChanges as Changes, DialogueConfiguration as Configuration,
-    DialogueEnd as SessionEnd, DialogueError as SessionError, DialogueEvent as Event,
-    DialogueEventKind as EventKind, DialogueEvents as Events, DialogueSession as Session,
-    Environment, EventLimits, Exit, ExitStatus, InterruptReport, InterruptScope, LoginEnvironment,
+    AgentLocation, AgentOptions, AnswerKind, Capabilities, Capability, ConnectionState,
+    Containment, ContainmentProbe, Conversation, Decision, DialectName, DialogueChanges as Changes,
+    DialogueConfiguration as Configuration, DialogueEnd as SessionEnd,
+    DialogueError as SessionError, DialogueEvent as Event, DialogueEventKind as EventKind,
+    DialogueEvents as Events, DialogueSession as Session, Environment, EventLimits, Exit,
+    ExitStatus, HandshakeError, InterruptReport, InterruptScope, KnownAgent, LoginEnvironment,
     LoginShell, PermissionAnswer, PermissionKind, PermissionRecord, Permissions, Prompt,
-    PtyBackend, Question, QuestionOption, Receipt, ReceiptState, RequestState, SessionBuilder,
-    SessionId, Signal, SpawnError, StartError, TerminationReport, TranscriptChange as Change,
-    WatchdogPolicy, change, default_guard, probe, run_guard,
+    PtyBackend, Question, QuestionOption, Receipt, ReceiptState, RequestOption, RequestState,
+    SessionBuilder, SessionId, Signal, SpawnError, StartError, TerminationReport,
+    TranscriptChange as Change, WatchdogPolicy, change, default_guard, probe, run_guard,
 };
 #[cfg(feature = "remote")]
 pub use bowline_lifecycle::{

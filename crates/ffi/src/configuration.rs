@@ -1,9 +1,8 @@
 //! The configuration of a dialogue session.
 
 use crate::core::{self, reducer};
-use crate::environment::{EnvironmentChanges, ExitPolicy, TerminationPolicy};
+use crate::environment::{EnvironmentChanges, TerminationPolicy};
 use crate::error::{BowlineError, Result};
-use crate::history::HistoryConfiguration;
 use crate::limits::{duration, positive_size, size};
 use crate::options::AgentOptions;
 use crate::remote::RunnerConfiguration;
@@ -78,14 +77,6 @@ pub struct DialogueConfiguration {
     /// terminated.
     #[uniffi(default = 30000)]
     pub end_grace_ms: u64,
-    /// How long the agent may take to exit once its turn is finished; the defaults of `ExitPolicy` when
-    /// absent. The time counts towards `endGraceMs`.
-    #[uniffi(default = None)]
-    pub exit: Option<ExitPolicy>,
-    /// Where the past of a resumed conversation is read from. The transcript then begins with it, marked
-    /// as history. When absent it begins empty.
-    #[uniffi(default = None)]
-    pub history: Option<HistoryConfiguration>,
     /// What happens when the agent is silent; `WatchdogPolicy.Standard` when absent.
     #[uniffi(default = None)]
     pub watchdog: Option<WatchdogPolicy>,
@@ -162,18 +153,6 @@ impl From<TranscriptWindow> for reducer::Window {
     }
 }
 
-impl DialogueConfiguration {
-    /// Converts the configuration of a session to start, and reads the past of its conversation.
-    pub(crate) async fn prepared(mut self) -> Result<core::DialogueConfiguration> {
-        let history = self.history.take();
-        let mut configuration = self.try_into()?;
-        if let Some(history) = history {
-            history.add_past(&mut configuration).await?;
-        }
-        Ok(configuration)
-    }
-}
-
 impl TryFrom<DialogueConfiguration> for core::DialogueConfiguration {
     type Error = BowlineError;
 
@@ -185,6 +164,7 @@ impl TryFrom<DialogueConfiguration> for core::DialogueConfiguration {
                 None => core::AgentLocation::Local,
             },
             program: it.program.map_or(plain.program, Into::into),
+            dialect: plain.dialect,
             leading_args: it.leading_args.into_iter().map(Into::into).collect(),
             args: it.args.into_iter().map(Into::into).collect(),
             options: it.options.unwrap_or_default().try_into()?,
@@ -211,7 +191,7 @@ impl TryFrom<DialogueConfiguration> for core::DialogueConfiguration {
             stderr_bytes: size(it.stderr_bytes),
             control_timeout: duration(it.control_timeout_ms),
             end_grace: duration(it.end_grace_ms),
-            exit: it.exit.map_or(plain.exit, Into::into),
+            exit: plain.exit,
             history: plain.history,
             watchdog: it.watchdog.map(Into::into).unwrap_or_default(),
             termination: it.termination.map(Into::into).unwrap_or_default(),

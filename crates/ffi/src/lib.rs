@@ -30,7 +30,6 @@ mod error;
 mod event_stream;
 mod events;
 mod executor;
-mod history;
 mod hooks;
 mod limits;
 mod logging;
@@ -56,13 +55,9 @@ mod watchdog;
 pub use agent::{AgentCapabilities, AgentFeature, AgentVersion, InstalledAgent, UnknownOption};
 pub use cancellation::Cancellation;
 pub use change::{
-    AgentCommand, AnswerKind, BlockKind, ByteRange, CallContent, CallState, Change, ChangeBatch,
-    ContextView, DecidedBy, EntryDetail, EntryErrorKind, EntryKind, FileLocation, MessageState,
-    ModelUsage, OptionChoice, PermissionState, PermissionView, Phase, PlanItem, PlanPriority,
-    PlanState, QuestionChoice, QuestionKind, QueuedPrompt, QueuedState, RequestKind, RequestOption,
-    RequestQuestion, SessionOption, SessionView, StatsView, SubagentView, TaskState, TaskView,
-    ThreadState, ThreadView, TokenUsage, ToolCallView, ToolKind, ToolResultView, TurnOutcome,
-    UnknownCount, UsageLimit, UsageView,
+    BlockKind, CallState, Change, ChangeBatch, EntryErrorKind, EntryKind, MessageState, ModelUsage,
+    PermissionState, PermissionView, Phase, SessionView, StatsView, SubagentView, TaskState,
+    TaskView, ToolCallView, ToolResultView, TurnOutcome, UnknownCount, UsageView,
 };
 pub use change_stream::ChangeStream;
 pub use configuration::{Conversation, DialogueConfiguration, DialogueStdio, TranscriptWindow};
@@ -72,7 +67,7 @@ pub use diagnostics::{
 };
 pub use engine::{Engine, EngineConfiguration};
 pub use environment::{
-    ContainmentLevel, EnvironmentChanges, ExitPolicy, SignalKind, TerminalSize, TerminationPolicy,
+    ContainmentLevel, EnvironmentChanges, SignalKind, TerminalSize, TerminationPolicy,
 };
 pub use error::BowlineError;
 pub use events::{
@@ -82,9 +77,6 @@ pub use events::{
 pub use executor::{
     CommandOutcome, EvidenceKind, ExecutorCommand, ExecutorConfiguration, HostTerminal,
     HostTerminalCommand, TerminalExecutor, TerminalOutput,
-};
-pub use history::{
-    History, HistoryConfiguration, HistoryListing, HistoryProblem, HistoryQuery, PastConversation,
 };
 pub use hooks::{
     HookBackend, HookBatch, HookConfiguration, HookEvent, HookEventItem, HookForwardReport,
@@ -120,7 +112,7 @@ pub use shell::{
     SessionEvent, SessionEventBatch, SessionEventStream, SessionState, ShellConfiguration,
     ShellProgram, ShellSession, Submission, SubmissionOutcome, SubmitOptions,
 };
-pub use snapshot::{SnapshotPage, TranscriptSchema, TranscriptSnapshot};
+pub use snapshot::{SnapshotPage, TranscriptSnapshot};
 pub use watchdog::{SilenceLimit, WatchdogPolicy};
 
 uniffi::setup_scaffolding!();

@@ -5,16 +5,19 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use bowline_reducer::Window;
+use bowline_reducer::dialect::DialectName;
 use bowline_transport::{
     Configuration, Environment, LoginShell, Overflow, PtyBackend, PtyMode, Stdio,
     TerminationPolicy, WindowSize,
 };
 use bytes::Bytes;
 
-use crate::command::{AgentMode, AgentOptions};
+use crate::agent::KnownAgent;
+use crate::command::{AgentCommand, AgentMode, AgentOptions};
 use crate::conversations::Conversation;
 use crate::error::{ResumeError, StartError};
 use crate::exit_policy::ExitPolicy;
+use crate::machine::Opening;
 use crate::watchdog::WatchdogPolicy;
 
 /// The default of the agent vendor's own hosts (`crates/jsonl/PROTOCOL.md`).
@@ -27,6 +30,8 @@ const END_GRACE: Duration = Duration::from_secs(30);
 pub struct DialogueConfiguration {
     /// The agent's program: a name that is looked up in `PATH`, or a path.
     pub program: OsString,
+    /// The protocol that the agent speaks.
+    pub dialect: DialectName,
     /// Arguments before those that this crate adds.
     pub leading_args: Vec<OsString>,
     /// Arguments after those that this crate adds.
@@ -124,6 +129,7 @@ impl Default for DialogueConfiguration {
     fn default() -> Self {
         Self {
             program: "claude".into(),
+            dialect: DialectName::Claude,
             leading_args: Vec::new(),
             args: Vec::new(),
             options: AgentOptions::default(),
@@ -160,6 +166,17 @@ impl Default for DialogueConfiguration {
 const PIPED_INPUT: &str = r#"exec 3<&0; { cat <&3 3<&- & } | "$0" "$@" 3<&-"#;
 
 impl DialogueConfiguration {
+    /// Sets the program, its protocol and the arguments that select the protocol. By default a
+    /// [known agent](KnownAgent), by its name or the path of its program, is driven by its preferred
+    /// protocol, and any other by Claude Code's.
+    pub fn set_agent(&mut self, program: impl Into<OsString>, dialect: Option<DialectName>) {
+        self.program = program.into();
+        let known = KnownAgent::find(&self.program);
+        let preferred = known.map_or(DialectName::Claude, KnownAgent::dialect);
+        self.dialect = dialect.unwrap_or(preferred);
+        self.leading_args = known.map_or_else(Vec::new, |it| it.args(self.dialect));
+    }
+
     /// Replaces the environment by that of a login shell, for a host that was not started from a shell
     /// and whose `PATH` lacks the agent. The environment is captured once for all sessions, see
     /// [`LoginShell::environment`]; if that fails, this process's environment is used.
@@ -175,8 +192,7 @@ impl DialogueConfiguration {
     /// The options contradict each other. On a terminal, also if the agent cannot be found, since the
     /// shell around it would start all the same.
     pub(crate) fn terminal(&self) -> Result<Configuration, StartError> {
-        let options = self.agent_options();
-        let command = options.command(&self.program, self.cwd.as_deref(), self.env.clone())?;
+        let command = self.command()?;
         let mut configuration = Configuration::new(command.program);
         configuration.guard.clone_from(&self.guard);
         configuration.env = command.env;
@@ -207,11 +223,85 @@ impl DialogueConfiguration {
 
     /// Verifies the conversation, if the agent's folder is set and on this machine.
     pub(crate) fn verified(mut self) -> Result<Self, ResumeError> {
-        if let (Some(folder), AgentLocation::Local) = (&self.agent_directory, &self.location) {
+        if let (Some(folder), AgentLocation::Local, DialectName::Claude) =
+            (&self.agent_directory, &self.location, self.dialect)
+        {
             let cwd = self.cwd.clone().unwrap_or_else(|| PathBuf::from("."));
             self.conversation = self.conversation.verified(folder, &cwd)?;
         }
         Ok(self)
+    }
+
+    /// Returns the agent's command line. Agents with a handshake take their settings in it.
+    fn command(&self) -> Result<AgentCommand, StartError> {
+        if self.dialect == DialectName::Claude {
+            let options = self.agent_options();
+            return Ok(options.command(&self.program, self.cwd.as_deref(), self.env.clone())?);
+        }
+        let own = self.leading_args.iter().chain(&self.args);
+        let mut args: Vec<_> = own.cloned().collect();
+        if self.dialect == DialectName::Qwen {
+            let model = self.model.iter().map(|it| ("--model", it));
+            let mode = self.permission_mode.iter();
+            for (option, value) in model.chain(mode.map(|it| ("--approval-mode", it))) {
+                args.push(format!("{option}={value}").into());
+            }
+        }
+        Ok(AgentCommand {
+            program: self.program.clone(),
+            args,
+            env: self.env.clone(),
+        })
+    }
+
+    /// Checks that the dialect can be driven, and has what the configuration asks for.
+    pub(crate) fn check_dialect(&self) -> Result<(), StartError> {
+        let has_rules = self.dialect == DialectName::Claude;
+        let is_resumed = self.conversation != Conversation::New;
+        let what = match self.dialect {
+            DialectName::Claude => return Ok(()),
+            DialectName::Codex | DialectName::Acp | DialectName::Qwen => {
+                if !has_rules && !self.allowed_tools.is_empty() {
+                    "a list of allowed tools"
+                } else if is_resumed && self.dialect == DialectName::Qwen {
+                    "resuming a conversation"
+                } else {
+                    return Ok(());
+                }
+            }
+            _ => "writing to the agent",
+        };
+        Err(StartError::Unsupported {
+            dialect: self.dialect.as_str(),
+            what: what.to_owned(),
+        })
+    }
+
+    /// Returns what a session with a handshake begins with.
+    pub(crate) fn opening(&self) -> Opening {
+        let current = || match self.location {
+            AgentLocation::Local => std::env::current_dir().ok(),
+            #[cfg(feature = "remote")]
+            AgentLocation::Runner(_) => None,
+        };
+        let cwd = match &self.cwd {
+            Some(cwd) if cwd.is_relative() => current().map(|it| it.join(cwd)),
+            Some(cwd) => Some(cwd.clone()),
+            None => current(),
+        };
+        Opening {
+            cwd: cwd.map(|it| it.to_string_lossy().into_owned()),
+            model: self.model.clone().or_else(|| self.options.model.clone()),
+            mode: self
+                .permission_mode
+                .clone()
+                .or_else(|| self.options.permission_mode.clone()),
+            effort: self.options.effort.map(|it| it.word().to_owned()),
+            conversation: self.conversation.clone(),
+            has_past: self.history.is_some(),
+            is_resumed: false,
+            asks_permissions: self.ask_permissions,
+        }
     }
 
     /// Returns the agent's options for a dialogue with complete output.

@@ -15,6 +15,14 @@ pub enum StartError {
     /// The agent's process could not be spawned.
     #[error(transparent)]
     Spawn(#[from] SpawnError),
+    /// The program of a known agent is not in `PATH`.
+    #[error("start {name}: it is not installed; run `{install}`, or pass the path of its program")]
+    NotInstalled {
+        /// The agent.
+        name: &'static str,
+        /// The command that installs it.
+        install: &'static str,
+    },
     /// The runner could not be reached, or did not start the agent.
     #[cfg(feature = "remote")]
     #[error(transparent)]
@@ -25,6 +33,17 @@ pub enum StartError {
     /// The conversation cannot be resumed.
     #[error(transparent)]
     Resume(#[from] ResumeError),
+    /// The agent was started, and refused the session. It was terminated.
+    #[error(transparent)]
+    Handshake(#[from] HandshakeError),
+    /// The agent's protocol lacks what the configuration asks for.
+    #[error("start a {dialect} session: {what} is not supported; omit it")]
+    Unsupported {
+        /// The protocol.
+        dialect: &'static str,
+        /// What is not supported.
+        what: String,
+    },
     /// The file for the recording could not be created.
     #[error("record to {path}")]
     Record {
@@ -34,6 +53,115 @@ pub enum StartError {
         #[source]
         source: std::io::Error,
     },
+}
+
+/// Why an agent that was started cannot be used.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum HandshakeError {
+    /// The user is not logged in to the agent's service.
+    #[error(
+        "start the agent: not logged in, {reason}; run it once in a terminal to log in{}",
+        ways(.logins)
+    )]
+    NotLoggedIn {
+        /// The agent's reason.
+        reason: String,
+        /// Names of the ways to log in.
+        logins: Vec<String>,
+    },
+    /// The agent speaks another version of the protocol.
+    #[error(
+        "start the agent: it speaks version {} of ACP, not version 1; install another version of it",
+        .version.map_or_else(|| "?".to_owned(), |it| it.to_string())
+    )]
+    UnsupportedVersion {
+        /// The agent's version of the protocol, if it named one.
+        version: Option<u64>,
+    },
+    /// The agent refused a request of the start.
+    #[error("start the agent: it refused {request}, {reason}; check its configuration")]
+    Refused {
+        /// The request.
+        request: String,
+        /// The agent's reason.
+        reason: String,
+        /// The agent's error code, if it gave one.
+        code: Option<String>,
+    },
+    /// The agent did not answer in time.
+    #[error(
+        "start the agent: no answer to {request} within {seconds} s; check that it speaks this protocol"
+    )]
+    NoAnswer {
+        /// The request.
+        request: String,
+        /// The timeout, in seconds.
+        seconds: u64,
+    },
+    /// The agent has no conversation to continue.
+    #[error("continue: the agent has no conversation of this directory; begin a new one")]
+    NothingToContinue,
+    /// The agent lacks what the session should begin with.
+    #[error("start the agent: it does not support {what}; omit it")]
+    Unsupported {
+        /// What is not supported.
+        what: String,
+    },
+    /// The agent exited.
+    #[error("start the agent: it exited, {reason}; check its version and arguments")]
+    Exited {
+        /// How.
+        reason: String,
+    },
+}
+
+/// The agent asks the user to log in (`crates/jsonl/PROTOCOL-acp.md`, Errors).
+const AUTH_REQUIRED: &str = "-32000";
+
+impl From<DialogueError> for HandshakeError {
+    fn from(error: DialogueError) -> Self {
+        match error {
+            DialogueError::Refused { reason, code, .. }
+                if code.as_deref() == Some(AUTH_REQUIRED) =>
+            {
+                Self::NotLoggedIn {
+                    reason,
+                    logins: Vec::new(),
+                }
+            }
+            DialogueError::Refused {
+                request,
+                reason,
+                code,
+            } => Self::Refused {
+                request,
+                reason,
+                code,
+            },
+            DialogueError::NoAnswer { request, seconds } => Self::NoAnswer { request, seconds },
+            other => Self::Exited {
+                reason: other.to_string(),
+            },
+        }
+    }
+}
+
+impl HandshakeError {
+    /// Names the ways to log in.
+    pub(crate) fn with_logins(mut self, names: &[String]) -> Self {
+        if let Self::NotLoggedIn { logins, .. } = &mut self {
+            *logins = names.to_vec();
+        }
+        self
+    }
+}
+
+fn ways(logins: &[String]) -> String {
+    if logins.is_empty() {
+        return String::new();
+    }
+    format!(" ({})", logins.join(", "))
 }
 
 /// Why a conversation cannot be resumed or begun. Nothing was started.
@@ -178,6 +306,14 @@ pub enum DialogueError {
         reason: String,
         /// `object` or `array`.
         shape: &'static str,
+    },
+    /// The agent's protocol has nothing like it.
+    #[error("{what}: not supported by the {dialect} protocol; ask the session what is supported")]
+    Unsupported {
+        /// What is not supported.
+        what: String,
+        /// The protocol.
+        dialect: &'static str,
     },
     /// The prompt is empty.
     #[error("send: the prompt is empty; add a text, an image or a document")]

@@ -13,7 +13,7 @@ mod router;
 
 pub(crate) use self::kind::PendingEvent;
 pub use self::kind::{DialogueEvent, DialogueEventKind};
-pub(crate) use self::line::{call_path, line_events};
+pub(crate) use self::line::{call_path, line_events, turn_end};
 pub use self::queue::{DialogueEvents, EventLimits};
 pub(crate) use self::router::Router;
 

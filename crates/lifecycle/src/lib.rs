@@ -50,10 +50,13 @@ mod stderr;
 mod watchdog;
 
 pub use agent::{
-    AgentCapabilities, AgentFeature, AgentVersion, InstalledAgent, ProbeError, UnknownOption,
+    AgentCapabilities, AgentFeature, AgentVersion, Capabilities, Capability, InstalledAgent,
+    KnownAgent, ProbeError, UnknownOption,
 };
 pub use bowline_jsonl as jsonl;
 pub use bowline_jsonl::{Decision, HostRequest, Priority, Prompt, PromptPart, Source};
+pub use bowline_reducer::dialect::DialectName;
+pub use bowline_reducer::model::{AnswerKind, RequestOption};
 pub use bowline_reducer::{self as reducer, TranscriptChange, owned as change};
 #[cfg(feature = "remote")]
 pub use bowline_transport::wire::SessionKind as RemoteSessionKind;
@@ -77,7 +80,7 @@ pub use command::{
 };
 pub use configuration::{AgentLocation, DialogueConfiguration, DialogueStdio};
 pub use conversations::{Conversation, agent_directory, check_conversation_id};
-pub use error::{DialogueError, ResumeError, StartError, error_chain};
+pub use error::{DialogueError, HandshakeError, ResumeError, StartError, error_chain};
 pub use events::{DialogueEvent, DialogueEventKind, DialogueEvents, EventLimits};
 pub use exit_policy::ExitPolicy;
 pub use machine::ReceiptState;

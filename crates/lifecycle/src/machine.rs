@@ -24,6 +24,7 @@ use std::collections::VecDeque;
 use std::time::Duration;
 
 use bowline_jsonl::Framer;
+use bowline_reducer::dialect::DialectName;
 use bowline_reducer::{HostEvent, Meta, Transcript};
 use bowline_transport::ReconnectFailed;
 use bytes::Bytes;
@@ -32,12 +33,13 @@ pub(crate) use input::{Command, EndStage, Input, Limits, LinePurpose, Output, Re
 pub use receipts::ReceiptState;
 
 use self::prompt_queue::PromptQueue;
-use self::protocol::{Claude, Protocol, Signal};
+pub(crate) use self::protocol::Opening;
+use self::protocol::{Protocol, Signal};
 use self::receipts::{ReceiptUpdate, Receipts};
 use self::replay::Replay;
 use self::requests::Requests;
-use crate::agent::UnknownOption;
-use crate::error::DialogueError;
+use crate::agent::{Capabilities, UnknownOption};
+use crate::error::{DialogueError, HandshakeError};
 use crate::events::DialogueEventKind;
 use crate::permission::PermissionStore;
 use crate::stderr::{HeadTail, StderrLines, StderrReport};
@@ -90,6 +92,8 @@ pub(crate) struct Machine {
     has_event: bool,
     /// The option because of which the agent exited at once, or seems about to.
     unknown_option: Option<UnknownOption>,
+    /// How the handshake ended, once it has.
+    handshake: Option<Result<(), HandshakeError>>,
     outputs: VecDeque<Output>,
     now: Duration,
     /// Wall clock at the beginning, in milliseconds since 1970, for the times in the transcript.
@@ -97,13 +101,31 @@ pub(crate) struct Machine {
 }
 
 impl Machine {
+    /// Creates the machine of Claude Code.
+    #[cfg(test)]
     pub(crate) fn new(limits: Limits, epoch_ms: u64) -> Self {
+        let opening = Opening::default();
+        Self::speaking(DialectName::Claude, opening, limits, epoch_ms)
+    }
+
+    /// Creates the machine of an agent that speaks a dialect.
+    pub(crate) fn speaking(
+        dialect: DialectName,
+        opening: Opening,
+        limits: Limits,
+        epoch_ms: u64,
+    ) -> Self {
+        let is_resumed = opening.is_resumed;
+        let protocol = protocol::of(dialect, opening);
+        let has_handshake = protocol.folds_input();
         let mut machine = Self {
             framer: Framer::new(limits.max_line),
-            transcript: limits
-                .window
-                .map_or_else(Transcript::new, Transcript::with_window),
-            protocol: Box::new(Claude),
+            transcript: match limits.window {
+                Some(window) => Transcript::with_dialect_and_window(dialect, window),
+                None => Transcript::with_dialect(dialect),
+            },
+            handshake: (!has_handshake).then_some(Ok(())),
+            protocol,
             signals: Vec::new(),
             receipts: Receipts::default(),
             requests: Requests::default(),
@@ -134,7 +156,8 @@ impl Machine {
             epoch_ms,
             limits,
         };
-        if machine.limits.initialize {
+        let begins = machine.limits.initialize || has_handshake;
+        if begins && !is_resumed {
             machine.speak(|protocol, link| protocol.begin(link));
         }
         machine.update_watchdog();
@@ -196,6 +219,16 @@ impl Machine {
         &mut self.transcript
     }
 
+    /// Returns how the handshake with the agent ended, once it has.
+    pub(crate) fn handshake(&self) -> Option<Result<(), HandshakeError>> {
+        self.handshake.clone()
+    }
+
+    /// Returns what the session can do.
+    pub(crate) fn capabilities(&self) -> Capabilities {
+        self.protocol.capabilities()
+    }
+
     /// Returns whether the end was expected, and a description of it.
     pub(crate) fn end_summary(&self) -> (bool, String) {
         (self.is_expected, self.end_reason.clone())
@@ -223,6 +256,12 @@ impl Machine {
 
     fn write(&mut self, line: impl Into<Bytes>, purpose: LinePurpose) {
         let line = line.into();
+        if self.protocol.folds_input()
+            && let Ok(text) = std::str::from_utf8(&line)
+        {
+            let meta = self.meta();
+            self.transcript.apply_input(text.trim_end(), meta);
+        }
         self.outputs.push_back(Output::Write { line, purpose });
     }
 

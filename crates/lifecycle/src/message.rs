@@ -4,7 +4,8 @@ use bowline_jsonl::Prompt;
 use bowline_reducer::Transcript;
 use tokio::sync::{mpsc, oneshot, watch};
 
-use crate::error::DialogueError;
+use crate::agent::Capabilities;
+use crate::error::{DialogueError, HandshakeError};
 use crate::machine::{Command, ReceiptState, Reply};
 use crate::permission::{PermissionAnswer, Permissions};
 use crate::watchdog::LastActivity;
@@ -24,6 +25,9 @@ pub(crate) enum Message {
     },
     Read(Box<dyn FnOnce(&mut Transcript) + Send>),
     Activity(oneshot::Sender<LastActivity>),
+    Capabilities(oneshot::Sender<Capabilities>),
+    /// Reports how the handshake with the agent ended.
+    AwaitHandshake(oneshot::Sender<Result<(), HandshakeError>>),
     /// Reports when the history of an attached session is folded.
     #[cfg(feature = "remote")]
     AwaitHistory(oneshot::Sender<()>),

@@ -1,5 +1,6 @@
 //! The names of the dialects.
 
+use std::collections::BTreeMap;
 use std::fmt;
 use std::str::FromStr;
 
@@ -40,6 +41,16 @@ impl DialectName {
         Self::CopilotJson,
         Self::OpencodeRunJson,
     ];
+
+    /// The label by which a session at a runner names its dialect; without it, it is Claude Code's.
+    pub const LABEL: &'static str = "bowline.dialect";
+
+    /// Returns the dialect that the labels of a session name.
+    #[must_use]
+    pub fn of_labels(labels: &BTreeMap<String, String>) -> Self {
+        let named = labels.get(Self::LABEL).and_then(|name| name.parse().ok());
+        named.unwrap_or_default()
+    }
 
     /// Returns the name, as on the command line and in JSON.
     #[must_use]

@@ -2,12 +2,14 @@
 
 use serde_json::value::RawValue;
 
-use super::session::SessionView;
 use super::view::{
-    BlockKind, EntryDetail, EntryKind, ModelUsage, StatsView, TaskView, UnknownCount, UsageView,
+    BlockKind, EntryKind, ModelUsage, PermissionView, SessionView, StatsView, SubagentView,
+    TaskView, ToolCallView, ToolResultView, UnknownCount, UsageView,
 };
 use super::{Change, ChangeBatch};
-use crate::core::reducer::owned::{BlockValue, EntryValue, StatsValue, TaskValue};
+use crate::core::reducer::owned::{
+    BlockValue, EntryValue, PermissionValue, SessionValue, StatsValue, TaskValue, ToolCallValue,
+};
 use crate::core::reducer::{self, Changes, Transcript};
 
 /// Returns the changes that were read at `cursor`, or `None` if there are none.
@@ -29,14 +31,24 @@ pub(crate) fn batch(changes: &Changes<'_>, cursor: u64) -> Option<ChangeBatch> {
 fn change(transcript: &Transcript, change: reducer::Change<'_>) -> Option<Change> {
     use reducer::Change as From;
     Some(match change {
-        From::Session { .. } => Change::Session {
-            value: SessionView::of(transcript),
+        From::Session { session } => Change::Session {
+            value: session_view(session),
         },
         From::Status { status } => Change::Status {
             phase: status.phase.into(),
             reason: status.reason.into_owned(),
         },
-        From::Entry { entry: id, .. } => entry(transcript.entry_by_id(id)?),
+        From::Entry {
+            entry,
+            thread,
+            value,
+            ..
+        } => Change::Entry {
+            entry: entry.number(),
+            thread: thread.map(Into::into),
+            at_ms: transcript.entry_by_id(entry).map_or(0, |it| it.at_ms()),
+            value: entry_kind(value),
+        },
         From::EntryRemoved { entry } => Change::EntryRemoved {
             entry: entry.number(),
         },
@@ -44,28 +56,31 @@ fn change(transcript: &Transcript, change: reducer::Change<'_>) -> Option<Change
             block,
             entry,
             value,
-            detail,
+            ..
         } => Change::Block {
             block: block.number(),
             entry: entry.number(),
-            bytes: (detail.bytes[0]..detail.bytes[1]).into(),
             value: block_kind(value),
         },
         From::Append {
-            block,
-            from,
-            text,
-            end,
+            block, from, text, ..
         } => Change::Append {
             block: block.number(),
             from,
-            end,
             text: text.to_string(),
         },
         From::BlockRemoved { block } => Change::BlockRemoved {
             block: block.number(),
         },
-        From::ToolCall { value, .. } => call(value),
+        From::ToolCall {
+            call,
+            thread,
+            value,
+        } => Change::ToolCall {
+            call: call.number(),
+            thread: thread.map(Into::into),
+            value: call_view(value),
+        },
         From::ToolCallRemoved { call } => Change::ToolCallRemoved {
             call: call.number(),
         },
@@ -75,7 +90,7 @@ fn change(transcript: &Transcript, change: reducer::Change<'_>) -> Option<Change
         },
         From::Permission { permission, value } => Change::Permission {
             number: permission.number(),
-            value: value.into(),
+            value: permission_view(value),
         },
         From::Usage { usage } => Change::Usage {
             value: usage_view(usage),
@@ -90,16 +105,10 @@ fn change(transcript: &Transcript, change: reducer::Change<'_>) -> Option<Change
 
 /// Returns the change that adds `entry`.
 pub(crate) fn entry(entry: reducer::Entry<'_>) -> Change {
-    let is_history = entry.is_history();
     Change::Entry {
         entry: entry.id().number(),
-        thread: thread_key(entry.thread()),
-        detail: EntryDetail {
-            turn: entry.turn().map(Into::into),
-            at_ms: Some(entry.at_ms()).filter(|&at_ms| at_ms > 0 && !is_history),
-            bytes: entry.bytes().into(),
-            is_history,
-        },
+        thread: entry.thread().call().map(|it| it.id().into()),
+        at_ms: entry.at_ms(),
         value: entry_kind(entry.kind()),
     }
 }
@@ -109,7 +118,6 @@ pub(crate) fn block(block: reducer::Block<'_>) -> Change {
     Change::Block {
         block: block.id().number(),
         entry: block.entry().id().number(),
-        bytes: block.bytes().into(),
         value: block_kind(block.kind()),
     }
 }
@@ -118,20 +126,26 @@ pub(crate) fn block(block: reducer::Block<'_>) -> Change {
 pub(crate) fn call(call: reducer::ToolCall<'_>) -> Change {
     Change::ToolCall {
         call: call.call_id().number(),
-        thread: thread_key(call.thread()),
-        value: call.into(),
+        thread: call.thread().call().map(|it| it.id().into()),
+        value: call_view(call),
     }
 }
 
-/// Returns the id of the call that holds a thread, or its own name; `None` for the main one.
-fn thread_key(thread: reducer::Thread<'_>) -> Option<String> {
-    let key = thread.call().map(|it| it.id()).or_else(|| thread.name());
-    key.map(str::to_owned)
+/// Returns the value as in the transcript's JSON.
+fn json(raw: Box<RawValue>) -> String {
+    Box::<str>::from(raw).into()
 }
 
-/// Returns the value as in the transcript's JSON.
-pub(super) fn json(raw: Box<RawValue>) -> String {
-    Box::<str>::from(raw).into()
+fn session_view(session: reducer::Session<'_>) -> SessionView {
+    let value = SessionValue::from(session);
+    SessionView {
+        session_id: value.session_id,
+        conversations: value.conversations,
+        model: value.model,
+        cwd: value.cwd,
+        cli_version: value.cli_version,
+        permission_mode: value.permission_mode,
+    }
 }
 
 fn entry_kind(kind: reducer::EntryKind<'_>) -> EntryKind {
@@ -198,6 +212,24 @@ fn block_kind(kind: reducer::BlockKind<'_>) -> BlockKind {
     }
 }
 
+fn call_view(call: reducer::ToolCall<'_>) -> ToolCallView {
+    let value = ToolCallValue::from(call);
+    ToolCallView {
+        id: value.id,
+        name: value.name,
+        input: value.input.map(json),
+        state: value.state.into(),
+        result: value.result.map(|result| ToolResultView {
+            is_error: result.is_error,
+            text: result.text,
+        }),
+        subagent: value.subagent.map(|subagent| SubagentView {
+            agent_id: subagent.agent_id,
+            agent_type: subagent.agent_type,
+        }),
+    }
+}
+
 fn task_view(task: reducer::Task<'_>) -> TaskView {
     let value = TaskValue::from(task);
     TaskView {
@@ -206,6 +238,18 @@ fn task_view(task: reducer::Task<'_>) -> TaskView {
         state: value.state.into(),
         description: value.description,
         tool_use_id: value.tool_use_id,
+    }
+}
+
+fn permission_view(permission: reducer::Permission<'_>) -> PermissionView {
+    let value = PermissionValue::from(permission);
+    let is_open = value.state == reducer::PermissionState::Open;
+    PermissionView {
+        request_id: value.request_id,
+        tool_use_id: value.tool_use_id,
+        tool_name: value.tool_name,
+        state: value.state.into(),
+        input: is_open.then(|| permission.input()).flatten(),
     }
 }
 

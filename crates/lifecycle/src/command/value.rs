@@ -69,7 +69,7 @@ pub enum Effort {
 }
 
 impl Effort {
-    pub(super) const fn word(self) -> &'static str {
+    pub(crate) const fn word(self) -> &'static str {
         match self {
             Self::Low => "low",
             Self::Medium => "medium",

@@ -64,7 +64,7 @@ fn emit_event(
                 text_delta(*delta).into_iter().for_each(emit);
             }
         }
-        Body::Result(line) => emit(turn_end(line, transcript)),
+        Body::Result(line) => emit(result_line(line, transcript)),
         _ => {}
     }
 }
@@ -113,7 +113,29 @@ fn text_delta(delta: Delta<'_>) -> Option<DialogueEventKind> {
     })
 }
 
-fn turn_end(line: &TurnResult<'_>, transcript: &Transcript) -> DialogueEventKind {
+/// Returns the end of the last turn of the transcript.
+pub(crate) fn turn_end(transcript: &Transcript) -> Option<DialogueEventKind> {
+    let last = transcript.entries().rev().map(Entry::kind);
+    let mut results = last.filter_map(|kind| match kind {
+        EntryKind::Result {
+            subtype,
+            is_error,
+            outcome,
+            text,
+            ..
+        } => Some(DialogueEventKind::TurnEnd {
+            subtype: subtype.to_owned(),
+            outcome,
+            is_error,
+            text: text.map(|text| text.to_cow().into_owned()),
+            cost_usd: transcript.usage().cost_usd(),
+        }),
+        _ => None,
+    });
+    results.next()
+}
+
+fn result_line(line: &TurnResult<'_>, transcript: &Transcript) -> DialogueEventKind {
     let last = transcript.entries().rev().map(Entry::kind);
     let mut results = last.filter_map(|kind| match kind {
         EntryKind::Result { outcome, text, .. } => Some((outcome, text)),

@@ -31,6 +31,9 @@ impl Machine {
             Command::Request(request) => {
                 return self.request(&request, ticket);
             }
+            Command::SetOption { option, value } => {
+                return self.set_option(&option, &value, ticket);
+            }
             Command::Pause => return self.pause(ticket),
             Command::Unpause => {
                 self.unpause();
@@ -57,7 +60,10 @@ impl Machine {
         match (&self.connection_failure, command) {
             (
                 Some(failed),
-                Command::Send(_) | Command::AnswerPermission { .. } | Command::Request(_),
+                Command::Send(_)
+                | Command::AnswerPermission { .. }
+                | Command::Request(_)
+                | Command::SetOption { .. },
             ) => Err(DialogueError::Disconnected(failed.clone())),
             _ => Ok(()),
         }
@@ -70,6 +76,13 @@ impl Machine {
         }
         let passed = self.speak(|protocol, link| protocol.request(request, ticket, link));
         if let Err(error) = passed {
+            self.reply(ticket, Err(error));
+        }
+    }
+
+    fn set_option(&mut self, option: &str, value: &str, ticket: Ticket) {
+        let set = self.speak(|protocol, link| protocol.set_option(option, value, ticket, link));
+        if let Err(error) = set {
             self.reply(ticket, Err(error));
         }
     }

@@ -7,6 +7,7 @@ use bowline_transport::{Exit, TerminationPolicy};
 
 use super::{EndStage, Machine, Output};
 use crate::agent::UnknownOption;
+use crate::error::HandshakeError;
 use crate::events::DialogueEventKind;
 use crate::exit_policy::ExitPolicy;
 use crate::permission::RequestState;
@@ -102,6 +103,10 @@ impl Machine {
         self.settle_pause();
         self.unknown_option = self.refused_option();
         self.end_reason = self.describe_exit(exit);
+        if self.handshake.is_none() {
+            let reason = self.end_reason.clone();
+            self.handshake = Some(Err(HandshakeError::Exited { reason }));
+        }
         self.end_transcript();
         let (expected, reason) = self.end_summary();
         self.emit(DialogueEventKind::SessionEnd { expected, reason });

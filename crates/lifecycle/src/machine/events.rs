@@ -3,7 +3,7 @@
 use bowline_jsonl::{Item, Str};
 
 use super::{Machine, Output};
-use crate::events::{DialogueEventKind, PendingEvent, call_path, line_events};
+use crate::events::{DialogueEventKind, PendingEvent, call_path, line_events, turn_end};
 
 impl Machine {
     /// Sets whether events are produced for subscribers. Without them only those that are counted are
@@ -50,6 +50,15 @@ impl Machine {
         let path = call_path(&self.transcript, parent.as_deref());
         for kind in kinds {
             self.emit_at(path.clone(), Some(item.at.offset), kind);
+        }
+    }
+
+    /// Emits the end of a turn, of a protocol whose lines have no events of their own.
+    pub(super) fn emit_turn_end(&mut self) {
+        if self.emits_events
+            && let Some(kind) = turn_end(&self.transcript)
+        {
+            self.emit(kind);
         }
     }
 

@@ -7,7 +7,7 @@ use bowline_jsonl::Framer;
 use bowline_reducer::HostEvent;
 use bytes::Bytes;
 
-#[cfg(any(test, feature = "remote"))]
+#[cfg(test)]
 use super::input::Limits;
 #[cfg(any(test, feature = "remote"))]
 use super::replay::Replay;
@@ -36,13 +36,22 @@ impl Machine {
 
     /// Creates a machine for an agent that has written `until` bytes of output, and that a host has
     /// registered with. `salt` makes the ids of this host's requests differ from those of others.
-    #[cfg(any(test, feature = "remote"))]
+    #[cfg(test)]
     pub(crate) fn resuming(mut limits: Limits, epoch_ms: u64, until: u64, salt: &str) -> Self {
         limits.initialize = false;
-        let mut machine = Self::new(limits, epoch_ms);
-        machine.requests.set_salt(salt);
-        machine.replay = Replay::new(until);
-        machine
+        let machine = Self::new(limits, epoch_ms);
+        machine.registered(until, salt)
+    }
+
+    /// Makes this the machine of an agent that another host started, before the first input.
+    #[cfg(any(test, feature = "remote"))]
+    pub(crate) fn registered(mut self, until: u64, salt: &str) -> Self {
+        self.requests.set_salt(salt);
+        self.replay = Replay::new(until);
+        if self.replay.is_none() {
+            self.speak(|protocol, link| protocol.replayed(link));
+        }
+        self
     }
 
     /// Returns whether the history is not folded completely.
@@ -66,6 +75,7 @@ impl Machine {
         for line in replay.missing_replies() {
             self.write(line, LinePurpose::Other);
         }
+        self.speak(|protocol, link| protocol.replayed(link));
         for record in self.permissions().iter() {
             if record.state.is_open() {
                 self.permission_requested(Arc::clone(record));

@@ -74,6 +74,8 @@ pub(crate) enum Command {
     },
     /// Sends a control request.
     Request(HostRequest),
+    /// Changes an option of the session.
+    SetOption { option: String, value: String },
     /// Queues prompts from now on; completes when no turn is open.
     Pause,
     /// Sends the queued prompts, and later ones at once.

@@ -19,6 +19,7 @@ impl Machine {
         if prompt.parts.is_empty() {
             return Err(DialogueError::EmptyPrompt);
         }
+        self.protocol.check_prompt(&prompt)?;
         let uuid = prompt.uuid.clone().unwrap_or_default();
         if self.receipts.contains(&uuid) {
             return Err(DialogueError::DuplicateUuid { uuid });
@@ -74,7 +75,7 @@ impl Machine {
     pub(super) fn send_queued(&mut self) {
         while !self.ended
             && !self.prompts.is_paused
-            && self.protocol.accepts_prompt()
+            && self.protocol.accepts_prompt(&self.transcript)
             && let Some(prompt) = self.prompts.prompts.pop_front()
         {
             self.write_prompt(&prompt);
@@ -84,6 +85,7 @@ impl Machine {
     /// Handles a failed write of a prompt. If the prompt did arrive, the agent's own lines open its
     /// turn again.
     pub(super) fn prompt_undelivered(&mut self, uuid: &str) {
+        self.protocol.prompt_lost(uuid);
         if let Some(update) = self.receipts.advance(uuid, ReceiptState::Unknown) {
             self.host(HostEvent::PromptDropped { uuid });
             self.receipt_updates([update]);

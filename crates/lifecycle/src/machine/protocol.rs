@@ -4,21 +4,41 @@
 //! write lines. The machine carries the signals out in order. Prompts, receipts, permissions, the
 //! watchdog, the end and the replay are the machine's, whatever the protocol.
 
+mod acp;
+mod asked;
 mod claude;
+mod codex;
 mod link;
+mod opening;
 
 use std::fmt;
 
 use bowline_jsonl::{AgentVersion, Event, HostRequest, Prompt};
+use bowline_reducer::Transcript;
+use bowline_reducer::dialect::DialectName;
 
-pub(super) use claude::Claude;
+use acp::Acp;
+use claude::Claude;
+use codex::Codex;
 pub(super) use link::Link;
+pub(crate) use opening::Opening;
 
-use super::input::{LinePurpose, Ticket};
+use super::input::{LinePurpose, Reply, Ticket};
 use super::receipts::{ReceiptState, TurnPrompts};
 use super::requests::{CompletedRequest, Refusal};
-use crate::error::DialogueError;
+use crate::agent::Capabilities;
+use crate::error::{DialogueError, HandshakeError};
 use crate::permission::{EncodedAnswer, PermissionAnswer, PermissionRecord, RequestState};
+
+/// Returns the protocol of a dialect. One that can only be read is driven as Claude Code's, since no
+/// configuration with such a dialect starts.
+pub(super) fn of(dialect: DialectName, opening: Opening) -> Box<dyn Protocol> {
+    match dialect {
+        DialectName::Codex => Box::new(Codex::new(opening)),
+        DialectName::Acp => Box::new(Acp::new(opening)),
+        _ => Box::new(Claude),
+    }
+}
 
 /// The host's side of an agent's protocol.
 pub(super) trait Protocol: fmt::Debug + Send {
@@ -29,6 +49,10 @@ pub(super) trait Protocol: fmt::Debug + Send {
     /// Begins the handshake.
     fn begin(&mut self, link: &mut Link<'_>);
 
+    /// Continues after the output of an agent that another host started. A handshake that the other host
+    /// did not complete begins again.
+    fn replayed(&mut self, link: &mut Link<'_>);
+
     /// Handles a line of output, which the transcript has taken in.
     fn line(&mut self, event: &Event<'_>, link: &mut Link<'_>);
 
@@ -36,10 +60,20 @@ pub(super) trait Protocol: fmt::Debug + Send {
     fn completed(&mut self, request: &CompletedRequest, link: &mut Link<'_>);
 
     /// Returns whether a prompt can be written now; otherwise it waits.
-    fn accepts_prompt(&self) -> bool;
+    fn accepts_prompt(&self, transcript: &Transcript) -> bool;
+
+    /// Checks that a prompt can be written.
+    ///
+    /// # Errors
+    ///
+    /// The protocol has no form for a part of it.
+    fn check_prompt(&self, prompt: &Prompt) -> Result<(), DialogueError>;
 
     /// Writes a prompt.
     fn prompt(&mut self, prompt: &Prompt, link: &mut Link<'_>);
+
+    /// Forgets a prompt that was not written.
+    fn prompt_lost(&mut self, uuid: &str);
 
     /// Carries out a request of the host, whose reply goes to `ticket`.
     ///
@@ -49,6 +83,19 @@ pub(super) trait Protocol: fmt::Debug + Send {
     fn request(
         &mut self,
         request: &HostRequest,
+        ticket: Ticket,
+        link: &mut Link<'_>,
+    ) -> Result<(), DialogueError>;
+
+    /// Changes an option of the session, such as `model`, `mode` or `effort`.
+    ///
+    /// # Errors
+    ///
+    /// The agent has no such option or value. Nothing was written.
+    fn set_option(
+        &mut self,
+        option: &str,
+        value: &str,
         ticket: Ticket,
         link: &mut Link<'_>,
     ) -> Result<(), DialogueError>;
@@ -69,6 +116,9 @@ pub(super) trait Protocol: fmt::Debug + Send {
 
     /// Sends a request without side effects, as a check that the agent is alive.
     fn probe(&mut self, link: &mut Link<'_>);
+
+    /// Returns what the session can do.
+    fn capabilities(&self) -> Capabilities;
 }
 
 /// What a line of output, or an intent of the host, leads to.
@@ -78,6 +128,15 @@ pub(super) enum Signal {
     Write { line: Vec<u8>, purpose: LinePurpose },
     /// A request of the agent is answered, unless another host has done so.
     ReplyToAgent { request_id: String, line: Vec<u8> },
+    /// A command of the host is complete.
+    Reply {
+        ticket: Ticket,
+        reply: Result<Reply, DialogueError>,
+    },
+    /// The handshake is complete.
+    Ready,
+    /// The agent cannot be used.
+    StartFailed(HandshakeError),
     /// The agent answered a request of this or another host.
     Response {
         id: String,
@@ -92,6 +151,8 @@ pub(super) enum Signal {
         uuid: Option<String>,
         state: Option<ReceiptState>,
     },
+    /// A prompt has come so far.
+    PromptAdvanced { uuid: String, state: ReceiptState },
     /// The agent repeated a prompt.
     PromptEchoed(String),
     /// A turn ended.
@@ -104,6 +165,8 @@ pub(super) enum Signal {
     EndAnswered,
     /// The agent's input is closed.
     CloseInput,
+    /// The agent cannot be asked for a sign of life.
+    ProbeUnavailable,
     /// The agent does not react, and why that is assumed.
     Silent(String),
 }

@@ -33,6 +33,7 @@ impl Machine {
     ) -> T {
         let at_ms = self.meta().at_ms;
         let mut link = Link {
+            transcript: &self.transcript,
             requests: &mut self.requests,
             due: self.now.saturating_add(self.limits.control_timeout),
             at_ms,
@@ -57,6 +58,9 @@ impl Machine {
         match signal {
             Signal::Write { line, purpose } => self.write(line, purpose),
             Signal::ReplyToAgent { request_id, line } => self.reply_to_agent(&request_id, line),
+            Signal::Reply { ticket, reply } => self.reply(ticket, reply),
+            Signal::Ready => self.handshake = Some(Ok(())),
+            Signal::StartFailed(error) => self.handshake = Some(Err(error)),
             Signal::Response { id, outcome } => self.response(&id, outcome),
             Signal::TurnBegan => self.receipts.turn_begins(),
             Signal::Version(version) => self.report_older_agent(version),
@@ -64,11 +68,18 @@ impl Machine {
                 let update = self.receipts.report(uuid.as_deref(), state);
                 self.receipt_updates(update);
             }
+            Signal::PromptAdvanced { uuid, state } => {
+                let update = self.receipts.advance(&uuid, state);
+                self.receipt_updates(update);
+            }
             Signal::PromptEchoed(uuid) => self.prompt_echoed(&uuid),
             Signal::TurnEnded(prompts) => {
                 let updates = self.receipts.turn_ended(&prompts);
                 self.receipt_updates(updates);
                 self.turn_ended();
+                if self.protocol.folds_input() {
+                    self.emit_turn_end();
+                }
             }
             Signal::PermissionAsked(record) => self.open_permission(*record),
             Signal::PermissionClosed { id, state } => self.close_permission(&id, state),
@@ -77,6 +88,7 @@ impl Machine {
                 self.close_input_at = None;
                 self.outputs.push_back(Output::CloseInput);
             }
+            Signal::ProbeUnavailable => self.watchdog.probe_answered(),
             Signal::Silent(reason) => self.host(HostEvent::SessionTimeout { reason: &reason }),
         }
     }

@@ -15,6 +15,7 @@
 //! | `watchdog::waiting_for_permission_is_not_silence` | no timeout while the user is asked |
 //! | `watchdog::failed_reconnect_is_reported` | a failed reconnect is in the transcript, with its reason |
 
+mod dialects;
 mod events;
 mod exhaustive;
 mod permissions;

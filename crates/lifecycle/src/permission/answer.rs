@@ -12,7 +12,11 @@ use crate::error::DialogueError;
 pub enum PermissionAnswer {
     /// Allows or denies the tool call; valid for a request of any kind.
     Decide(Decision),
-    /// Answers questions: pairs of a question's text and the chosen answer.
+    /// Chooses one of the request's options, by its id.
+    Option(String),
+    /// Dismisses the request: neither an answer nor a denial, where the agent's protocol has that.
+    Cancel,
+    /// Answers questions: pairs of a question's id, or its text, and the chosen answer.
     Answers(Vec<(String, String)>),
     /// Approves a plan.
     ApprovePlan {
@@ -38,6 +42,8 @@ impl PermissionAnswer {
     pub(crate) fn decision(&self, record: &PermissionRecord) -> Result<Decision, DialogueError> {
         match (self, &record.kind) {
             (Self::Decide(decision), _) => normalize(decision),
+            (Self::Option(option), _) => option_of(option, record),
+            (Self::Cancel, _) => Ok(Decision::deny("the user dismissed the request")),
             (Self::Answers(answers), PermissionKind::Questions(_)) => {
                 Ok(with_answers(answers, &record.input))
             }
@@ -51,6 +57,20 @@ impl PermissionAnswer {
             (Self::Answers(_), _) => Err(wrong_answer(record, "asks no questions")),
             _ => Err(wrong_answer(record, "is not a plan")),
         }
+    }
+}
+
+/// Returns the decision that an option of Claude Code's requests stands for.
+fn option_of(option: &str, record: &PermissionRecord) -> Result<Decision, DialogueError> {
+    let is_offered = record.options.iter().any(|it| it.id == option);
+    match option {
+        _ if !is_offered => Err(wrong_answer(record, "has no such option")),
+        "allow" => Ok(Decision::allow()),
+        "allow_always" => Ok(Decision::Allow {
+            updated_input: None,
+            updated_permissions: record.suggestions.clone(),
+        }),
+        _ => Ok(Decision::deny("the user said no")),
     }
 }
 

@@ -1,7 +1,10 @@
 //! A permission request as readers see it.
 
 use bowline_jsonl::{CanUseTool, RawJson, Str};
+use bowline_reducer::Permission;
+use bowline_reducer::model::{self, AnswerKind, RequestKind, RequestOption};
 use serde::Deserialize;
+use serde_json::{Map, Value};
 
 /// A permission request and its outcome.
 #[derive(Clone, Debug, PartialEq)]
@@ -23,6 +26,8 @@ pub struct PermissionRecord {
     pub suggestions: Option<String>,
     /// When the agent asked, in milliseconds since 1970.
     pub asked_at_ms: u64,
+    /// The answers to choose from by their id, with what each does; empty for questions.
+    pub options: Vec<RequestOption>,
     /// Whether the request is open, and how it was closed.
     pub state: RequestState,
     /// The client that answered, if it gave a name.
@@ -63,6 +68,11 @@ pub enum PermissionKind {
         /// The plan, in Markdown; empty if the agent keeps it in a file.
         plan: String,
     },
+    /// A page that the user opens: allow the request when that is done.
+    Url {
+        /// Its address.
+        url: String,
+    },
 }
 
 /// One question to the user.
@@ -70,7 +80,10 @@ pub enum PermissionKind {
 #[serde(default)]
 #[non_exhaustive]
 pub struct Question {
-    /// The question. Answers refer to it by this text.
+    /// Its id; the text itself where the agent gives none. Answers refer to it by the id or the text.
+    #[serde(skip)]
+    pub id: String,
+    /// The question.
     pub question: String,
     /// A title of one or two words.
     pub header: String,
@@ -115,8 +128,11 @@ impl PermissionRecord {
         let owned = |text: Option<Str<'_>>| text.map(|text| text.decode().into_owned());
         let tool_name = owned(ask.tool_name).unwrap_or_default();
         let input = ask.input.map_or("{}", RawJson::text).to_owned();
+        let kind = PermissionKind::of(&tool_name, &input);
+        let is_lasting = ask.permission_suggestions.is_some();
         Self {
-            kind: PermissionKind::of(&tool_name, &input),
+            options: options_of(&kind, is_lasting),
+            kind,
             request_id: request_id.to_owned(),
             tool_use_id: owned(ask.tool_use_id),
             tool_name,
@@ -127,6 +143,119 @@ impl PermissionRecord {
             state: RequestState::Open,
             answered_by: None,
             allowed: None,
+        }
+    }
+}
+
+impl PermissionRecord {
+    /// Returns a request that a transcript has, of an agent whose dialect says all of it.
+    pub(crate) fn of_request(request: &Permission<'_>, asked_at_ms: u64) -> Self {
+        let asked = request.asked();
+        let questions = asked.questions.iter().map(Question::of);
+        Self {
+            kind: match (asked.kind, asked.url) {
+                (RequestKind::Url, Some(url)) => PermissionKind::Url {
+                    url: url.to_owned(),
+                },
+                (RequestKind::Question, _) => PermissionKind::Questions(questions.collect()),
+                _ => PermissionKind::Tool,
+            },
+            request_id: request.request_id().to_owned(),
+            tool_use_id: request.tool_use_id().map(str::to_owned),
+            tool_name: request.tool_name().to_owned(),
+            agent_id: request.agent_id().map(str::to_owned),
+            input: input_of(&request.request().text()),
+            suggestions: None,
+            asked_at_ms,
+            options: asked.options.into_owned(),
+            state: RequestState::Open,
+            answered_by: None,
+            allowed: None,
+        }
+    }
+
+    /// Returns the questions that it asks.
+    #[must_use]
+    pub fn questions(&self) -> &[Question] {
+        match &self.kind {
+            PermissionKind::Questions(questions) => questions,
+            _ => &[],
+        }
+    }
+
+    pub(crate) fn has_questions(&self) -> bool {
+        matches!(self.kind, PermissionKind::Questions(_))
+    }
+}
+
+/// Members of a request's parameters that say what is asked for.
+const SHOWN: [&str; 7] = [
+    "command",
+    "cwd",
+    "reason",
+    "grantRoot",
+    "permissions",
+    "message",
+    "url",
+];
+
+/// Returns what a JSON-RPC request asks for, as a JSON object: the arguments of its tool call, or the
+/// members that a user can judge.
+fn input_of(request: &str) -> String {
+    let mut request: Value = serde_json::from_str(request).unwrap_or_default();
+    let params = request["params"].take();
+    let call = &params["toolCall"];
+    let mut shown = match &call["rawInput"] {
+        Value::Object(input) => input.clone(),
+        _ => Map::new(),
+    };
+    if shown.is_empty()
+        && let Some(title) = call["title"].as_str()
+    {
+        shown.insert("title".to_owned(), title.into());
+    }
+    for name in SHOWN {
+        if let Some(value) = params.get(name).filter(|it| !it.is_null()) {
+            shown.insert(name.to_owned(), value.clone());
+        }
+    }
+    Value::Object(shown).to_string()
+}
+
+/// The options of a request of Claude Code, which gives them no ids.
+fn options_of(kind: &PermissionKind, is_lasting: bool) -> Vec<RequestOption> {
+    if !matches!(kind, PermissionKind::Tool) {
+        return Vec::new();
+    }
+    let option = |id: &str, name: &str, kind| RequestOption {
+        id: id.to_owned(),
+        name: name.to_owned(),
+        kind,
+    };
+    let mut options = vec![option("allow", "Allow", AnswerKind::AllowOnce)];
+    if is_lasting {
+        options.push(option(
+            "allow_always",
+            "Always allow",
+            AnswerKind::AllowAlways,
+        ));
+    }
+    options.push(option("deny", "Deny", AnswerKind::RejectOnce));
+    options
+}
+
+impl Question {
+    fn of(asked: &model::Question) -> Self {
+        let options = asked.options.iter().map(|option| QuestionOption {
+            label: option.value.clone(),
+            description: option.description.clone().unwrap_or_default(),
+        });
+        Self {
+            id: asked.id.clone(),
+            question: asked.text.clone(),
+            header: asked.title.clone().unwrap_or_default(),
+            options: options.collect(),
+            multi_select: asked.kind == model::QuestionKind::Multiple,
         }
     }
 }
@@ -149,7 +278,12 @@ impl PermissionKind {
     fn of(tool: &str, input: &str) -> Self {
         match tool {
             "AskUserQuestion" => match serde_json::from_str::<QuestionsInput>(input) {
-                Ok(input) if !input.questions.is_empty() => Self::Questions(input.questions),
+                Ok(mut input) if !input.questions.is_empty() => {
+                    for question in &mut input.questions {
+                        question.id.clone_from(&question.question);
+                    }
+                    Self::Questions(input.questions)
+                }
                 _ => Self::Tool,
             },
             "ExitPlanMode" => Self::Plan {

@@ -16,7 +16,7 @@ use super::start::{drive, now_ms};
 use crate::configuration::DialogueConfiguration;
 use crate::error::StartError;
 use crate::events::{DialogueEvents, EventLimits};
-use crate::machine::{Limits, Machine};
+use crate::machine::{Limits, Machine, Opening};
 use crate::message::Message;
 
 impl DialogueSession {
@@ -86,7 +86,12 @@ impl DialogueSession {
         let history = terminal.joined_at(Stream::Output);
         let salt = Uuid::new_v4().simple().to_string();
         let limits = Limits::from(&configuration);
-        let machine = Machine::resuming(limits, now_ms(), history, &salt);
+        let opening = Opening {
+            is_resumed: true,
+            ..configuration.opening()
+        };
+        let machine = Machine::speaking(configuration.dialect, opening, limits, now_ms());
+        let machine = machine.registered(history, &salt);
         let attached = (terminal, streams);
         Ok(drive(machine, attached, &configuration, recorder, events))
     }

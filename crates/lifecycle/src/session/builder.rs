@@ -8,6 +8,7 @@ use std::path::PathBuf;
 use std::pin::Pin;
 use std::sync::Arc;
 
+use bowline_reducer::dialect::DialectName;
 use bowline_transport::PtyBackend;
 use tokio::sync::watch;
 
@@ -71,9 +72,18 @@ impl From<DialogueConfiguration> for SessionBuilder {
 }
 
 impl SessionBuilder {
-    /// Sets the agent's program: a name that is looked up in `PATH`, or a path. `claude` by default.
+    /// Sets the agent's program: a name that is looked up in `PATH`, or a path. `claude` by default. A
+    /// [known agent](crate::KnownAgent) is driven by its preferred protocol.
     pub fn agent(mut self, program: impl Into<OsString>) -> Self {
-        self.configuration.program = program.into();
+        self.configuration.set_agent(program, None);
+        self
+    }
+
+    /// Sets the protocol that the agent speaks, and the arguments by which a known agent does so. Follows
+    /// [`agent`](Self::agent).
+    pub fn dialect(mut self, dialect: DialectName) -> Self {
+        let program = self.configuration.program.clone();
+        self.configuration.set_agent(program, Some(dialect));
         self
     }
 

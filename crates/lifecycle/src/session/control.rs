@@ -1,10 +1,12 @@
 //! Control requests to a running agent, and pauses.
 
 use bowline_jsonl::HostRequest;
+use tokio::sync::oneshot;
 
 use super::end::DialogueEnd;
 use super::handle::DialogueSession;
-use crate::error::DialogueError;
+use crate::agent::Capabilities;
+use crate::error::{DialogueError, HandshakeError};
 use crate::machine::{Command, Reply};
 use crate::message::Message;
 
@@ -29,7 +31,48 @@ impl DialogueSession {
         self.request(request).await.map(drop)
     }
 
-    /// Sends a control request and returns the agent's response, a JSON value.
+    /// Changes an option of the session, as the transcript lists them: `model`, `mode`, `effort`, or one
+    /// of the agent's own.
+    ///
+    /// # Errors
+    ///
+    /// The session has ended, the agent has no such option or value, refused or did not answer.
+    pub async fn set_option(
+        &self,
+        option: impl Into<String>,
+        value: impl Into<String>,
+    ) -> Result<(), DialogueError> {
+        let (option, value) = (option.into(), value.into());
+        self.command(Command::SetOption { option, value })
+            .await
+            .map(drop)
+    }
+
+    /// Returns what the session can do, as the agent's protocol has it and the agent has declared. Empty
+    /// for a session that has ended.
+    pub async fn supported(&self) -> Capabilities {
+        let (reply, capabilities) = oneshot::channel();
+        match self.post(Message::Capabilities(reply)) {
+            Ok(()) => capabilities.await.unwrap_or_default(),
+            Err(_) => Capabilities::default(),
+        }
+    }
+
+    /// Waits until the agent has opened the session, or cannot.
+    pub(super) async fn shake_hands(&self) -> Result<(), HandshakeError> {
+        let (reply, handshake) = oneshot::channel();
+        // An error drops the reply: the session has ended.
+        let _ = self.post(Message::AwaitHandshake(reply));
+        match handshake.await {
+            Ok(handshake) => handshake,
+            Err(_) => Err(HandshakeError::Exited {
+                reason: self.ended().await.reason,
+            }),
+        }
+    }
+
+    /// Sends a request and returns the agent's response, a JSON value. [`HostRequest::Other`] is any request
+    /// of the agent's protocol, by its name: the subtype of a control request, or a JSON-RPC method.
     ///
     /// # Errors
     ///

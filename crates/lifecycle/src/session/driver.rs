@@ -25,6 +25,7 @@ use super::end::{DialogueEnd, EndedSession};
 use super::input_writer::InputWriter;
 use super::observers::Observers;
 use super::recording::{Recorder, Recording};
+use crate::error::HandshakeError;
 use crate::machine::{Command, Input, Machine, Output, ReceiptState, Ticket};
 use crate::message::{Message, ReplySender};
 
@@ -59,6 +60,8 @@ struct Driver {
     last_ticket: Ticket,
     /// Callers that wait for the history of an attached session.
     history_waiters: Vec<oneshot::Sender<()>>,
+    /// Callers that wait for the end of the handshake.
+    handshake_waiters: Vec<oneshot::Sender<Result<(), HandshakeError>>>,
     /// Whether the agent continues without this session.
     is_detached: bool,
     /// Whether there is a handle that can send messages.
@@ -106,6 +109,7 @@ impl DriverTask {
             new_receipt: None,
             last_ticket: 0,
             history_waiters: Vec::new(),
+            handshake_waiters: Vec::new(),
             is_detached: false,
             has_handles: true,
             recording,
@@ -240,6 +244,11 @@ impl Driver {
                 let _ = reply.send(last.aged(self.start.elapsed()));
             }
             #[cfg(feature = "remote")]
+            Some(Message::Capabilities(reply)) => {
+                // The caller may have stopped waiting.
+                let _ = reply.send(self.machine.capabilities());
+            }
+            Some(Message::AwaitHandshake(reply)) => self.handshake_waiters.push(reply),
             Some(Message::AwaitHistory(reply)) => self.history_waiters.push(reply),
             Some(Message::Detach) => self.detach(),
             // Dropping the last handle terminates a local agent. One at a runner continues, as it
@@ -302,6 +311,14 @@ impl Driver {
             for waiter in self.history_waiters.drain(..) {
                 // The caller may have stopped waiting.
                 let _ = waiter.send(());
+            }
+        }
+        if !self.handshake_waiters.is_empty()
+            && let Some(handshake) = self.machine.handshake()
+        {
+            for waiter in self.handshake_waiters.drain(..) {
+                // The caller may have stopped waiting.
+                let _ = waiter.send(handshake.clone());
             }
         }
         self.writer.start_next(self.recording.as_ref());

@@ -4,6 +4,7 @@ use std::fmt;
 use std::sync::Arc;
 
 use bowline_jsonl::Prompt;
+use bowline_reducer::dialect::DialectName;
 use bowline_transport::{
     ConnectionState, RetryError, SessionId, Signal, SignalError, TerminalSession,
 };
@@ -47,6 +48,12 @@ impl DialogueSession {
     #[must_use]
     pub fn id(&self) -> SessionId {
         self.terminal.id()
+    }
+
+    /// Returns the protocol that the agent speaks.
+    #[must_use]
+    pub fn dialect(&self) -> DialectName {
+        self.sources.dialect
     }
 
     /// Returns the events of the session from now on, with default limits. The stream ends with the

@@ -31,8 +31,8 @@ impl DialogueSession {
     ///
     /// # Errors
     ///
-    /// The conversation does not exist, the agent cannot be found or started, or the recording cannot
-    /// be created.
+    /// The conversation does not exist, the agent cannot be found or started or refuses the session, or the
+    /// recording cannot be created.
     pub async fn start(configuration: DialogueConfiguration) -> Result<Self, StartError> {
         let (session, _) = Self::start_inner(configuration, None).await?;
         Ok(session)
@@ -56,6 +56,7 @@ impl DialogueSession {
         configuration: DialogueConfiguration,
         limits: Option<EventLimits>,
     ) -> Result<(Self, Option<DialogueEvents>), StartError> {
+        configuration.check_dialect()?;
         let configuration = configuration.verified()?;
         let mut machine = machine(&configuration).await;
         let recorder = Recorder::create(configuration.record.as_deref()).await?;
@@ -70,14 +71,24 @@ impl DialogueSession {
             }
         };
         machine.set_epoch(now_ms());
-        let session = drive(machine, spawned, &configuration, recorder, limits);
-        Ok(session)
+        let (session, events) = drive(machine, spawned, &configuration, recorder, limits);
+        if let Err(error) = session.shake_hands().await {
+            session.terminate().await;
+            if let Some(recording) = &configuration.record {
+                // It is as good as none: nothing was said.
+                let _ = tokio::fs::remove_file(recording).await;
+            }
+            return Err(error.into());
+        }
+        Ok((session, events))
     }
 }
 
 /// Creates the machine of a new session. A past conversation is folded off the reactor.
 async fn machine(configuration: &DialogueConfiguration) -> Machine {
-    let mut machine = Machine::new(Limits::from(configuration), now_ms());
+    let limits = Limits::from(configuration);
+    let opening = configuration.opening();
+    let mut machine = Machine::speaking(configuration.dialect, opening, limits, now_ms());
     let Some(history) = configuration.history.clone() else {
         return machine;
     };
@@ -114,6 +125,7 @@ pub(super) fn drive(
     let sources = OutputSources {
         recorded: recorder.as_ref().map(Recorder::recorded),
         history: configuration.history.clone(),
+        dialect: configuration.dialect,
     };
     let (driver, (revision, ended)) = DriverTask::new(
         machine,

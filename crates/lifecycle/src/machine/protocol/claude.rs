@@ -5,8 +5,10 @@ use bowline_jsonl::{
     Prompt, RawJson, RequestBody, Str, SystemBody, TurnResult, control_error, control_request,
     hook_output, permission,
 };
+use bowline_reducer::Transcript;
 
 use super::{Link, Protocol, Signal};
+use crate::agent::{Capabilities, Capability};
 use crate::error::DialogueError;
 use crate::machine::input::{LinePurpose, Ticket};
 use crate::machine::receipts::{ReceiptState, TurnPrompts};
@@ -36,6 +38,8 @@ impl Protocol for Claude {
         let request = HostRequest::Initialize(fields.into_iter().collect());
         write_request(&request, None, link);
     }
+
+    fn replayed(&mut self, _link: &mut Link<'_>) {}
 
     fn line(&mut self, event: &Event<'_>, link: &mut Link<'_>) {
         match &event.body {
@@ -91,8 +95,12 @@ impl Protocol for Claude {
         }
     }
 
-    fn accepts_prompt(&self) -> bool {
+    fn accepts_prompt(&self, _transcript: &Transcript) -> bool {
         true
+    }
+
+    fn check_prompt(&self, _prompt: &Prompt) -> Result<(), DialogueError> {
+        Ok(())
     }
 
     fn prompt(&mut self, prompt: &Prompt, link: &mut Link<'_>) {
@@ -102,6 +110,8 @@ impl Protocol for Claude {
         link.signal(Signal::Write { line, purpose });
     }
 
+    fn prompt_lost(&mut self, _uuid: &str) {}
+
     fn request(
         &mut self,
         request: &HostRequest,
@@ -110,6 +120,27 @@ impl Protocol for Claude {
     ) -> Result<(), DialogueError> {
         write_request(request, Some(ticket), link);
         Ok(())
+    }
+
+    fn set_option(
+        &mut self,
+        option: &str,
+        value: &str,
+        ticket: Ticket,
+        link: &mut Link<'_>,
+    ) -> Result<(), DialogueError> {
+        let value = value.to_owned();
+        let request = match option {
+            "model" => HostRequest::SetModel { model: Some(value) },
+            "mode" => HostRequest::SetPermissionMode { mode: value },
+            other => {
+                return Err(DialogueError::Unsupported {
+                    what: format!("the option {other}"),
+                    dialect: "claude",
+                });
+            }
+        };
+        self.request(&request, ticket, link)
     }
 
     fn answer(
@@ -135,6 +166,27 @@ impl Protocol for Claude {
             fields: serde_json::Map::new(),
         };
         link.probe(LIVENESS_PROBE, |id| control_request(id, &probe));
+    }
+
+    fn capabilities(&self) -> Capabilities {
+        use Capability::{
+            Fork, Hooks, Images, Interrupt, Models, Modes, PermissionRules, Questions, Queue,
+            Resume, Subagents, Tasks,
+        };
+        Capabilities::new([
+            Queue,
+            Interrupt,
+            Tasks,
+            Resume,
+            Fork,
+            Modes,
+            Models,
+            Images,
+            Questions,
+            Subagents,
+            Hooks,
+            PermissionRules,
+        ])
     }
 }
 

@@ -2,12 +2,15 @@
 
 use std::time::Duration;
 
+use bowline_reducer::Transcript;
+
 use super::Signal;
-use crate::machine::input::{LinePurpose, Ticket};
+use crate::machine::input::{LinePurpose, Reply, Ticket};
 use crate::machine::requests::Requests;
 
-/// The machine as a protocol sees it: the requests of this host, and where signals go.
+/// The machine as a protocol sees it: the transcript, the requests of this host, and where signals go.
 pub(in crate::machine) struct Link<'m> {
+    pub(in crate::machine) transcript: &'m Transcript,
     pub(in crate::machine) requests: &'m mut Requests,
     /// When a request that is written now times out.
     pub(in crate::machine) due: Duration,
@@ -23,6 +26,12 @@ impl Link<'_> {
     pub(super) fn write(&mut self, line: Vec<u8>) {
         let purpose = LinePurpose::Other;
         self.signal(Signal::Write { line, purpose });
+    }
+
+    /// Completes a command without waiting for the agent.
+    pub(super) fn done(&mut self, ticket: Ticket) {
+        let reply = Ok(Reply::Done);
+        self.signal(Signal::Reply { ticket, reply });
     }
 
     /// Writes a request with the id that `encode` gets, and awaits its response.

@@ -2,6 +2,7 @@
 
 use std::path::PathBuf;
 
+use bowline_reducer::dialect::DialectName;
 use bowline_transport::Exit;
 use bytes::Bytes;
 use tokio::sync::{mpsc, watch};
@@ -25,6 +26,8 @@ pub(in crate::session) struct OutputSources {
     pub(in crate::session) recorded: Option<RecordedOutput>,
     /// The past conversation, which is the first run of the transcript.
     pub(in crate::session) history: Option<Bytes>,
+    /// The protocol of both.
+    pub(in crate::session) dialect: DialectName,
 }
 
 /// Sends a recording what is in no output stream.

@@ -1,0 +1,209 @@
+//! The handshake with an agent: `initialize`, then a session.
+
+use bowline_jsonl::acp::write::{self, Opening as Method};
+use bowline_jsonl::acp::{Initialized, Mode, Opened, PromptResult, SessionList};
+use bowline_jsonl::rpc::RpcError;
+use bowline_jsonl::{RawJson, Str};
+
+use super::Acp;
+use crate::conversations::Conversation;
+use crate::error::HandshakeError;
+use crate::machine::input::Reply;
+use crate::machine::protocol::opening::Stage;
+use crate::machine::protocol::{Link, Signal};
+use crate::machine::requests::CompletedRequest;
+
+/// The version of the protocol that the host speaks.
+const VERSION: u64 = 1;
+
+/// No MCP servers beside those that the agent is configured with.
+const NO_SERVERS: &str = "[]";
+
+/// What the agent declares.
+#[derive(Clone, Debug, Default)]
+pub(super) struct AgentMethods {
+    pub(super) load: bool,
+    pub(super) resume: bool,
+    pub(super) fork: bool,
+    pub(super) list: bool,
+    pub(super) takes_images: bool,
+    /// Names of the ways to log in.
+    logins: Vec<String>,
+}
+
+impl AgentMethods {
+    fn of(initialized: &Initialized<'_>) -> Self {
+        let it = &initialized.capabilities;
+        let logins = initialized.auth_methods.into_iter().flat_map(Mode::list);
+        let logins = logins.filter_map(|it| it.name.or(it.id));
+        Self {
+            load: it.load_session,
+            resume: it.session.resume,
+            fork: it.session.fork,
+            list: it.session.list,
+            takes_images: it.prompt.image,
+            logins: logins.map(|name| name.decode().into_owned()).collect(),
+        }
+    }
+}
+
+impl Acp {
+    pub(super) fn initialize(&self, link: &mut Link<'_>) {
+        let version = env!("CARGO_PKG_VERSION");
+        link.request("initialize", None, |id| {
+            write::initialize(id, "bowline", version)
+        });
+    }
+
+    /// Continues the handshake after a request of it has ended.
+    pub(super) fn handshake(&mut self, request: &CompletedRequest, link: &mut Link<'_>) {
+        let response = match &request.reply {
+            Ok(Reply::Response(response)) => RawJson::parse(response),
+            Ok(Reply::Done) => None,
+            Err(error) if request.ticket.is_none() && self.stage == Stage::Opening => {
+                let error = HandshakeError::from(error.clone()).with_logins(&self.methods.logins);
+                return self.fail(error, link);
+            }
+            Err(_) => return,
+        };
+        let Some(response) = response else { return };
+        match &*request.name {
+            "initialize" => self.initialized(response, link),
+            "session/list" if self.stage == Stage::Opening => {
+                let newest = SessionList::parse(response).sessions().next();
+                match newest.and_then(|it| it.session_id).map(Str::decode) {
+                    Some(id) => self.open_past(&id, false, link),
+                    None => self.fail(HandshakeError::NothingToContinue, link),
+                }
+            }
+            "session/new" | "session/load" | "session/resume" | "session/fork" => {
+                let opened = Opened::parse(response);
+                self.settings.open(&opened);
+                self.opened(opened.session_id, link);
+            }
+            "session/set_config_option" => self.settings.replace(response.get("configOptions")),
+            _ => {}
+        }
+    }
+
+    /// Learns from the answers to another host's requests.
+    pub(super) fn overhear(
+        &mut self,
+        result: &Result<RawJson<'_>, RpcError<'_>>,
+        link: &mut Link<'_>,
+    ) {
+        let Ok(result) = *result else { return };
+        if result.get("protocolVersion").is_some() {
+            self.methods = AgentMethods::of(&Initialized::parse(result));
+        } else if PromptResult::parse(result).stop_reason.is_some() {
+            self.turn_ended(None, link);
+        } else if self.stage == Stage::Opening {
+            let opened = Opened::parse(result);
+            self.settings.open(&opened);
+            self.opened(opened.session_id, link);
+        }
+    }
+
+    fn initialized(&mut self, response: RawJson<'_>, link: &mut Link<'_>) {
+        let initialized = Initialized::parse(response);
+        self.methods = AgentMethods::of(&initialized);
+        let version = initialized.protocol_version;
+        if version != Some(VERSION) {
+            return self.fail(HandshakeError::UnsupportedVersion { version }, link);
+        }
+        match self.opening.conversation.clone() {
+            Conversation::New => {
+                let cwd = self.cwd();
+                link.request("session/new", None, |id| {
+                    write::new_session(id, &cwd, NO_SERVERS)
+                });
+            }
+            Conversation::NewAs(_) => {
+                self.cannot("a conversation id of the host's choice", link);
+            }
+            Conversation::Resume { id, fork } => self.open_past(&id, fork, link),
+            Conversation::Continue if self.methods.list => {
+                let cwd = self.cwd();
+                link.request("session/list", None, |id| {
+                    write::list_sessions(id, Some(&cwd), None)
+                });
+            }
+            Conversation::Continue => self.cannot("continuing the last conversation", link),
+        }
+    }
+
+    fn open_past(&mut self, session: &str, fork: bool, link: &mut Link<'_>) {
+        let methods = &self.methods;
+        let loads = methods.load && !(self.opening.has_past && methods.resume);
+        let (name, method) = if fork && methods.fork {
+            ("session/fork", Method::Fork)
+        } else if fork {
+            return self.cannot("forking a conversation", link);
+        } else if loads {
+            ("session/load", Method::Load)
+        } else if methods.resume {
+            ("session/resume", Method::Resume)
+        } else {
+            return self.cannot("resuming a conversation", link);
+        };
+        if !fork {
+            // The answer may leave it out.
+            self.session = Some(session.to_owned());
+        }
+        let cwd = self.cwd();
+        link.request(name, None, |id| {
+            write::open_session(id, method, session, &cwd, NO_SERVERS)
+        });
+    }
+
+    /// The session is open, under this id or the requested one.
+    pub(super) fn opened(&mut self, id: Option<Str<'_>>, link: &mut Link<'_>) {
+        if let Some(id) = id {
+            self.session = Some(id.decode().into_owned());
+        }
+        if self.session.is_none() || self.stage != Stage::Opening {
+            return;
+        }
+        self.stage = Stage::Ready;
+        if !self.opening.is_resumed {
+            self.apply_settings(link);
+        }
+        if self.stage == Stage::Ready {
+            link.signal(Signal::Ready);
+        }
+    }
+
+    /// Sets the mode, the model and the effort that the session is to begin with.
+    fn apply_settings(&mut self, link: &mut Link<'_>) {
+        let wanted = [
+            ("mode", self.opening.mode.clone()),
+            ("model", self.opening.model.clone()),
+            ("thought_level", self.opening.effort.clone()),
+        ];
+        let session = self.session.clone().unwrap_or_default();
+        for (option, value) in wanted {
+            let Some(value) = value else { continue };
+            match self.settings.change(&session, option, &value) {
+                Some((method, encode)) => link.request(method, None, encode),
+                None => {
+                    self.cannot(&format!("the {option} {value}"), link);
+                    return;
+                }
+            }
+        }
+    }
+
+    fn cannot(&mut self, what: &str, link: &mut Link<'_>) {
+        let what = what.to_owned();
+        self.fail(HandshakeError::Unsupported { what }, link);
+    }
+
+    fn fail(&mut self, error: HandshakeError, link: &mut Link<'_>) {
+        self.stage = Stage::Failed;
+        link.signal(Signal::StartFailed(error));
+    }
+
+    fn cwd(&self) -> String {
+        self.opening.cwd.clone().unwrap_or_else(|| "/".to_owned())
+    }
+}

@@ -1,0 +1,196 @@
+//! Requests of an agent that speaks JSON-RPC, until they are answered.
+
+use std::collections::BTreeMap;
+
+use bowline_jsonl::rpc::{Id, RpcError};
+use bowline_jsonl::{Decision, RawJson, Str};
+use bowline_reducer::model::{AnswerKind, RequestOption};
+use bowline_reducer::{PermissionState, Transcript};
+
+use crate::error::DialogueError;
+use crate::machine::requests::Refusal;
+use crate::permission::{PermissionAnswer, PermissionRecord};
+
+/// The open requests of the agent, by their name in the transcript.
+#[derive(Debug)]
+pub(super) struct Asked<T>(BTreeMap<String, AskedRequest<T>>);
+
+/// An open request: its id as JSON text, and what the protocol needs for an answer.
+#[derive(Clone, Debug)]
+pub(super) struct AskedRequest<T> {
+    id: String,
+    pub(super) detail: T,
+}
+
+impl<T> Default for Asked<T> {
+    fn default() -> Self {
+        Self(BTreeMap::new())
+    }
+}
+
+impl<T> AskedRequest<T> {
+    /// Encodes the answer.
+    pub(super) fn encode(&self, encode: impl FnOnce(Id<'_>, &T) -> Vec<u8>) -> Vec<u8> {
+        let id = RawJson::parse(&self.id).and_then(Id::new);
+        // The text is that of an id.
+        id.map_or_else(Vec::new, |id| encode(id, &self.detail))
+    }
+}
+
+impl<T> Asked<T> {
+    /// Adds a request that the transcript has taken in. Returns it as the host sees it.
+    pub(super) fn open(
+        &mut self,
+        id: Id<'_>,
+        detail: T,
+        transcript: &Transcript,
+        at_ms: u64,
+    ) -> Option<PermissionRecord> {
+        let name = name_of(id, transcript)?;
+        let record = PermissionRecord::of_request(&transcript.permission(&name)?, at_ms);
+        let id = id.text().to_owned();
+        self.0.insert(name, AskedRequest { id, detail });
+        Some(record)
+    }
+
+    pub(super) fn get(&self, name: &str) -> Option<&AskedRequest<T>> {
+        self.0.get(name)
+    }
+
+    pub(super) fn remove(&mut self, name: &str) -> Option<AskedRequest<T>> {
+        self.0.remove(name)
+    }
+
+    /// Removes the request with this id of the agent, and returns its name.
+    pub(super) fn resolve(&mut self, id: Id<'_>) -> Option<String> {
+        let found = self.0.iter().find(|(_, request)| request.id == id.text());
+        let name = found.map(|(name, _)| name.clone())?;
+        self.0.remove(&name);
+        Some(name)
+    }
+
+    /// Removes all requests.
+    pub(super) fn take(&mut self) -> BTreeMap<String, AskedRequest<T>> {
+        std::mem::take(&mut self.0)
+    }
+}
+
+/// The name of an open request in the transcript, which qualifies ids of a later process.
+fn name_of(id: Id<'_>, transcript: &Transcript) -> Option<String> {
+    let id = id.as_str().map_or_else(|| id.text().into(), Str::decode);
+    let is_it =
+        |name: &str| name == id || name.strip_suffix(&*id).is_some_and(|it| it.ends_with(':'));
+    let newest_first = transcript.permissions().rev();
+    let open = newest_first.filter(|it| it.state() == PermissionState::Open);
+    let mut names = open.map(|it| it.request_id());
+    names.find(|name| is_it(name)).map(str::to_owned)
+}
+
+/// Id of the option of Codex that rejects and ends the turn.
+const STOP: &str = "cancel";
+
+/// What an answer chooses.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Choice<'a> {
+    Option(&'a RequestOption),
+    /// Pairs of a question and its answer.
+    Answers(&'a [(String, String)]),
+    /// Consent to a request without options.
+    Accept,
+    /// Neither.
+    Cancel,
+}
+
+impl Choice<'_> {
+    /// Returns the answer as a decision.
+    pub(super) fn decision(self) -> Decision {
+        let is_allowed = match self {
+            Self::Option(option) => is_allowing(option.kind),
+            Self::Answers(_) | Self::Accept => true,
+            Self::Cancel => false,
+        };
+        if is_allowed {
+            Decision::allow()
+        } else {
+            Decision::deny("")
+        }
+    }
+}
+
+const fn is_allowing(kind: AnswerKind) -> bool {
+    matches!(kind, AnswerKind::AllowOnce | AnswerKind::AllowAlways)
+}
+
+/// Returns what an answer chooses of a request's options.
+pub(super) fn choose<'a>(
+    record: &'a PermissionRecord,
+    answer: &'a PermissionAnswer,
+) -> Result<Choice<'a>, DialogueError> {
+    let wrong = |why| {
+        Err(DialogueError::WrongAnswer {
+            request_id: record.request_id.clone(),
+            why,
+        })
+    };
+    let of_kind = |kinds: &[AnswerKind]| {
+        let find = |kind: &AnswerKind| record.options.iter().find(|it| it.kind == *kind);
+        kinds.iter().find_map(find)
+    };
+    match answer {
+        PermissionAnswer::Option(id) => match record.options.iter().find(|it| it.id == *id) {
+            Some(option) => Ok(Choice::Option(option)),
+            None => wrong("has no such option"),
+        },
+        PermissionAnswer::Cancel => Ok(Choice::Cancel),
+        PermissionAnswer::Answers(answers) if record.has_questions() => {
+            Ok(Choice::Answers(answers))
+        }
+        PermissionAnswer::Answers(_) => wrong("asks no questions"),
+        PermissionAnswer::ApprovePlan { .. } | PermissionAnswer::RejectPlan { .. } => {
+            wrong("is not a plan")
+        }
+        PermissionAnswer::Decide(Decision::Allow {
+            updated_input: Some(_),
+            ..
+        }) => wrong("cannot be allowed with another input"),
+        PermissionAnswer::Decide(Decision::Allow {
+            updated_permissions,
+            ..
+        }) => {
+            let lasting = [AnswerKind::AllowAlways, AnswerKind::AllowOnce];
+            let once = [AnswerKind::AllowOnce, AnswerKind::AllowAlways];
+            let kinds = if updated_permissions.is_some() {
+                lasting
+            } else {
+                once
+            };
+            match of_kind(&kinds) {
+                Some(option) => Ok(Choice::Option(option)),
+                None if record.options.is_empty() && !record.has_questions() => Ok(Choice::Accept),
+                None => wrong("cannot be allowed without an answer"),
+            }
+        }
+        PermissionAnswer::Decide(Decision::Deny { interrupt, .. }) => {
+            let kinds = [AnswerKind::RejectOnce, AnswerKind::RejectAlways];
+            // Codex' option that ends the turn as well; Gemini CLI's only rejection has the same id.
+            let rejects = |it: &&RequestOption| kinds.contains(&it.kind);
+            let mut options = record.options.iter().filter(rejects);
+            let wanted = options.find(|it| (it.id == STOP) == *interrupt);
+            let option = wanted.or_else(|| of_kind(&kinds));
+            Ok(option.map_or(Choice::Cancel, Choice::Option))
+        }
+    }
+}
+
+/// Returns the outcome of a request of the host.
+pub(super) fn outcome(result: Result<RawJson<'_>, RpcError<'_>>) -> Result<String, Refusal> {
+    result
+        .map(|result| result.text().to_owned())
+        .map_err(|error| {
+            let reason = error.message.map(|it| it.decode().into_owned());
+            Refusal {
+                reason: reason.unwrap_or_default(),
+                code: error.code.map(|code| code.to_string()),
+            }
+        })
+}
