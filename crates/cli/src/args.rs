@@ -137,9 +137,13 @@ pub(crate) struct Demo {
 
 #[derive(Debug, Args)]
 pub(crate) struct Run {
-    /// The agent: a name to look up in PATH, or a path.
+    /// The agent: claude, codex, gemini, opencode, qwen or copilot, another name to look up in PATH, or a
+    /// path.
     #[arg(long, default_value = "claude", value_name = "PATH")]
     pub(crate) agent: OsString,
+    /// The agent's protocol: claude, codex (codex app-server), acp, or qwen; by default that of the agent.
+    #[arg(long, value_name = "NAME")]
+    pub(crate) dialect: Option<DialectName>,
     /// An argument for the agent; may be repeated.
     #[arg(long = "agent-arg", value_name = "ARG", allow_hyphen_values = true)]
     pub(crate) agent_args: Vec<OsString>,

@@ -5,10 +5,11 @@ use std::fmt::Write as _;
 use std::process::ExitCode;
 
 use bowline_lifecycle::{
-    AgentVersion, Environment, InstalledAgent, LoginShell, LoginSource, ProbeError, SpawnError,
-    error_chain,
+    AgentVersion, Environment, InstalledAgent, KnownAgent, LoginShell, LoginSource, ProbeError,
+    SpawnError, error_chain,
 };
 use rustix::process::{Resource, getrlimit};
+use tokio::task::JoinSet;
 
 use crate::args;
 use crate::failure::Failure;
@@ -32,6 +33,9 @@ pub(crate) async fn doctor(options: &args::Doctor) -> Result<ExitCode, Failure> 
     };
     add("bowline", concat!("version ", env!("CARGO_PKG_VERSION")));
     add("agent", agent.as_deref().unwrap_or("none"));
+    for (name, found) in other_agents(&options.agent).await {
+        add(name, &found);
+    }
     add("containment", &containment());
     add("login shell", &login_shell().await);
     add("descriptors", &descriptors());
@@ -39,6 +43,34 @@ pub(crate) async fn doctor(options: &args::Doctor) -> Result<ExitCode, Failure> 
     add("terminals", &terminals());
     print(&out)?;
     agent.map(|_| ExitCode::SUCCESS).map_err(Failure::failed)
+}
+
+/// Describes the other agents that are known, or how each is installed.
+async fn other_agents(agent: &OsStr) -> Vec<(&'static str, String)> {
+    let mut probes = JoinSet::new();
+    let others = KnownAgent::ALL.iter().filter(|it| agent != it.name);
+    for (place, known) in others.enumerate() {
+        probes.spawn(async move { (place, known.name, describe(known).await) });
+    }
+    let mut found = probes.join_all().await;
+    found.sort_by_key(|(place, ..)| *place);
+    let found = found.into_iter();
+    found.map(|(_, name, text)| (name, text)).collect()
+}
+
+async fn describe(known: &KnownAgent) -> String {
+    let program = OsStr::new(known.name);
+    match InstalledAgent::find(program, &Environment::inherited()).await {
+        Ok(agent) => {
+            let line = one_line(&agent.version_line, 80);
+            let dialect = known.dialect();
+            format!("{}, version {line}, {dialect}", agent.path.display())
+        }
+        Err(ProbeError::Spawn(SpawnError::NotFound { .. })) => {
+            format!("not installed; {}", known.install)
+        }
+        Err(error) => why_none(program, &error),
+    }
 }
 
 /// Describes the agent and what its version lacks, or why there is none.

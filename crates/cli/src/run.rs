@@ -123,8 +123,7 @@ fn configuration(options: &args::Run) -> DialogueConfiguration {
         },
         None => Conversation::New,
     };
-    DialogueConfiguration {
-        program: options.agent.clone(),
+    let mut configuration = DialogueConfiguration {
         args: options.agent_args.clone(),
         stdio: match options.stdio {
             Stdio::Pipes => DialogueStdio::Pipes,
@@ -144,7 +143,9 @@ fn configuration(options: &args::Run) -> DialogueConfiguration {
         // The guard ends the agent if this program is killed; it is this program as well.
         guard: std::env::current_exe().ok(),
         ..DialogueConfiguration::default()
-    }
+    };
+    configuration.set_agent(&options.agent, options.dialect);
+    configuration
 }
 
 /// Returns the folder of the agent's conversations; `None` for an agent that may use another one.
@@ -235,6 +236,9 @@ fn resume_hint(options: &args::Run, outcome: &SessionOutcome) -> String {
     };
     if options.agent != "claude" {
         add("--agent", &options.agent.to_string_lossy());
+    }
+    if let Some(dialect) = options.dialect {
+        add("--dialect", dialect.as_str());
     }
     for value in &options.agent_args {
         add("--agent-arg", &value.to_string_lossy());

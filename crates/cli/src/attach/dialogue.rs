@@ -4,8 +4,7 @@ use std::process::ExitCode;
 
 use bowline_jsonl::Framer;
 use bowline_lifecycle::reducer::{HostEvent, Meta, Transcript};
-use bowline_lifecycle::{ReconnectFailed, SessionId};
-use bowline_recording::damage_message;
+use bowline_lifecycle::{DialectName, ReconnectFailed, SessionId};
 use bowline_runner::{
     Piece, RunnerClient, SessionSummary, SessionSummaryState, Stream, TerminalSession,
 };
@@ -13,7 +12,7 @@ use bowline_runner::{
 use crate::args::{Output, RunnerArgs};
 use crate::failure::Failure;
 use crate::printer::Printer;
-use crate::recording::report_losses;
+use crate::recording::{damage_message, report_losses};
 use crate::runner::{
     ConnectionNotices, announced, connection_failure, request_failed, unreachable_session,
     until_connection_failed,
@@ -33,7 +32,7 @@ pub(super) async fn show(
     let id = session.id;
     let mut view = DialogueView {
         framer: Framer::default(),
-        transcript: Transcript::new(),
+        transcript: Transcript::with_dialect(DialectName::of_labels(&session.labels)),
         printer: Printer::live(Output::Text),
         losses: Vec::new(),
     };

@@ -3,7 +3,9 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use bowline_lifecycle::{Decision, PermissionAnswer, PermissionKind, PermissionRecord, Question};
+use bowline_lifecycle::{
+    Decision, PermissionAnswer, PermissionKind, PermissionRecord, Question, RequestOption,
+};
 use serde_json::Value;
 use tokio::time::Instant;
 
@@ -67,6 +69,9 @@ impl OpenRequest {
             let rules = format::suggested_rules(rules);
             text.push_str(&format!("  [a]lways allows: {rules}\n"));
         }
+        for (number, option) in (1..).zip(self.numbered()) {
+            text.push_str(&format!("  {number} {}\n", one_line(&option.name, 80)));
+        }
         text
     }
 
@@ -91,7 +96,20 @@ impl OpenRequest {
         screen.open_question(&format!("  {}{default}: ", self.choices()))
     }
 
+    /// Returns the options that are more than yes and no; empty if there are none.
+    fn numbered(&self) -> &[RequestOption] {
+        let options = &self.record.options;
+        if self.suggestions.is_none() && options.len() > 2 {
+            options
+        } else {
+            &[]
+        }
+    }
+
     fn choices(&self) -> &'static str {
+        if !self.numbered().is_empty() {
+            return "number of an option, [y]es, [n]o";
+        }
         match (&self.record.kind, &self.suggestions) {
             (PermissionKind::Plan { .. }, _) => {
                 "[y]es, yes and [a]ccept edits, [n]o and what to change"
@@ -114,6 +132,10 @@ impl OpenRequest {
         let line = line.trim();
         let (word, rest) = line.split_once(char::is_whitespace).unwrap_or((line, ""));
         let (word, rest) = (word.to_lowercase(), rest.trim());
+        let number = word.parse::<usize>().ok().and_then(|it| it.checked_sub(1));
+        if let Some(option) = number.and_then(|it| self.numbered().get(it)) {
+            return Some(PermissionAnswer::Option(option.id.clone()));
+        }
         match self.record.kind {
             PermissionKind::Plan { .. } => judge_plan(&word, rest),
             _ => self.decide(&word, rest).map(Into::into),

@@ -5,6 +5,7 @@ mod attach;
 mod bad_input;
 mod connection;
 mod demo;
+mod dialects;
 mod dialogue;
 mod help;
 mod history;

@@ -8,6 +8,7 @@ use std::time::Duration;
 
 use bowline_jsonl::Framer;
 use bowline_reducer::Transcript;
+use bowline_reducer::dialect::DialectName;
 use bowline_transport::SessionId;
 use bowline_transport::journal::Damage;
 use bowline_transport::wire::Epoch;
@@ -47,11 +48,11 @@ pub(crate) struct SessionFold {
 
 impl SessionFold {
     /// Nothing of an incarnation of a child.
-    pub(crate) fn new(epoch: Epoch) -> Self {
+    pub(crate) fn new(epoch: Epoch, dialect: DialectName) -> Self {
         Self {
             epoch,
             framer: Framer::default(),
-            transcript: Transcript::new(),
+            transcript: Transcript::with_dialect(dialect),
             next: 0,
             has_ended: false,
             damage: Vec::new(),

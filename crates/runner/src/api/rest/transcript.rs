@@ -6,6 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use axum::body::Body;
+use bowline_reducer::dialect::DialectName;
 use bowline_reducer::{End, HostEvent, Meta, Schema, Transcript};
 use bowline_transport::journal::Damage;
 use bowline_transport::wire::ExitNotice;
@@ -93,7 +94,8 @@ async fn use_transcript<T: Send + 'static>(
         let in_use = in_use.ok_or_else(too_many_transcripts)?;
         let permit = app.transcripts.permit().await;
         let fold = kept.take().filter(|it| it.epoch == record.info.epoch);
-        let fold = fold.unwrap_or_else(|| SessionFold::new(record.info.epoch));
+        let dialect = DialectName::of_labels(&record.info.labels);
+        let fold = fold.unwrap_or_else(|| SessionFold::new(record.info.epoch, dialect));
         let fold = update(&app, &record, fold).await?;
         cached.set_bytes(fold.next);
         let (fold, value) = spawn_blocking(move || {

@@ -15,22 +15,21 @@ pub(super) const CHUNK: usize = 256 << 10;
 
 /// What a journal contains beside the agent's output.
 #[derive(Debug)]
-pub struct JournalSummary {
+pub(crate) struct JournalSummary {
     /// When it was created, in milliseconds since the Unix epoch; `None` if its header is damaged.
-    pub started_ms: Option<u64>,
+    pub(crate) started_ms: Option<u64>,
     /// The range of offsets that is present of each stream.
-    pub streams: KeptStreams,
+    pub(crate) streams: KeptStreams,
     /// What cannot be read.
-    pub damage: Vec<Damage>,
+    pub(crate) damage: Vec<Damage>,
     /// The ends of the output streams when the agent exited. `None` if the exit, which is the last record
     /// of a whole journal, is missing.
-    pub exit_ends: Option<BTreeMap<StreamId, u64>>,
+    pub(crate) exit_ends: Option<BTreeMap<StreamId, u64>>,
 }
 
 impl JournalSummary {
     /// Returns what is lost, one message each.
-    #[must_use]
-    pub fn losses(&self) -> Vec<String> {
+    pub(crate) fn losses(&self) -> Vec<String> {
         let ends = self.exit_ends.iter().flatten();
         let missing = ends.filter_map(|(stream, end)| {
             let kept = self.streams.get(stream).map_or(0, |kept| kept.end);
@@ -41,8 +40,7 @@ impl JournalSummary {
     }
 
     /// Returns the losses of unknown length.
-    #[must_use]
-    pub fn unreadable(&self) -> Vec<String> {
+    pub(crate) fn unreadable(&self) -> Vec<String> {
         let message = |damage: &Damage| damage_message("journal", &damage.to_string());
         let mut losses: Vec<_> = self.damage.iter().map(message).collect();
         if losses.is_empty() && self.exit_ends.is_none() {
@@ -58,8 +56,7 @@ impl JournalSummary {
 }
 
 /// Describes damage of a journal or of the log that is made from it.
-#[must_use]
-pub fn damage_message(what: &str, damage: &str) -> String {
+pub(crate) fn damage_message(what: &str, damage: &str) -> String {
     format!("the {what} is damaged: {damage}, and the rest of that segment was not read")
 }
 
@@ -81,7 +78,7 @@ enum Segments {
 
 /// One segment of a journal.
 struct JournalFile {
-    raw: Box<dyn Read + Send>,
+    raw: Box<dyn Read>,
     scan: Scan,
     /// The gap before this segment was returned.
     has_begun: bool,
@@ -97,7 +94,7 @@ struct JournalFolder {
 
 impl Journal {
     /// Reads one segment.
-    pub(super) fn of_file(raw: Box<dyn Read + Send>) -> Self {
+    pub(super) fn of_file(raw: Box<dyn Read>) -> Self {
         let (scan, has_begun) = (Scan::default(), false);
         let file = JournalFile {
             raw,

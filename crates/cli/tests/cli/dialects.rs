@@ -1,0 +1,112 @@
+//! `bowline run` with agents that speak JSON-RPC.
+
+use serde_json::Value;
+
+use crate::support::{BOWLINE, ScriptedAgent, bowline, command, finish, json};
+
+const TOOL: &str = r#"
+[[turn]]
+steps = [
+  { text = "I will look." },
+  { tool = { name = "Bash", input = { command = "ls" }, ask = true, result = "a\nb",
+    allowed = [ { text = "Two files." } ], denied = [ { text = "I may not." } ] } },
+]
+"#;
+
+/// Runs the understudy in a dialect.
+fn run(dialect: &str, more: &[&str]) -> Value {
+    let agent = ScriptedAgent::new(TOOL);
+    let scenario = format!("--scenario={}", agent.path("scenario.toml"));
+    let played = format!("--dialect={dialect}");
+    let mut args = vec!["run", "--agent", BOWLINE, "--dialect", dialect];
+    for arg in ["understudy", &scenario, "--pace=0", &played] {
+        args.extend(["--agent-arg", arg]);
+    }
+    args.extend(["--output", "transcript"]);
+    args.extend(more);
+    args.push("What is here?");
+    json(&bowline(&args).ok())
+}
+
+#[test]
+fn session_ends_with_its_turn_in_all_dialects() {
+    for dialect in ["codex", "acp"] {
+        let transcript = run(dialect, &[]);
+        assert_eq!(transcript["dialect"], dialect);
+        assert_eq!(transcript["status"]["phase"], "ended");
+        let entries = transcript["entries"].as_array().unwrap();
+        assert_eq!(entries[0]["text"], "What is here?", "{transcript}");
+        let result = entries.iter().find(|it| it["kind"] == "result").unwrap();
+        assert_eq!(result["outcome"], "completed", "{transcript}");
+        let unexpected = entries.iter().filter(|it| it["kind"] == "error");
+        assert_eq!(unexpected.count(), 0, "{transcript}");
+        // Nobody is asked without a terminal.
+        assert_eq!(
+            transcript["permissions"][0]["state"], "denied",
+            "{transcript}"
+        );
+        assert!(
+            transcript.to_string().contains("I may not."),
+            "{transcript}"
+        );
+    }
+}
+
+#[test]
+fn agent_that_is_not_installed_is_one_line() {
+    let mut command = command(&["run", "--agent", "gemini", "Hello"]);
+    command.env("PATH", "/nowhere");
+    let line = finish(command.spawn().unwrap()).failed(1);
+    assert!(line.contains("gemini"), "{line}");
+    assert!(line.contains("npm install -g @google/gemini-cli"), "{line}");
+}
+
+#[test]
+fn agent_that_exits_at_once_is_one_line() {
+    let line = bowline(&["run", "--agent", "false", "--dialect", "acp", "Hello"]).failed(1);
+    assert!(
+        line.contains("failed to start the agent: it exited, exit code 1"),
+        "{line}"
+    );
+}
+
+#[test]
+fn refused_session_is_one_line() {
+    let agent = ScriptedAgent::new("");
+    let reply =
+        |id: u32, body: &str| format!(r#"read line; echo '{{"id":"bowline-{id}",{body}}}'"#);
+    for (first, second, wanted) in [
+        (
+            r#""result":{"protocolVersion":1,"authMethods":[{"id":"o","name":"Log in"}]}"#,
+            r#""error":{"code":-32000,"message":"Authentication required"}"#,
+            "start the agent: not logged in, Authentication required; run it once in a terminal to log in (Log in)",
+        ),
+        (
+            r#""result":{"protocolVersion":2}"#,
+            "",
+            "start the agent: it speaks version 2 of ACP, not version 1",
+        ),
+    ] {
+        let script = format!("{}\n{}\nread line", reply(1, first), reply(2, second));
+        let script = agent.script(&script);
+        let line = bowline(&["run", "--agent", &script, "--dialect", "acp", "Hello"]).failed(1);
+        assert!(line.contains(wanted), "{line}");
+    }
+}
+
+#[test]
+fn unsupported_setting_is_one_line() {
+    let args = [
+        "run",
+        "--agent",
+        "codex",
+        "--allowed-tools",
+        "Read",
+        "Hello",
+    ];
+    let line = bowline(&args).failed(1);
+    assert!(
+        line.contains("start a codex session: a list of allowed tools is not supported; omit it"),
+        "{line}"
+    );
+}
