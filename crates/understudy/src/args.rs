@@ -84,6 +84,7 @@ pub(crate) struct Options {
     pub(crate) settings: Option<String>,
     pub(crate) prompt: Option<String>,
     pub(crate) dialect: DialectName,
+    pub(crate) state: Option<PathBuf>,
     /// The version of the agent whose behaviour is reproduced.
     pub(crate) as_version: Version,
     /// A flag that this version does not have, as it was given.
@@ -174,6 +175,7 @@ impl Options {
             "--scenario" => self.scenario = words.value().map(OsString::from),
             "--speed" => self.speed = words.number(flag)?,
             "--pace" => self.pace = words.number(flag)?,
+            "--state" => self.state = words.value().map(PathBuf::from),
             "--dialect" => self.dialect = words.dialect()?,
             "--exit" => self.exit = words.number(flag)?,
             _ => self.real_flag(flag, words),

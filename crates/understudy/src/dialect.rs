@@ -2,14 +2,18 @@
 
 mod acp;
 mod codex;
+mod past;
 mod rpc;
 mod tool;
+
+use std::path::PathBuf;
 
 use serde_json::Value;
 
 use crate::event::Event;
 use crate::prompt::Prompt;
 use crate::session::Session;
+use past::Past;
 
 /// A protocol over JSON-RPC.
 pub(crate) trait Dialect {
@@ -108,12 +112,37 @@ pub(crate) struct Setup {
     pub(crate) sessions: Option<Vec<String>>,
     /// The user is not logged in.
     pub(crate) logged_out: bool,
+    /// Where conversations are kept.
+    pub(crate) state: Option<PathBuf>,
 }
 
 impl Setup {
-    /// Whether the session can be resumed.
-    fn knows(&self, id: &str) -> bool {
-        let known = |ids: &Vec<String>| ids.iter().any(|it| it == id);
-        self.sessions.as_ref().is_none_or(known)
+    /// Returns the past of a session that can be resumed. Without a list and a folder, all can.
+    fn past(&self, id: &str) -> Option<Past> {
+        let kept = self
+            .state
+            .as_ref()
+            .and_then(|folder| Past::load(folder, id));
+        let listed = match &self.sessions {
+            Some(ids) => ids.iter().any(|it| it == id),
+            None => self.state.is_none() && !id.is_empty(),
+        };
+        kept.or_else(|| listed.then(Past::default))
+    }
+
+    /// Keeps what a session has said.
+    fn keep(&self, id: &str, past: &mut Past) {
+        // A later process then knows less, which its host sees.
+        let _ = self.state.as_ref().map(|folder| past.save(folder, id));
+    }
+
+    /// Returns the kept sessions.
+    fn kept(&self) -> Vec<(String, Past)> {
+        let Some(folder) = &self.state else {
+            return Vec::new();
+        };
+        let ids = Past::ids(folder).into_iter();
+        ids.filter_map(|id| Past::load(folder, &id).map(|past| (id, past)))
+            .collect()
     }
 }

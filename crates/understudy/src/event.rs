@@ -4,7 +4,7 @@ use serde_json::{Map, Value};
 
 use crate::lines::{AgentThread, TaskInfo};
 use crate::prompt::Prompt;
-use crate::scenario::Tool;
+use crate::scenario::{Limits, PlanStep, Tool};
 use crate::session::Tokens;
 
 /// An event of a play.
@@ -50,6 +50,9 @@ pub(crate) enum Event<'a> {
         report: &'a str,
         failed: bool,
     },
+    /// The plan, as a whole.
+    Plan(&'a [PlanStep]),
+    Limits(Limits),
     /// The request to the model has failed with this text and is repeated.
     Retry(&'a str),
     Notice(&'a str),

@@ -10,6 +10,8 @@ Usage: understudy [--dialect claude|codex|acp] [--play FILE [--speed X] [--exit 
 
   --dialect NAME     protocol on stdin and stdout: claude (default), codex or acp (version 1); with
                      codex and acp, flags and words of those agents are ignored
+  --state DIR        keep the conversations of codex and acp in this folder, so that a later process
+                     resumes or loads them with their past
   --play FILE        print a recording (.jsonl or .jsonl.gz) byte for byte, then exit
   --speed X          play at X times the recorded pace (timestamps, else 50 lines a second)
   --exit CODE        exit code after --play (default 0)

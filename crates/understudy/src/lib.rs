@@ -41,7 +41,7 @@ mod version;
 pub use builtin::{builtin, builtin_names};
 pub use run::run;
 pub use scenario::{
-    Agent, ApiFailure, ApiRetry, Call, ControlReply, Grandchild, Hang, Junk, Many, Otherwise, Raw,
-    Request, ResultChange, Scenario, ScenarioError, Startup, StderrText, Step, Text, Tool, Torn,
-    Trigger, Turn, WaitFor,
+    Agent, ApiFailure, ApiRetry, Call, ControlReply, Grandchild, Hang, Junk, Limits, Many,
+    Otherwise, PlanState, PlanStep, Raw, Request, ResultChange, Scenario, ScenarioError, Startup,
+    StderrText, Step, Text, Tool, Torn, Trigger, Turn, WaitFor,
 };

@@ -136,6 +136,7 @@ fn play_scenario(options: &Options, scenario: Scenario, hooks: Hooks) -> Result<
     let dialect = options.dialect.dialect(Setup {
         sessions: scenario.sessions.clone(),
         logged_out: scenario.logged_out,
+        state: options.state.clone(),
     });
     let pace = pace(options);
     let mut player = Player::new(session, output, inputs, scenario, hooks, resumed, pace);

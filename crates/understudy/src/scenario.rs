@@ -12,7 +12,10 @@ use serde_json::{Map, Value};
 
 pub use faults::{Grandchild, Hang, Junk, StderrText, Torn};
 pub use file::ScenarioError;
-pub use step::{Agent, ApiFailure, ApiRetry, Call, Many, Raw, Request, Step, Text, Tool, WaitFor};
+pub use step::{
+    Agent, ApiFailure, ApiRetry, Call, Limits, Many, PlanState, PlanStep, Raw, Request, Step, Text,
+    Tool, WaitFor,
+};
 
 /// A script: the turns to play, and the behaviour of the process.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]

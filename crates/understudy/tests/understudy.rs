@@ -22,7 +22,11 @@ mod prompts;
 mod recordings;
 #[path = "understudy/rpc.rs"]
 mod rpc;
+#[path = "understudy/schema.rs"]
+mod schema;
 #[path = "understudy/sessions.rs"]
 mod sessions;
 #[path = "understudy/tasks.rs"]
 mod tasks;
+#[path = "understudy/transcripts.rs"]
+mod transcripts;

@@ -7,6 +7,7 @@ use std::collections::BTreeMap;
 
 use serde_json::{Value, json};
 
+use super::past::Past;
 use super::rpc::{
     AUTH_REQUIRED, Asked, HostLine, INVALID_REQUEST, METHOD_NOT_FOUND, NOT_FOUND, PARSE_ERROR,
     error,
@@ -34,9 +35,8 @@ pub(super) struct Acp {
     tokens: Tokens,
     /// Tokens in the context window.
     used: u64,
-    title: Option<String>,
-    /// The conversation so far, as updates.
-    past: Vec<Value>,
+    /// The conversation so far, as updates; the title is the first prompt.
+    past: Past,
 }
 
 impl Acp {
@@ -112,8 +112,7 @@ impl Acp {
 
     fn open(&mut self, id: &Value, params: &Value, session: &mut Session) -> Vec<Action> {
         if self.is_open {
-            self.past.clear();
-            self.title = None;
+            self.past = Past::default();
             session.begin_conversation(new_uuid());
         }
         self.is_open = true;
@@ -132,12 +131,15 @@ impl Acp {
         session: &mut Session,
     ) -> Vec<Action> {
         let wanted = params["sessionId"].as_str().unwrap_or_default();
-        if wanted.is_empty() || !self.setup.knows(wanted) {
-            return vec![refuse(
-                id,
-                NOT_FOUND,
-                &format!("Resource not found: {wanted}"),
-            )];
+        if !(self.is_open && wanted == session.id) {
+            let Some(past) = self.setup.past(wanted) else {
+                return vec![refuse(
+                    id,
+                    NOT_FOUND,
+                    &format!("Resource not found: {wanted}"),
+                )];
+            };
+            self.past = past;
         }
         session.id = if method == "session/fork" {
             new_uuid()
@@ -150,6 +152,7 @@ impl Acp {
         if method == "session/load" {
             let updates = self
                 .past
+                .records
                 .iter()
                 .map(|update| Action::Print(self.update(&session.id, update.clone())));
             actions.extend(updates);
@@ -163,13 +166,23 @@ impl Acp {
     }
 
     fn listed(&self, session: &Session) -> Vec<Value> {
-        if !self.is_open {
-            return Vec::new();
+        let mut past = self.setup.kept();
+        if self.is_open && past.iter().all(|(id, _)| *id != session.id) {
+            let cwd = session.cwd.clone();
+            let updated_at = clock::timestamp();
+            let open = Past {
+                cwd,
+                updated_at,
+                ..self.past.clone()
+            };
+            past.push((session.id.clone(), open));
         }
-        vec![json!({
-            "sessionId": session.id, "cwd": session.cwd, "title": self.title,
-            "updatedAt": clock::timestamp(),
-        })]
+        let listed = past.into_iter().map(|(id, past)| {
+            json!({
+                "sessionId": id, "cwd": past.cwd, "title": past.title, "updatedAt": past.updated_at,
+            })
+        });
+        listed.collect()
     }
 
     fn prompt(&mut self, id: &Value, params: &Value) -> Vec<Action> {

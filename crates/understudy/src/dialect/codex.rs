@@ -9,6 +9,7 @@ use std::collections::BTreeMap;
 
 use serde_json::{Value, json};
 
+use super::past::Past;
 use super::rpc::{Asked, HostLine, INVALID_REQUEST, METHOD_NOT_FOUND, PARSE_ERROR, error};
 use super::{Action, Dialect, Joining, PermissionReply, Setup};
 use crate::clock;
@@ -32,9 +33,8 @@ pub(super) struct Codex {
     /// When each open item was started, in milliseconds since the Unix epoch.
     started: BTreeMap<String, u64>,
     total: Tokens,
-    /// The turns that have ended, with their items.
-    past: Vec<Value>,
-    preview: String,
+    /// The turns that have ended, with their items; the title is the first prompt.
+    past: Past,
 }
 
 /// A turn.
@@ -99,9 +99,13 @@ impl Codex {
         session: &mut Session,
     ) -> Vec<Action> {
         let thread = params["threadId"].as_str().unwrap_or_default();
-        if thread.is_empty() || !self.setup.knows(thread) {
-            let why = format!("no rollout found for thread id {thread}");
-            return vec![refuse(id, INVALID_REQUEST, &why)];
+        // A thread of this process is rejoined.
+        if !(self.is_open && thread == session.id) {
+            let Some(past) = self.setup.past(thread) else {
+                let why = format!("no rollout found for thread id {thread}");
+                return vec![refuse(id, INVALID_REQUEST, &why)];
+            };
+            self.past = past;
         }
         let new = if method == "thread/fork" {
             new_uuid()
@@ -124,7 +128,7 @@ impl Codex {
         if let Some(thread) = thread {
             session.id = thread;
         } else if self.is_open {
-            self.past.clear();
+            self.past = Past::default();
             session.begin_conversation(new_uuid());
         }
         session.take_settings(params["cwd"].as_str(), params["model"].as_str());
@@ -158,14 +162,18 @@ impl Codex {
 
     fn thread(&self, session: &Session, full: bool) -> Value {
         let now = clock::now_ms() / 1000;
-        let turns = if full { self.past.as_slice() } else { &[] };
+        let turns = if full {
+            self.past.records.as_slice()
+        } else {
+            &[]
+        };
         json!({
             "id": session.id,
             "environments": [{
                 "environmentId": "local", "cwd": session.cwd, "runtimeWorkspaceRoots": [session.cwd],
             }],
             "extra": null, "sessionId": session.id, "forkedFromId": null, "attachedToThreadId": null,
-            "parentThreadId": null, "preview": self.preview, "ephemeral": false, "section": null,
+            "parentThreadId": null, "preview": self.past.title, "ephemeral": false, "section": null,
             "sectionEnteredAt": null, "projectId": null, "historyMode": "paginated",
             "modelProvider": "openai", "model": session.model, "reasoningEffort": null,
             "createdAt": now, "updatedAt": now, "recencyAt": now, "status": {"type": "idle"},

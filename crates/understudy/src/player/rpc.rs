@@ -1,12 +1,15 @@
 //! Reactions to the host in the dialects that speak JSON-RPC.
 
-use super::fiber::{Op, PlannedCall};
+use serde_json::{Value, json};
+
+use super::fiber::{Fiber, Op, PlannedCall};
 use super::{Played, Player};
 use crate::dialect::{Action, Joining, PermissionReply};
 use crate::event::{Decision, Event};
 use crate::lines::encode;
 use crate::prompt::Prompt;
-use crate::scenario::WaitFor;
+use crate::scenario::{Limits, PlanStep, Step, Tool, WaitFor};
+use crate::session::new_uuid;
 
 impl Player {
     /// How prompts join a running turn; stream-json folds them at the end of a round of tools.
@@ -79,6 +82,43 @@ impl Player {
         fiber
             .ops
             .extend([Op::MessageDelta, Op::MessageStop, Op::EndTurn]);
+    }
+
+    /// Prints a plan: in stream-json a call, since the agent plans by a tool.
+    pub(super) fn plan_steps(&mut self, fiber: &mut Fiber, steps: &[PlanStep]) {
+        if self.dialect.is_some() {
+            return self.emit(Event::Plan(steps));
+        }
+        let todos: Vec<Value> = steps
+            .iter()
+            .map(
+                |step| json!({"content": step.text, "status": step.state, "activeForm": step.text}),
+            )
+            .collect();
+        let tool = Tool::new(
+            "TodoWrite",
+            json!({"todos": todos}),
+            "Todos have been modified.",
+        );
+        fiber.push_front([Op::step(Step::Tool(tool))]);
+    }
+
+    /// Prints the use of a rate limit.
+    pub(super) fn limits(&mut self, limits: Limits) {
+        let kind = if limits.window_minutes == 300 {
+            "five_hour"
+        } else {
+            "seven_day"
+        };
+        self.print(&json!({
+            "type": "rate_limit_event",
+            "rate_limit_info": {
+                "status": "allowed", "resetsAt": limits.resets_at, "rateLimitType": kind,
+                "utilization": f64::from(limits.used_percent) / 100.0,
+            },
+            "uuid": new_uuid(), "session_id": self.session.id,
+        }));
+        self.emit(Event::Limits(limits));
     }
 
     fn interrupt_by_host(&mut self) {

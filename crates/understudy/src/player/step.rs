@@ -98,6 +98,8 @@ impl Player {
             Step::Agent(agent) => self.run_calls(fiber, vec![Call::Agent(agent)]),
             Step::Parallel(calls) => self.run_calls(fiber, calls),
             Step::NewMessage(_) => fiber.push_front([Op::MessageDelta, Op::MessageStop]),
+            Step::Plan(steps) => self.plan_steps(fiber, &steps),
+            Step::Limits(limits) => self.limits(limits),
             Step::ApiRetry(retry) => self.api_retry(fiber, retry),
             Step::CutOff(text) => self.cut_off(fiber, &text),
             Step::Fail(failure) => self.fail_turn(fiber, &failure),

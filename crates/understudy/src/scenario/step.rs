@@ -25,6 +25,10 @@ pub enum Step {
     Parallel(Vec<Call>),
     /// Ends the API message; the next block opens another.
     NewMessage(bool),
+    /// The plan as a whole; in stream-json a call of `TodoWrite`.
+    Plan(Vec<PlanStep>),
+    /// The use of a rate limit. ACP has no such line.
+    Limits(Limits),
     /// Failed attempts of an API request, with or without an abandoned draft.
     ApiRetry(ApiRetry),
     /// A text block that the API truncated. It is kept, and the agent prompts itself to continue.
@@ -162,6 +166,43 @@ pub struct Agent {
     /// Steps of the turn that the report of a background sub-agent starts.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub then: Vec<Step>,
+}
+
+/// A step of a plan.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct PlanStep {
+    /// What is to be done.
+    pub text: String,
+    /// How far it is.
+    #[serde(default)]
+    pub state: PlanState,
+}
+
+/// How far a step of a plan is.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+#[non_exhaustive]
+pub enum PlanState {
+    /// Not begun.
+    #[default]
+    Pending,
+    /// Begun.
+    InProgress,
+    /// Done.
+    Completed,
+}
+
+/// The use of a rate limit.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Limits {
+    /// Length of the window, in minutes.
+    pub window_minutes: u64,
+    /// The used share, in percent.
+    pub used_percent: u32,
+    /// When the window ends, in seconds since the Unix epoch.
+    pub resets_at: u64,
 }
 
 /// One of several parallel calls.

@@ -10,6 +10,7 @@ use crate::dialect::tool::{ToolAction, exit_code, text_of};
 use crate::event::{Block, CallOf, Decision, Event, Outcome, Part};
 use crate::lines::{AgentThread, TaskInfo};
 use crate::prompt::Prompt;
+use crate::scenario::PlanStep;
 use crate::session::{Session, Tokens};
 
 /// Size of the context window, as in the recordings.
@@ -51,6 +52,9 @@ impl Acp {
                 report,
                 failed,
             } => self.agent_ended(caller, task, report, failed, session),
+            Event::Plan(steps) => vec![self.plan(steps, session)],
+            // The protocol has no limits of a plan.
+            Event::Limits(_) => Vec::new(),
             Event::Retry(text) => self.notice("warning", text, session),
             Event::Notice(text) => self.notice("info", text, session),
             Event::TurnEnded(outcome) => self.turn_ended(outcome, session),
@@ -64,10 +68,14 @@ impl Acp {
             .collect();
         self.tokens = Tokens::default();
         for prompt in prompts {
-            self.title.get_or_insert_with(|| prompt.text());
+            if self.past.title.is_empty() {
+                self.past.title = prompt.text();
+            }
             let id = prompt.uuid.clone().unwrap_or_default();
             for block in prompt.content().as_array().into_iter().flatten() {
-                self.past.push(chunk("user_message", &id, block.clone()));
+                self.past
+                    .records
+                    .push(chunk("user_message", &id, block.clone()));
             }
         }
     }
@@ -104,7 +112,7 @@ impl Acp {
     /// Prints an update that belongs to the conversation's past.
     fn keep(&mut self, thread: &AgentThread, update: Value, session: &Session) -> Value {
         if thread.task.is_none() {
-            self.past.push(update.clone());
+            self.past.records.push(update.clone());
         }
         self.of_thread(thread, update, session)
     }
@@ -136,7 +144,9 @@ impl Acp {
 
     fn block_closed(&mut self, part: Part<'_>, whole: &str, session: &Session) -> Vec<Value> {
         if let Some(kind) = message_kind(part.block).filter(|_| part.thread.task.is_none()) {
-            self.past.push(chunk(kind, &message_id(part), text(whole)));
+            self.past
+                .records
+                .push(chunk(kind, &message_id(part), text(whole)));
         }
         let Block::Call { id, name, input } = part.block else {
             return Vec::new();
@@ -284,6 +294,16 @@ impl Acp {
         vec![self.update(parent, ended), self.update(parent, message)]
     }
 
+    fn plan(&mut self, steps: &[PlanStep], session: &Session) -> Value {
+        let entries: Vec<Value> = steps
+            .iter()
+            .map(|step| json!({"content": step.text, "priority": "medium", "status": step.state}))
+            .collect();
+        let update = json!({"sessionUpdate": "plan", "entries": entries});
+        self.past.records.push(update.clone());
+        self.update(&session.id, update)
+    }
+
     fn notice(&self, severity: &str, text: &str, session: &Session) -> Vec<Value> {
         if !self.shows_notices {
             return Vec::new();
@@ -324,10 +344,12 @@ impl Acp {
                 }),
             });
         }
+        self.past.cwd.clone_from(&session.cwd);
+        self.setup.keep(&session.id, &mut self.past);
         lines.push(self.update(
             &session.id,
             json!({
-                "sessionUpdate": "session_info_update", "title": self.title,
+                "sessionUpdate": "session_info_update", "title": self.past.title,
                 "updatedAt": clock::timestamp(),
             }),
         ));

@@ -9,6 +9,7 @@ use crate::clock;
 use crate::event::{Block, Event, Outcome, Part};
 use crate::lines::AgentThread;
 use crate::prompt::Prompt;
+use crate::scenario::{Limits, PlanState, PlanStep};
 use crate::session::{Session, Tokens};
 
 /// Size of the context window, as Codex gives it for a model that it does not know.
@@ -45,6 +46,8 @@ impl Codex {
             } => {
                 self.agent_ended(caller, task, report, failed, session, &mut out);
             }
+            Event::Plan(steps) => out.push(self.plan(steps, session)),
+            Event::Limits(limits) => out.push(rate_limits(limits)),
             Event::Retry(text) => out.push(self.error(text, "other", true, session)),
             Event::Notice(text) => out.push(notification(
                 "warning",
@@ -64,8 +67,8 @@ impl Codex {
             "turn/started",
             json!({"threadId": session.id, "turn": json}),
         ));
-        if let Some(prompt) = prompts.first().filter(|_| self.preview.is_empty()) {
-            self.preview = prompt.text();
+        if let Some(prompt) = prompts.first().filter(|_| self.past.title.is_empty()) {
+            self.past.title = prompt.text();
         }
         let place = self.main(session);
         for prompt in prompts {
@@ -148,6 +151,25 @@ impl Codex {
         })));
     }
 
+    fn plan(&self, steps: &[PlanStep], session: &Session) -> Value {
+        let place = self.main(session);
+        let plan: Vec<Value> = steps
+            .iter()
+            .map(|step| {
+                let state = match step.state {
+                    PlanState::Pending => "pending",
+                    PlanState::InProgress => "inProgress",
+                    PlanState::Completed => "completed",
+                };
+                json!({"step": step.text, "status": state})
+            })
+            .collect();
+        let params = json!({
+            "threadId": place.thread, "turnId": place.turn, "explanation": null, "plan": plan,
+        });
+        notification("turn/plan/updated", params)
+    }
+
     fn error(&self, text: &str, info: &str, retries: bool, session: &Session) -> Value {
         let place = self.main(session);
         notification(
@@ -197,8 +219,23 @@ impl Codex {
         let mut past = turn.to_json(state, &[], error, true);
         past["itemsView"] = "full".into();
         past["items"] = turn.items.into();
-        self.past.push(past);
+        self.past.records.push(past);
+        self.past.cwd.clone_from(&session.cwd);
+        self.setup.keep(&session.id, &mut self.past);
     }
+}
+
+fn rate_limits(limits: Limits) -> Value {
+    let primary = json!({
+        "usedPercent": limits.used_percent, "windowDurationMins": limits.window_minutes,
+        "resetsAt": limits.resets_at,
+    });
+    let limits = json!({
+        "limitId": "codex", "limitName": null, "normalModelSlug": null, "primary": primary,
+        "secondary": null, "credits": null, "individualLimit": null, "spendControlReached": null,
+        "planType": null, "rateLimitReachedType": null,
+    });
+    notification("account/rateLimits/updated", json!({"rateLimits": limits}))
 }
 
 fn item_id(part: Part<'_>) -> String {

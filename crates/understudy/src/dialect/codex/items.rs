@@ -8,7 +8,13 @@ use crate::prompt::Prompt;
 use crate::session::Session;
 
 pub(super) fn user_message(id: &str, prompt: &Prompt) -> Value {
-    json!({"type": "userMessage", "id": id, "clientId": prompt.uuid, "content": prompt.content()})
+    let mut content = prompt.content();
+    for part in content.as_array_mut().into_iter().flatten() {
+        if part["type"] == "text" && part["text_elements"].is_null() {
+            part["text_elements"] = json!([]);
+        }
+    }
+    json!({"type": "userMessage", "id": id, "clientId": prompt.uuid, "content": content})
 }
 
 pub(super) fn agent_message(id: &str, text: &str) -> Value {
