@@ -56,11 +56,13 @@ def examples():
     """Yields a message for each README example that differs from the compiled one."""
     readme = (ROOT / "README.md").read_text()
     for language, path in EXAMPLES.items():
-        block = re.search(rf"```{language}\n(.*?)```", readme, re.S).group(1)
-        lines = [line.strip() for line in block.splitlines()]
         compiled = iter([line.strip() for line in (ROOT / path).read_text().splitlines()])
-        if not all(line in compiled for line in lines):
-            yield f"README.md: the {language} example differs from {path}"
+        blocks = re.findall(rf"```{language}\n(.*?)```", readme, re.S)
+        for number, block in enumerate(blocks, 1):
+            lines = [line.strip() for line in block.splitlines()]
+            if not all(line in compiled for line in lines):
+                yield f"README.md: {language} example {number} differs from {path}"
+                break
 
 
 def main():

@@ -53,6 +53,11 @@ const RULES: &[Rule] = &[
         never: &["tokio", "nom", "uniffi", "rustix", "libc"],
     },
     Rule {
+        package: "bowline-recording",
+        may_import: &["bowline-jsonl", "bowline-lifecycle", "bowline-reducer"],
+        never: &["tokio", "nom", "uniffi", "rustix", "libc"],
+    },
+    Rule {
         package: "bowline-hooks",
         may_import: &["bowline-jsonl"],
         never: &["portable-pty", "nom", "uniffi", "rustix", "libc"],
@@ -87,9 +92,11 @@ const RULES: &[Rule] = &[
         package: "bowline-ffi",
         may_import: &[
             "bowline",
+            "bowline-history",
             "bowline-hooks",
             "bowline-lifecycle",
             "bowline-manager",
+            "bowline-recording",
             "bowline-runner",
             "bowline-shell",
         ],
@@ -103,6 +110,7 @@ const RULES: &[Rule] = &[
     Rule {
         package: "bowline-runner",
         may_import: &[
+            "bowline-history",
             "bowline-journal",
             "bowline-jsonl",
             "bowline-lifecycle",
@@ -135,6 +143,7 @@ const EVERY: &[&str] = &[
     "bowline-lifecycle",
     "bowline-manager",
     "bowline-process",
+    "bowline-recording",
     "bowline-reducer",
     "bowline-runner",
     "bowline-shell",

@@ -6,15 +6,14 @@ use std::process::ExitCode;
 
 use bowline_jsonl::{Body, Event, Item, ParseErrorKind, Str, TurnResult};
 use bowline_lifecycle::journal::{Damage, DamageKind};
+use bowline_recording::{JournalSummary, RecordedTranscript};
 use bowline_reducer::Meta;
 use bowline_reducer::dialect::DialectName;
 use serde_json::{Value, json};
 
 use crate::args;
 use crate::failure::Failure;
-use crate::recording::{
-    Conversation, JournalSummary, LineReader, Recording, line_name, report_losses,
-};
+use crate::recording::{LineReader, Recording, line_name, report_losses};
 use crate::stdio::print;
 use crate::text::{sanitize, text_width};
 
@@ -37,7 +36,7 @@ pub(crate) fn inspect(options: &args::Inspect) -> Result<ExitCode, Failure> {
 
 /// Counts of one recording.
 struct Report {
-    conversation: Conversation,
+    conversation: RecordedTranscript,
     bytes: u64,
     lines: u64,
     longest: Longest,
@@ -148,7 +147,7 @@ impl LineReader for Report {
 impl Report {
     fn new(dialect: Option<DialectName>) -> Self {
         Self {
-            conversation: Conversation::new(dialect),
+            conversation: RecordedTranscript::new(dialect),
             bytes: 0,
             lines: 0,
             longest: Longest::default(),

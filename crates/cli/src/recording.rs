@@ -1,25 +1,22 @@
 //! Reads recordings: lines or a journal, from a file or standard input, plain or gzip.
 
-mod conversation;
-mod journal;
-mod source;
+mod line_name;
 
-use std::io;
+use std::io::{self, IsTerminal as _};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use bowline_jsonl::{Event, Framer, Item};
 use bowline_lifecycle::Piece;
-use bowline_lifecycle::journal::{Arrival, Arrived, InputLines, Merged};
+use bowline_lifecycle::journal::{Arrived, InputLines, Merged};
+use bowline_recording::{JournalSummary, RecordingSource, TraceLine, meta};
 use bowline_reducer::Meta;
 use bowline_reducer::dialect::recognize;
 
 use crate::failure::Failure;
 use crate::stdio::eprint;
 
-pub(crate) use conversation::{Conversation, line_name};
-pub(crate) use journal::{JournalSummary, damage_message};
-use source::RecordingSource;
+pub(crate) use line_name::line_name;
 
 /// A recording that is open for reading.
 pub(crate) struct Recording {
@@ -50,12 +47,16 @@ pub(crate) trait LineReader {
 impl Recording {
     /// Opens a file, a folder with a journal, or standard input for `-`.
     pub(crate) fn open(path: &Path) -> Result<Self, Failure> {
-        let source = RecordingSource::open(path).map_err(|error| cannot_read(path, &error))?;
-        let Some(source) = source else {
+        let source = if path != Path::new("-") {
+            RecordingSource::open(path)
+        } else if io::stdin().is_terminal() {
             return Err(Failure::usage(
                 "standard input is a terminal; pipe a recording in, or name a file",
             ));
+        } else {
+            RecordingSource::from_reader(io::stdin())
         };
+        let source = source.map_err(|error| cannot_read(path, &error))?;
         let path = path.to_owned();
         Ok(Self { path, source })
     }
@@ -74,7 +75,7 @@ impl Recording {
         let mut at = Meta::default();
         let (mut is_empty, mut has_events, mut has_gap) = (true, false, false);
         loop {
-            let piece = self.source.next();
+            let piece = self.source.next_piece();
             let piece = piece.map_err(|error| cannot_read(&self.path, &error))?;
             let is_over = piece.is_none();
             is_empty &= is_over;
@@ -118,7 +119,7 @@ impl Recording {
                 break;
             }
         }
-        if is_empty && matches!(self.source, RecordingSource::Lines(_)) {
+        if is_empty && self.source.has_lines() {
             let path = self.path.display();
             let line = Failure::failed(format!("{path}: the recording is empty")).line();
             eprint(&format!("bowline: {line}\n"));
@@ -141,15 +142,9 @@ impl Recording {
     }
 }
 
-/// Returns the time of an arrival; 0 if it is unknown.
-fn meta(arrival: Arrival) -> Meta {
-    let at_ms = arrival.at_ms.unwrap_or(0);
-    Meta { at_ms }
-}
-
 /// Whether an agent writes such lines, or a recorder of both directions.
 fn is_of_agent(event: &Event<'_>) -> bool {
-    event.is_known() || conversation::is_of_trace(event.raw) || recognize([event.raw]).is_some()
+    event.is_known() || TraceLine::parse(event.raw).is_some() || recognize([event.raw]).is_some()
 }
 
 /// Prints what is lost of a recording or a session to standard error, and returns the exit code: a

@@ -3,13 +3,14 @@
 use std::process::ExitCode;
 
 use bowline_jsonl::{Framer, Item};
+use bowline_recording::{JournalSummary, RecordedTranscript};
 use bowline_reducer::{End, HostEvent, Meta};
 
 use crate::args;
 use crate::failure::Failure;
 use crate::history::history;
 use crate::printer::Printer;
-use crate::recording::{Conversation, JournalSummary, LineReader, Recording, report_losses};
+use crate::recording::{LineReader, Recording, report_losses};
 use crate::stdio::print;
 
 /// What has no arrival time: the end of a recording, and what it lacks.
@@ -19,7 +20,7 @@ const NO_TIME: Meta = Meta { at_ms: 0 };
 /// replay.
 pub(crate) fn replay(options: &args::Replay) -> Result<ExitCode, Failure> {
     let mut replay = Replay {
-        conversation: Conversation::new(options.dialect),
+        conversation: RecordedTranscript::new(options.dialect),
         printer: Printer::new(options.output.form()),
         unprinted: String::new(),
     };
@@ -38,7 +39,7 @@ pub(crate) fn replay(options: &args::Replay) -> Result<ExitCode, Failure> {
 }
 
 struct Replay {
-    conversation: Conversation,
+    conversation: RecordedTranscript,
     printer: Printer,
     unprinted: String,
 }

@@ -1,12 +1,14 @@
-//! Prints the file name, a tab and the transcript as one line of JSON for each recording given as
-//! argument. It uses the parser and the reducer alone: the tests of the bindings compare with it.
+//! Prints the name, a tab and the transcript as one line of JSON for each recording given as argument:
+//! in schema 2, and in schema 1 with `#1` after the name. It folds without the exported API: the tests of the
+//! bindings compare with it.
 
 use std::fs::File;
 use std::io::{BufReader, Read, Write as _};
 use std::path::{Path, PathBuf};
 
 use bowline_lifecycle::jsonl::Framer;
-use bowline_lifecycle::reducer::{End, Meta, Transcript};
+use bowline_lifecycle::reducer::{End, Meta, Schema};
+use bowline_recording::RecordedTranscript;
 use flate2::bufread::MultiGzDecoder;
 
 type Failure = Box<dyn std::error::Error>;
@@ -17,24 +19,27 @@ const NO_TIME: Meta = Meta { at_ms: 0 };
 fn main() -> Result<(), Failure> {
     let mut out = std::io::stdout().lock();
     for path in std::env::args_os().skip(1).map(PathBuf::from) {
-        let name = path.file_name().unwrap_or_default().display();
-        writeln!(out, "{name}\t{}", transcript(&path)?)?;
+        let name = path.display();
+        let recorded = fold(&path)?;
+        let transcript = recorded.transcript();
+        writeln!(out, "{name}\t{}", transcript.json(Schema::Two))?;
+        writeln!(out, "{name}#1\t{}", transcript.json(Schema::One))?;
     }
     Ok(())
 }
 
-fn transcript(path: &Path) -> Result<String, Failure> {
+fn fold(path: &Path) -> Result<RecordedTranscript, Failure> {
     let mut framer = Framer::default();
     framer.push(read(path)?.into());
     framer.finish();
-    let mut transcript = Transcript::new();
+    let mut recorded = RecordedTranscript::new(None);
     while let Some(frame) = framer.next_frame() {
-        for item in frame.items() {
-            transcript.apply(&item, NO_TIME);
-        }
+        frame
+            .items()
+            .for_each(|item| recorded.apply(&item, NO_TIME));
     }
-    transcript.end(End::Recording, NO_TIME);
-    Ok(transcript.to_json())
+    recorded.transcript_mut().end(End::Recording, NO_TIME);
+    Ok(recorded)
 }
 
 fn read(path: &Path) -> Result<Vec<u8>, Failure> {

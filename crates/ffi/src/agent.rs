@@ -28,6 +28,12 @@ impl From<core::AgentVersion> for AgentVersion {
     }
 }
 
+impl From<AgentVersion> for core::AgentVersion {
+    fn from(it: AgentVersion) -> Self {
+        Self::new(it.major, it.minor, it.patch)
+    }
+}
+
 mirror! {
     /// A part of a session that older agents do not report.
     AgentFeature = core::AgentFeature, else NestedSubagents {

@@ -1,14 +1,28 @@
 //! Changes of a transcript as exported values.
 
+mod call;
 mod convert;
+mod request;
+mod session;
 mod view;
 
 pub(crate) use convert::{batch, block, call, entry};
 
+pub use call::{
+    ByteRange, CallContent, CallState, FileLocation, SubagentView, TokenUsage, ToolCallView,
+    ToolKind, ToolResultView,
+};
+pub use request::{
+    AnswerKind, DecidedBy, PermissionState, PermissionView, QuestionChoice, QuestionKind,
+    RequestKind, RequestOption, RequestQuestion,
+};
+pub use session::{
+    AgentCommand, ContextView, OptionChoice, PlanItem, PlanPriority, PlanState, QueuedPrompt,
+    QueuedState, SessionOption, SessionView, ThreadState, ThreadView, UsageLimit,
+};
 pub use view::{
-    BlockKind, CallState, EntryErrorKind, EntryKind, MessageState, ModelUsage, PermissionState,
-    PermissionView, Phase, SessionView, StatsView, SubagentView, TaskState, TaskView, ToolCallView,
-    ToolResultView, TurnOutcome, UnknownCount, UsageView,
+    BlockKind, EntryDetail, EntryErrorKind, EntryKind, MessageState, ModelUsage, Phase, StatsView,
+    TaskState, TaskView, TurnOutcome, UnknownCount, UsageView,
 };
 
 /// The changes between two cursors of a transcript. Apply them in order.
@@ -29,7 +43,7 @@ pub struct ChangeBatch {
 /// ordered by number.
 #[derive(Clone, Debug, uniffi::Enum)]
 pub enum Change {
-    /// The conversation, model or permission mode changed.
+    /// The conversation, agent, plan or settings changed.
     Session {
         /// The new state.
         value: SessionView,
@@ -45,10 +59,11 @@ pub enum Change {
     Entry {
         /// The entry's number.
         entry: u32,
-        /// The id of the tool call whose sub-agent wrote the entry; absent on the main thread.
+        /// The id of the tool call whose sub-agent wrote the entry, or the name of a thread that no
+        /// call holds; absent on the main thread.
         thread: Option<String>,
-        /// When the entry began, in milliseconds since 1970; 0 in a recording.
-        at_ms: u64,
+        /// The entry's turn, time and place.
+        detail: EntryDetail,
         /// The entry's content without blocks.
         value: EntryKind,
     },
@@ -63,6 +78,8 @@ pub enum Change {
         block: u32,
         /// The number of the entry that contains the block.
         entry: u32,
+        /// The block's lines in the agent's output.
+        bytes: ByteRange,
         /// The block's content.
         value: BlockKind,
     },
@@ -72,6 +89,8 @@ pub enum Change {
         block: u32,
         /// The number of UTF-8 bytes to keep. Less than all if the agent corrected its text.
         from: u32,
+        /// The new end of the block's lines in the agent's output, as a byte offset.
+        end: u64,
         /// The text to append.
         text: String,
     },
@@ -84,8 +103,8 @@ pub enum Change {
     ToolCall {
         /// The call's number.
         call: u32,
-        /// The id of the tool call whose sub-agent made the call; absent on the main thread. May
-        /// change.
+        /// The id of the tool call whose sub-agent made the call, or the name of a thread that no call
+        /// holds; absent on the main thread. May change.
         thread: Option<String>,
         /// The new state.
         value: ToolCallView,

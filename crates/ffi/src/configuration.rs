@@ -1,8 +1,9 @@
 //! The configuration of a dialogue session.
 
 use crate::core::{self, reducer};
-use crate::environment::{EnvironmentChanges, TerminationPolicy};
+use crate::environment::{EnvironmentChanges, ExitPolicy, TerminationPolicy};
 use crate::error::{BowlineError, Result};
+use crate::history::HistoryConfiguration;
 use crate::limits::{duration, positive_size, size};
 use crate::options::AgentOptions;
 use crate::remote::RunnerConfiguration;
@@ -77,6 +78,14 @@ pub struct DialogueConfiguration {
     /// terminated.
     #[uniffi(default = 30000)]
     pub end_grace_ms: u64,
+    /// How long the agent may take to exit once its turn is finished; the defaults of `ExitPolicy` when
+    /// absent. The time counts towards `endGraceMs`.
+    #[uniffi(default = None)]
+    pub exit: Option<ExitPolicy>,
+    /// Where the past of a resumed conversation is read from. The transcript then begins with it, marked
+    /// as history. When absent it begins empty.
+    #[uniffi(default = None)]
+    pub history: Option<HistoryConfiguration>,
     /// What happens when the agent is silent; `WatchdogPolicy.Standard` when absent.
     #[uniffi(default = None)]
     pub watchdog: Option<WatchdogPolicy>,
@@ -153,6 +162,18 @@ impl From<TranscriptWindow> for reducer::Window {
     }
 }
 
+impl DialogueConfiguration {
+    /// Converts the configuration of a session to start, and reads the past of its conversation.
+    pub(crate) async fn prepared(mut self) -> Result<core::DialogueConfiguration> {
+        let history = self.history.take();
+        let mut configuration = self.try_into()?;
+        if let Some(history) = history {
+            history.add_past(&mut configuration).await?;
+        }
+        Ok(configuration)
+    }
+}
+
 impl TryFrom<DialogueConfiguration> for core::DialogueConfiguration {
     type Error = BowlineError;
 
@@ -191,7 +212,7 @@ impl TryFrom<DialogueConfiguration> for core::DialogueConfiguration {
             stderr_bytes: size(it.stderr_bytes),
             control_timeout: duration(it.control_timeout_ms),
             end_grace: duration(it.end_grace_ms),
-            exit: plain.exit,
+            exit: it.exit.map_or(plain.exit, Into::into),
             history: plain.history,
             watchdog: it.watchdog.map(Into::into).unwrap_or_default(),
             termination: it.termination.map(Into::into).unwrap_or_default(),

@@ -4,16 +4,19 @@ use std::sync::Arc;
 
 use crate::agent::{self, InstalledAgent};
 use crate::configuration::DialogueConfiguration;
+use crate::core::reducer::dialect::DialectName;
 use crate::core::{self, TerminalRegistry};
 use crate::environment::EnvironmentChanges;
 use crate::error::{BowlineError, Result};
 use crate::events::{DialogueEventStream, EventLimits};
 use crate::executor::{ExecutorConfiguration, HostTerminal, TerminalExecutor};
+use crate::history::{History, HistoryConfiguration};
 use crate::hooks::{HookConfiguration, HookServer};
 use crate::login::{self, LoginEnvironmentView, LoginShellQuery};
 use crate::manager::{ManagerConfiguration, SessionManager};
 use crate::permission::PermissionAnswer;
 use crate::recording::Recording;
+use crate::recording_fold::RecordingFold;
 use crate::registry::{MetricsView, SessionPermission, TerminalEntry, TombstoneEntry};
 use crate::remote::RunnerConfiguration;
 use crate::runner::RunnerClient;
@@ -68,7 +71,7 @@ impl Engine {
     ) -> Result<Arc<DialogueSession>> {
         let configuration = self.with_defaults(configuration);
         uncancelled(async move {
-            let session = core::DialogueSession::start(configuration.try_into()?).await?;
+            let session = core::DialogueSession::start(configuration.prepared().await?).await?;
             Ok(DialogueSession::started(session))
         })
         .await
@@ -85,9 +88,10 @@ impl Engine {
         configuration: DialogueConfiguration,
         limits: Option<EventLimits>,
     ) -> Result<SessionWithEvents> {
-        let configuration = self.with_defaults(configuration).try_into()?;
+        let configuration = self.with_defaults(configuration);
         let limits = limits.map(Into::into).unwrap_or_default();
         uncancelled(async move {
+            let configuration = configuration.prepared().await?;
             let started = core::DialogueSession::start_with_events(configuration, limits);
             let (session, events) = started.await?;
             Ok(SessionWithEvents {
@@ -276,13 +280,36 @@ impl Engine {
         uncancelled(async move { SessionManager::open(configuration, program, guard) }).await
     }
 
-    /// Opens a recorded stream at `path`: JSON lines or a journal, optionally gzip-compressed.
+    /// Opens a recorded stream at `path`: a file with JSON lines or a journal, optionally
+    /// gzip-compressed, or the folder of a journal.
+    ///
+    /// `dialect` is the agent's protocol, such as `claude`, `codex` or `acp`; when absent it is recognized
+    /// by the first lines.
     ///
     /// # Errors
     ///
-    /// `NotFound` if the file does not exist; `Io` if it cannot be read.
-    pub async fn open_recording(&self, path: String) -> Result<Arc<Recording>> {
-        uncancelled(async move { Recording::open(path) }).await
+    /// `NotFound` if the file does not exist; `Io` if it cannot be read; `Invalid` if there is no such
+    /// dialect.
+    #[uniffi::method(default(dialect = None))]
+    pub async fn open_recording(
+        &self,
+        path: String,
+        dialect: Option<String>,
+    ) -> Result<Arc<Recording>> {
+        uncancelled(async move {
+            let dialect = dialect.map(|name| name.parse::<DialectName>());
+            let dialect = dialect
+                .transpose()
+                .map_err(|error| BowlineError::invalid(error.to_string()))?;
+            Ok(Recording::new(RecordingFold::open(path, dialect)?))
+        })
+        .await
+    }
+
+    /// Returns the conversations that agents keep on this machine. Reads nothing yet.
+    #[uniffi::method(default(configuration = None))]
+    pub fn history(&self, configuration: Option<HistoryConfiguration>) -> Result<Arc<History>> {
+        call(|| Ok(History::new(configuration.unwrap_or_default())))
     }
 
     /// Returns the running terminals of this process, oldest first.

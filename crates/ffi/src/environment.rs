@@ -70,6 +70,34 @@ impl From<TerminationPolicy> for core::TerminationPolicy {
     }
 }
 
+/// How long an agent may take to exit once its work is done and the session is ended.
+///
+/// For interactive use, 1,000 ms to answer, 3,000 ms to exit and 1,000 ms after SIGTERM end a session within
+/// 5 s.
+#[derive(Clone, Copy, Debug, uniffi::Record)]
+pub struct ExitPolicy {
+    /// The time to answer the request to exit, in milliseconds. After that its input is closed.
+    #[uniffi(default = 2000)]
+    pub answer_ms: u64,
+    /// The time to exit after the request, in milliseconds; as long as `endGraceMs` allows when absent.
+    /// After that it gets SIGTERM.
+    #[uniffi(default = None)]
+    pub exit_ms: Option<u64>,
+    /// The time after SIGTERM, in milliseconds. After that its process tree gets SIGKILL.
+    #[uniffi(default = 2000)]
+    pub term_ms: u64,
+}
+
+impl From<ExitPolicy> for core::ExitPolicy {
+    fn from(policy: ExitPolicy) -> Self {
+        Self {
+            answer: duration(policy.answer_ms),
+            exit: policy.exit_ms.map_or(Self::LONG.exit, duration),
+            term: duration(policy.term_ms),
+        }
+    }
+}
+
 mirror_into! {
     /// How the processes of a session are contained.
     ContainmentLevel = core::Containment {

@@ -10,6 +10,7 @@ use std::sync::Arc;
 use parking_lot::Mutex;
 use serde_json::Value;
 
+use crate::agent::AgentVersion;
 use crate::cancellation::Cancellation;
 use crate::core::{self, ExposeSecret as _};
 use crate::counters::ObjectKind;
@@ -221,11 +222,25 @@ impl HookServer {
     /// Returns settings that make the agent deliver its hooks, as a JSON object for
     /// `AgentOptions.settings`. They contain no secret.
     ///
+    /// They suit the newest agent. An older one may ignore all of its settings; see `settingsFor`.
+    ///
     /// # Errors
     ///
     /// As `url`.
     pub fn settings(&self, interaction: String) -> Result<String> {
         self.with_server(|it| Ok(it.settings(&interaction)?.to_string()))
+    }
+
+    /// Returns the settings for a version of the agent, as `Engine.findAgent` returns it: without the
+    /// common events that it does not know, and with the helper if it has no HTTP hooks.
+    ///
+    /// # Errors
+    ///
+    /// `Configuration` if the configuration needs a newer agent: for an event that it names, for HTTP
+    /// hooks without a helper, or for a gate that stays closed if the server cannot be reached. Otherwise
+    /// as `url`.
+    pub fn settings_for(&self, interaction: String, agent: AgentVersion) -> Result<String> {
+        self.with_server(|it| Ok(it.settings_for(&interaction, agent.into())?.to_string()))
     }
 
     /// Returns the variables to set for the agent. They contain the token.

@@ -30,6 +30,7 @@ mod error;
 mod event_stream;
 mod events;
 mod executor;
+mod history;
 mod hooks;
 mod limits;
 mod logging;
@@ -55,9 +56,13 @@ mod watchdog;
 pub use agent::{AgentCapabilities, AgentFeature, AgentVersion, InstalledAgent, UnknownOption};
 pub use cancellation::Cancellation;
 pub use change::{
-    BlockKind, CallState, Change, ChangeBatch, EntryErrorKind, EntryKind, MessageState, ModelUsage,
-    PermissionState, PermissionView, Phase, SessionView, StatsView, SubagentView, TaskState,
-    TaskView, ToolCallView, ToolResultView, TurnOutcome, UnknownCount, UsageView,
+    AgentCommand, AnswerKind, BlockKind, ByteRange, CallContent, CallState, Change, ChangeBatch,
+    ContextView, DecidedBy, EntryDetail, EntryErrorKind, EntryKind, FileLocation, MessageState,
+    ModelUsage, OptionChoice, PermissionState, PermissionView, Phase, PlanItem, PlanPriority,
+    PlanState, QuestionChoice, QuestionKind, QueuedPrompt, QueuedState, RequestKind, RequestOption,
+    RequestQuestion, SessionOption, SessionView, StatsView, SubagentView, TaskState, TaskView,
+    ThreadState, ThreadView, TokenUsage, ToolCallView, ToolKind, ToolResultView, TurnOutcome,
+    UnknownCount, UsageLimit, UsageView,
 };
 pub use change_stream::ChangeStream;
 pub use configuration::{Conversation, DialogueConfiguration, DialogueStdio, TranscriptWindow};
@@ -67,7 +72,7 @@ pub use diagnostics::{
 };
 pub use engine::{Engine, EngineConfiguration};
 pub use environment::{
-    ContainmentLevel, EnvironmentChanges, SignalKind, TerminalSize, TerminationPolicy,
+    ContainmentLevel, EnvironmentChanges, ExitPolicy, SignalKind, TerminalSize, TerminationPolicy,
 };
 pub use error::BowlineError;
 pub use events::{
@@ -77,6 +82,9 @@ pub use events::{
 pub use executor::{
     CommandOutcome, EvidenceKind, ExecutorCommand, ExecutorConfiguration, HostTerminal,
     HostTerminalCommand, TerminalExecutor, TerminalOutput,
+};
+pub use history::{
+    History, HistoryConfiguration, HistoryListing, HistoryProblem, HistoryQuery, PastConversation,
 };
 pub use hooks::{
     HookBackend, HookBatch, HookConfiguration, HookEvent, HookEventItem, HookForwardReport,
@@ -112,7 +120,7 @@ pub use shell::{
     SessionEvent, SessionEventBatch, SessionEventStream, SessionState, ShellConfiguration,
     ShellProgram, ShellSession, Submission, SubmissionOutcome, SubmitOptions,
 };
-pub use snapshot::{SnapshotPage, TranscriptSnapshot};
+pub use snapshot::{SnapshotPage, TranscriptSchema, TranscriptSnapshot};
 pub use watchdog::{SilenceLimit, WatchdogPolicy};
 
 uniffi::setup_scaffolding!();

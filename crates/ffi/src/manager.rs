@@ -228,13 +228,10 @@ impl SessionManager {
         }))
     }
 
-    fn with_defaults(
-        &self,
-        mut configuration: DialogueConfiguration,
-    ) -> Result<core::DialogueConfiguration> {
+    fn with_defaults(&self, mut configuration: DialogueConfiguration) -> DialogueConfiguration {
         configuration.program = configuration.program.or_else(|| self.program.clone());
         configuration.guard = configuration.guard.or_else(|| self.guard.clone());
-        configuration.try_into()
+        configuration
     }
 }
 
@@ -292,9 +289,12 @@ impl SessionManager {
         label: String,
     ) -> Result<ManagedSession> {
         let manager = self.manager.clone();
-        let configuration = self.with_defaults(configuration)?;
-        uncancelled(async move { Ok(manager.create_dialogue(configuration, label).await?.into()) })
-            .await
+        let configuration = self.with_defaults(configuration);
+        uncancelled(async move {
+            let configuration = configuration.prepared().await?;
+            Ok(manager.create_dialogue(configuration, label).await?.into())
+        })
+        .await
     }
 
     /// Resumes the last conversation of an ended session under the same id and in the same directory.
@@ -308,7 +308,8 @@ impl SessionManager {
         configuration: DialogueConfiguration,
     ) -> Result<ManagedSession> {
         let manager = self.manager.clone();
-        let (id, configuration) = (id.parse()?, self.with_defaults(configuration)?);
+        let configuration = self.with_defaults(configuration);
+        let (id, configuration) = (id.parse()?, configuration.try_into()?);
         uncancelled(async move { Ok(manager.resume(id, configuration).await?.into()) }).await
     }
 

@@ -10,8 +10,11 @@ use crate::recording_fold::RecordingFold;
 use crate::runtime::{Tracked, call, uncancelled};
 use crate::snapshot::TranscriptSnapshot;
 
-/// A recorded stream: lines as written by `bowline run --record` or by the agent, or a journal. Either
-/// may be compressed with gzip.
+/// A recorded stream or a past conversation.
+///
+/// A recorded stream consists of lines as written by `bowline run --record` or by any agent, of a trace of
+/// both directions, or of a journal: one file, or the folder of its segments. Files may be compressed
+/// with gzip.
 ///
 /// The file is read on demand, and the same code builds the transcript as for a live session. Reading
 /// one change at a time therefore shows the state after each line.
@@ -30,12 +33,11 @@ impl std::fmt::Debug for Recording {
 }
 
 impl Recording {
-    pub(crate) fn open(path: String) -> Result<Arc<Self>> {
-        let fold = Arc::new(RecordingFold::open(path)?);
-        Ok(Arc::new(Self {
-            fold: Tracked::new(ObjectKind::Recording, fold),
+    pub(crate) fn new(fold: RecordingFold) -> Arc<Self> {
+        Arc::new(Self {
+            fold: Tracked::new(ObjectKind::Recording, Arc::new(fold)),
             cursors: CursorSpace::unique(),
-        }))
+        })
     }
 }
 

@@ -1,23 +1,21 @@
-//! Folds a recording into a transcript as far as its readers need.
-
-mod file;
-mod journal;
-mod part;
+//! Folds a recording or a past conversation into a transcript as far as its readers need.
 
 use std::io;
 use std::sync::Arc;
 
+use bowline_history::Past;
+use bowline_recording::{JournalSummary, RecordedTranscript, RecordingSource, meta};
+use bytes::Bytes;
 use parking_lot::Mutex;
 
 use crate::change::{ChangeBatch, batch};
-use crate::core::journal::{Arrival, InputLines};
+use crate::core::Piece;
+use crate::core::journal::{Arrived, InputLines, Merged};
 use crate::core::jsonl::Framer;
-use crate::core::reducer::{Cursor, End, HostEvent, Meta, Snapshot, Transcript};
+use crate::core::reducer::dialect::DialectName;
+use crate::core::reducer::{Cursor, End, HostEvent, Meta, Snapshot};
 use crate::error::{BowlineError, Result};
 use crate::runtime::blocking;
-
-use file::RecordingFile;
-use part::RecordedPart;
 
 /// What has no arrival time: the end of a recording, and what it lacks.
 const NO_TIME: Meta = Meta { at_ms: 0 };
@@ -29,30 +27,57 @@ pub(crate) struct RecordingFold {
 }
 
 struct FoldState {
-    /// `None` after the end of the file.
-    file: Option<RecordingFile>,
+    source: Source,
+    /// Output that was read and not folded, and its arrival.
+    unfolded: Bytes,
+    at: Meta,
     framer: Framer,
     input: InputLines,
-    /// The arrival of the output that was read last.
-    at: Meta,
-    transcript: Transcript,
+    recorded: RecordedTranscript,
+}
+
+enum Source {
+    Recording(RecordingSource),
+    /// A past conversation, with the time of its last activity.
+    Past {
+        at_ms: u64,
+    },
+    /// Everything was folded.
+    Ended,
 }
 
 impl RecordingFold {
-    pub(crate) fn open(path: String) -> Result<Self> {
-        let file =
-            RecordingFile::open(&path).map_err(|error| BowlineError::io("read", &path, &error))?;
+    /// Opens a recording, in a dialect or in the one of its first lines.
+    pub(crate) fn open(path: String, dialect: Option<DialectName>) -> Result<Self> {
+        let source = RecordingSource::open(path.as_ref())
+            .map_err(|error| BowlineError::io("read", &path, &error))?;
+        let recorded = RecordedTranscript::new(dialect);
+        let source = Source::Recording(source);
+        Ok(Self::new(path, source, Bytes::new(), recorded))
+    }
+
+    /// Folds a past conversation. Its entries are marked as history.
+    pub(crate) fn past(past: Past) -> Self {
+        let path = past.conversation.path.to_string_lossy().into_owned();
+        let at_ms = past.conversation.last_activity_ms;
+        // Its stream is in Claude Code's format, whichever agent it is of.
+        let recorded = RecordedTranscript::new(Some(DialectName::Claude));
+        Self::new(path, Source::Past { at_ms }, past.stream, recorded)
+    }
+
+    fn new(path: String, source: Source, unfolded: Bytes, recorded: RecordedTranscript) -> Self {
         let state = FoldState {
-            file: Some(file),
+            source,
+            unfolded,
+            at: NO_TIME,
             framer: Framer::default(),
             input: InputLines::default(),
-            at: NO_TIME,
-            transcript: Transcript::new(),
+            recorded,
         };
-        Ok(Self {
+        Self {
             path,
             state: Mutex::new(state),
-        })
+        }
     }
 
     pub(crate) fn path(&self) -> &str {
@@ -67,7 +92,7 @@ impl RecordingFold {
     ) -> Result<Option<ChangeBatch>> {
         blocking(move || {
             let mut state = self.state.lock();
-            if state.transcript.revision().number() <= cursor {
+            if state.recorded.transcript().revision().number() <= cursor {
                 for _ in 0..max_count {
                     if !self.fold_next(&mut state)? {
                         break;
@@ -76,7 +101,8 @@ impl RecordingFold {
             }
             loop {
                 let from = Cursor::from_number(cursor);
-                let changes = state.transcript.changes_up_to(from, max_count as usize);
+                let transcript = state.recorded.transcript_mut();
+                let changes = transcript.changes_up_to(from, max_count as usize);
                 let batch = batch(&changes, cursor);
                 if batch.is_some() || !self.fold_next(&mut state)? {
                     return Ok(batch);
@@ -91,64 +117,104 @@ impl RecordingFold {
         blocking(move || {
             let mut state = self.state.lock();
             while self.fold_next(&mut state)? {}
-            Ok(state.transcript.snapshot())
+            Ok(state.recorded.transcript_mut().snapshot())
         })
         .await
     }
 
-    /// Folds the next part of the file. Returns false at the end.
     fn fold_next(&self, state: &mut FoldState) -> Result<bool> {
-        let read_error = |error: io::Error| BowlineError::Io {
+        state.fold_next().map_err(|error| BowlineError::Io {
             reason: format!(
                 "read {}: {error}; check that the file is complete",
                 self.path
             ),
-        };
-        let Some(file) = &mut state.file else {
-            return Ok(false);
-        };
-        let mut end = None;
-        match file.next_part().map_err(read_error)? {
-            RecordedPart::Bytes(bytes, arrival) => {
-                state.at = meta(arrival);
-                state.framer.push(bytes);
-            }
-            RecordedPart::Input(bytes, arrival) => {
-                let (transcript, at) = (&mut state.transcript, meta(arrival));
-                state
-                    .input
-                    .push(&bytes, |line| transcript.apply_input(line, at));
-            }
-            RecordedPart::InputGap => state.input.skip(),
-            RecordedPart::Gap { from, to } => {
-                state.framer.skip_to(to);
-                let gap = HostEvent::Gap { from, to };
-                state.transcript.apply_host(gap, NO_TIME);
-            }
-            RecordedPart::End { damage } => {
-                state.framer.finish();
-                state.file = None;
-                end = Some(damage);
-            }
-        }
-        while let Some(frame) = state.framer.next_frame() {
-            for item in frame.items() {
-                state.transcript.apply(&item, state.at);
-            }
-        }
-        if let Some(damage) = end {
-            if let Some(reason) = &damage {
-                let damaged = HostEvent::Damaged { reason };
-                state.transcript.apply_host(damaged, NO_TIME);
-            }
-            state.transcript.end(End::Recording, NO_TIME);
-        }
-        Ok(true)
+        })
     }
 }
 
-/// Returns the time of an arrival; 0 if it is unknown.
-fn meta(arrival: Arrival) -> Meta {
-    let at_ms = arrival.at_ms.unwrap_or(0);
-    Meta { at_ms }
+impl FoldState {
+    /// Folds the next line, or what is between two. Returns false at the end.
+    fn fold_next(&mut self) -> io::Result<bool> {
+        if self.unfolded.is_empty() {
+            let piece = match &mut self.source {
+                Source::Recording(source) => source.next_piece()?,
+                Source::Past { .. } => None,
+                Source::Ended => return Ok(false),
+            };
+            match piece {
+                None => self.end()?,
+                Some(Merged::Input(piece)) => self.fold_input(&piece),
+                Some(Merged::Output(Arrived { arrival, piece })) => {
+                    self.at = meta(arrival);
+                    match piece {
+                        Piece::Bytes { bytes, .. } => self.unfolded = bytes,
+                        Piece::Gap { from, to } => {
+                            self.framer.skip_to(to);
+                            self.fold_lines();
+                            self.host_event(HostEvent::Gap { from, to });
+                        }
+                    }
+                }
+            }
+        }
+        let line_end = self.unfolded.iter().position(|&byte| byte == b'\n');
+        let length = line_end.map_or(self.unfolded.len(), |at| at + 1);
+        if length > 0 {
+            self.framer.push(self.unfolded.split_to(length));
+            self.fold_lines();
+        }
+        Ok(true)
+    }
+
+    fn fold_input(&mut self, input: &Arrived) {
+        let at = meta(input.arrival);
+        match &input.piece {
+            Piece::Bytes { bytes, .. } => {
+                let recorded = &mut self.recorded;
+                self.input
+                    .push(bytes, |line| recorded.apply_input(line, at));
+            }
+            Piece::Gap { .. } => self.input.skip(),
+        }
+    }
+
+    fn fold_lines(&mut self) {
+        let is_past = matches!(self.source, Source::Past { .. });
+        while let Some(frame) = self.framer.next_frame() {
+            for item in frame.items() {
+                if is_past {
+                    self.recorded.transcript_mut().apply_history(&item);
+                } else {
+                    self.recorded.apply(&item, self.at);
+                }
+            }
+        }
+    }
+
+    /// Folds the end, with what of a journal is lost.
+    fn end(&mut self) -> io::Result<()> {
+        self.framer.finish();
+        self.fold_lines();
+        match &mut self.source {
+            Source::Recording(source) => {
+                let journal = source.journal()?;
+                let losses = journal.as_ref().map(JournalSummary::unreadable);
+                for reason in losses.iter().flatten() {
+                    self.host_event(HostEvent::Damaged { reason });
+                }
+            }
+            &mut Source::Past { at_ms } => {
+                let transcript = self.recorded.transcript_mut();
+                transcript.apply_host(HostEvent::HistoryEnded, Meta { at_ms });
+            }
+            Source::Ended => {}
+        }
+        self.source = Source::Ended;
+        self.recorded.transcript_mut().end(End::Recording, NO_TIME);
+        Ok(())
+    }
+
+    fn host_event(&mut self, event: HostEvent<'_>) {
+        self.recorded.transcript_mut().apply_host(event, NO_TIME);
+    }
 }

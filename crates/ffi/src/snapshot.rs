@@ -3,10 +3,11 @@
 use std::sync::Arc;
 
 use crate::change::{self, Change};
-use crate::core::reducer::{BlockKind, Entry, EntryKind, Page, Snapshot, Thread, ToolCall};
+use crate::core::reducer::{BlockKind, Entry, EntryKind, Page, Schema, Snapshot, Thread, ToolCall};
 use crate::counters::ObjectKind;
 use crate::cursor::CursorSpace;
 use crate::error::{BowlineError, Result};
+use crate::mirror::mirror_into;
 use crate::runtime::{Tracked, call};
 
 /// A transcript at one moment. It never changes and shares its text with the session.
@@ -19,6 +20,16 @@ pub struct TranscriptSnapshot {
 impl std::fmt::Debug for TranscriptSnapshot {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         std::fmt::Debug::fmt(&*self.snapshot, f)
+    }
+}
+
+mirror_into! {
+    /// A version of the transcript as JSON.
+    TranscriptSchema = Schema {
+        /// The first version.
+        One,
+        /// Version 1 and the fields that agents of all kinds have in common.
+        Two,
     }
 }
 
@@ -44,9 +55,11 @@ impl TranscriptSnapshot {
 
 #[uniffi::export]
 impl TranscriptSnapshot {
-    /// Returns the transcript as one line of JSON, schema 1.
-    pub fn json(&self) -> Result<String> {
-        call(|| Ok(self.snapshot.to_json()))
+    /// Returns the transcript as one line of JSON, in schema 2 when `schema` is absent.
+    #[uniffi::method(default(schema = None))]
+    pub fn json(&self, schema: Option<TranscriptSchema>) -> Result<String> {
+        let schema = schema.map(Schema::from).unwrap_or_default();
+        call(|| Ok(self.snapshot.json(schema).to_string()))
     }
 
     /// Returns the cursor from which to read later changes.
@@ -55,7 +68,7 @@ impl TranscriptSnapshot {
     }
 
     /// Returns the number of entries of the main thread, or of the sub-agent that the tool call
-    /// `thread` started.
+    /// `thread` started, or whose thread has this name.
     ///
     /// # Errors
     ///
@@ -118,7 +131,9 @@ impl TranscriptSnapshot {
             return Ok(self.snapshot.main());
         };
         let call = self.snapshot.tool_call(id);
+        let mut unheld = self.snapshot.threads().filter(|it| it.call().is_none());
         call.and_then(|it| it.subagent())
+            .or_else(|| unheld.find(|it| it.name() == Some(id)))
             .ok_or_else(|| BowlineError::NotFound {
                 reason: format!("find the sub-agent of tool call {id}: it has none; check the id"),
             })

@@ -39,7 +39,7 @@ fn exit(end: usize) -> String {
 /// Returns the counts of a recording, and the texts of its errors.
 async fn read(path: &Path) -> Result<(StatsView, Vec<String>), BowlineError> {
     let path = path.to_string_lossy().into_owned();
-    let recording = Engine::new(None).open_recording(path).await?;
+    let recording = Engine::new(None).open_recording(path, None).await?;
     let (mut stats, mut errors) = (None, Vec::new());
     let changes = recording.change_stream()?;
     let mut cursor = 0;

@@ -5,10 +5,12 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use bowline_ffi::{
-    BowlineError, Change, DialogueConfiguration, Engine, PanicLocation, force_panic, live_counters,
+    BowlineError, Change, DialogueConfiguration, Engine, PanicLocation, TranscriptSchema,
+    force_panic, live_counters,
 };
 use bowline_lifecycle::jsonl::Framer;
-use bowline_lifecycle::reducer::{End, Meta, Transcript};
+use bowline_lifecycle::reducer::{End, Meta, Schema};
+use bowline_recording::RecordedTranscript;
 
 fn fixture(name: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR"))
@@ -20,20 +22,21 @@ fn engine() -> Arc<Engine> {
     Engine::new(None)
 }
 
-/// Folds a fixture with the parser and the reducer alone.
-fn folded(name: &str) -> String {
+/// Folds a fixture without the exported API.
+fn folded(name: &str) -> [String; 2] {
     let bytes = std::fs::read(fixture(name)).expect("the fixture is there");
     let mut framer = Framer::default();
     framer.push(bytes.into());
     framer.finish();
-    let mut transcript = Transcript::new();
+    let mut recorded = RecordedTranscript::new(None);
     while let Some(frame) = framer.next_frame() {
-        for item in frame.items() {
-            transcript.apply(&item, Meta { at_ms: 0 });
-        }
+        frame
+            .items()
+            .for_each(|item| recorded.apply(&item, Meta { at_ms: 0 }));
     }
+    let transcript = recorded.transcript_mut();
     transcript.end(End::Recording, Meta { at_ms: 0 });
-    transcript.to_json()
+    [Schema::One, Schema::Two].map(|schema| transcript.json(schema).to_string())
 }
 
 fn configuration() -> DialogueConfiguration {
@@ -59,6 +62,8 @@ fn configuration() -> DialogueConfiguration {
         stderr_bytes: 65536,
         control_timeout_ms: 60000,
         end_grace_ms: 30000,
+        exit: None,
+        history: None,
         watchdog: None,
         termination: None,
         guard: None,
@@ -68,18 +73,36 @@ fn configuration() -> DialogueConfiguration {
 
 #[tokio::test]
 async fn recording_gives_transcript_of_its_lines() {
-    for name in ["plain.jsonl", "sub_par_fg_partial.jsonl", "interrupt.jsonl"] {
+    let names = [
+        "plain.jsonl",
+        "sub_par_fg_partial.jsonl",
+        "interrupt.jsonl",
+        "agents/codex/app-server.sub.out.jsonl",
+        "agents/gemini/acp.edit.trace.jsonl",
+        "agents/opencode/run-json.sub.jsonl",
+    ];
+    for name in names {
         let path = fixture(name).to_string_lossy().into_owned();
-        let recording = engine().open_recording(path).await.expect("it exists");
+        let recording = engine()
+            .open_recording(path, None)
+            .await
+            .expect("it exists");
         let snapshot = recording.snapshot().await.expect("it is readable");
-        assert_eq!(snapshot.json().expect("no fault"), folded(name), "{name}");
+        let [former, newest] = folded(name);
+        let json = |schema| snapshot.json(schema).expect("no fault");
+        assert_eq!(json(None), newest, "{name}");
+        assert_eq!(json(Some(TranscriptSchema::Two)), newest, "{name}");
+        assert_eq!(json(Some(TranscriptSchema::One)), former, "{name}");
     }
 }
 
 #[tokio::test]
 async fn reading_by_cursor_does_not_consume() {
     let path = fixture("partial.jsonl").to_string_lossy().into_owned();
-    let recording = engine().open_recording(path).await.expect("it exists");
+    let recording = engine()
+        .open_recording(path, None)
+        .await
+        .expect("it exists");
     let stream = recording.change_stream().expect("no fault");
     let mut cursor = 0;
     let mut batches = 0;
@@ -132,7 +155,9 @@ async fn panic_becomes_internal_error() {
 async fn failed_start_leaves_nothing_behind() {
     let error = engine().start(configuration()).await.expect_err("no agent");
     assert!(matches!(error, BowlineError::Start { .. }), "{error}");
-    let missing = engine().open_recording("no-such-file".to_owned()).await;
+    let missing = engine()
+        .open_recording("no-such-file".to_owned(), None)
+        .await;
     assert!(matches!(missing, Err(BowlineError::NotFound { .. })));
     let released = async {
         while live_counters().expect("no fault").sessions > 0 {

@@ -65,6 +65,8 @@ impl Host {
             stderr_bytes: 65_536,
             control_timeout_ms: 60_000,
             end_grace_ms: 30_000,
+            exit: None,
+            history: None,
             watchdog: None,
             termination: None,
             guard: None,

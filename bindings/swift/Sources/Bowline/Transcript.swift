@@ -3,7 +3,7 @@
 /// Apply batches from ``DialogueSession/changes(from:maxCount:coalesceFor:)`` in order, or read complete
 /// transcripts from ``DialogueSession/transcripts(coalesceFor:)``.
 public struct Transcript: Sendable {
-    /// The conversation, model and permission mode.
+    /// The conversation, agent, plan and settings.
     public private(set) var session: SessionView?
     /// The phase of the session.
     public private(set) var phase = Phase.starting
@@ -32,10 +32,11 @@ public struct Transcript: Sendable {
     public struct Entry: Sendable, Identifiable {
         /// The number of the entry. Entries are ordered by number.
         public let id: UInt32
-        /// The id of the tool call whose sub-agent wrote the entry; absent on the main thread.
+        /// The id of the tool call whose sub-agent wrote the entry, or the name of a thread that no call
+        /// holds; absent on the main thread.
         public internal(set) var thread: String?
-        /// When the entry began, in milliseconds since 1970; 0 in a recording.
-        public internal(set) var atMs: UInt64
+        /// The entry's turn, time and place.
+        public internal(set) var detail: EntryDetail
         /// The entry's content without blocks.
         public internal(set) var value: EntryKind
         fileprivate var numberedBlocks = NumberedList<Block>()
@@ -47,13 +48,16 @@ public struct Transcript: Sendable {
     public struct Block: Sendable, Identifiable {
         /// The number of the block. Blocks are ordered by number.
         public let id: UInt32
+        /// The block's lines in the agent's output.
+        public private(set) var bytes: ByteRange
         /// The block's content when it was added. For a block that grows, ``text`` has the current text.
         public let value: BlockKind
         /// The current text of a text or thinking block; empty for other blocks.
         public private(set) var text: String
 
-        init(id: UInt32, value: BlockKind) {
+        init(id: UInt32, bytes: ByteRange, value: BlockKind) {
             self.id = id
+            self.bytes = bytes
             self.value = value
             switch value {
             case .text(let text), .thinking(let text): self.text = text
@@ -61,7 +65,8 @@ public struct Transcript: Sendable {
             }
         }
 
-        mutating func append(from: Int, _ more: String) {
+        mutating func append(from: Int, end: UInt64, _ more: String) {
+            bytes.end = end
             if from < text.utf8.count {
                 let index = text.utf8.index(text.utf8.startIndex, offsetBy: from)
                 text.removeSubrange(index...)
@@ -88,8 +93,8 @@ public struct Transcript: Sendable {
 
     /// Returns the entries of a thread, in order.
     ///
-    /// - Parameter thread: The `tool_use` id of the call that started a sub-agent; `nil` for the main
-    ///   thread.
+    /// - Parameter thread: The `tool_use` id of the call that started a sub-agent, or the name of a thread
+    ///   that no call holds; `nil` for the main thread.
     public func entries(of thread: String? = nil) -> [Entry] {
         threads[thread]?.entries.compactMap { entriesByNumber[$0] } ?? []
     }
@@ -125,18 +130,21 @@ public struct Transcript: Sendable {
         switch change {
         case .session(let value): session = value
         case .status(let phase, let reason): (self.phase, self.reason) = (phase, reason)
-        case .entry(let entry, let thread, let atMs, let value):
-            put(entry, thread, atMs, value)
+        case .entry(let entry, let thread, let detail, let value):
+            put(entry, thread, detail, value)
         case .entryRemoved(let entry):
             if let removed = entriesByNumber.removeValue(forKey: entry) {
                 threads[removed.thread]?.entries.remove(number: entry)
             }
-        case .block(let block, let entry, let value):
+        case .block(let block, let entry, let bytes, let value):
             entryOfBlock[block] = entry
-            entriesByNumber[entry]?.numberedBlocks[block] = Block(id: block, value: value)
-        case .append(let block, let from, let text):
+            let added = Block(id: block, bytes: bytes, value: value)
+            entriesByNumber[entry]?.numberedBlocks[block] = added
+        case .append(let block, let from, let end, let text):
             if let entry = entryOfBlock[block] {
-                entriesByNumber[entry]?.numberedBlocks.update(block) { $0.append(from: Int(from), text) }
+                entriesByNumber[entry]?.numberedBlocks.update(block) {
+                    $0.append(from: Int(from), end: end, text)
+                }
             }
         case .blockRemoved(let block):
             if let entry = entryOfBlock.removeValue(forKey: block) {
@@ -156,7 +164,7 @@ public struct Transcript: Sendable {
     }
 
     private mutating func put(
-        _ entry: UInt32, _ thread: String?, _ atMs: UInt64, _ value: EntryKind
+        _ entry: UInt32, _ thread: String?, _ detail: EntryDetail, _ value: EntryKind
     ) {
         if let old = entriesByNumber[entry]?.thread, old != thread {
             threads[old]?.entries.remove(number: entry)
@@ -164,8 +172,8 @@ public struct Transcript: Sendable {
             threads[nil]?.entries.remove(number: entry)
         }
         var updated =
-            entriesByNumber[entry] ?? Entry(id: entry, thread: thread, atMs: atMs, value: value)
-        (updated.thread, updated.atMs, updated.value) = (thread, atMs, value)
+            entriesByNumber[entry] ?? Entry(id: entry, thread: thread, detail: detail, value: value)
+        (updated.thread, updated.detail, updated.value) = (thread, detail, value)
         entriesByNumber[entry] = updated
         threads[thread, default: Thread()].entries.insert(number: entry)
     }
@@ -179,10 +187,17 @@ public struct Transcript: Sendable {
         threads[thread, default: Thread()].calls.insert(number: call)
     }
 
-    /// Returns the transcript as one line of JSON, schema 1, equal to ``TranscriptSnapshot`` of the same
-    /// state byte by byte.
-    public func json() -> String {
-        var writer = TranscriptWriter(transcript: self)
+    /// The tool calls of all threads, in the order in which they began.
+    var allCalls: [ToolCallView] {
+        calls.keys.sorted().compactMap { calls[$0]?.value }
+    }
+
+    /// Returns the transcript as one line of JSON, equal to ``TranscriptSnapshot`` of the same state byte by
+    /// byte.
+    ///
+    /// - Parameter schema: The version of the schema.
+    public func json(schema: TranscriptSchema = .two) -> String {
+        var writer = TranscriptWriter(transcript: self, schema: schema)
         return writer.write()
     }
 }

@@ -1,16 +1,18 @@
-/// Writes a transcript as JSON, schema 1.
+/// Writes a transcript as JSON.
 struct TranscriptWriter {
     let transcript: Transcript
-    private var out: [UInt8] = []
-    private var isFirst = true
+    private let isNewest: Bool
+    var out: [UInt8] = []
+    var isFirst = true
 
-    init(transcript: Transcript) {
+    init(transcript: Transcript, schema: TranscriptSchema) {
         self.transcript = transcript
+        isNewest = schema == .two
     }
 
     mutating func write() -> String {
         members { w in
-            w.raw("schema", "1")
+            w.raw("schema", w.isNewest ? "2" : "1")
             w.session()
             w.value("status") { w in
                 w.members { w in
@@ -27,6 +29,7 @@ struct TranscriptWriter {
             w.value("permissions") { w in w.list(w.transcript.permissions) { $0.permission($1) } }
             w.value("usage") { $0.usage() }
             w.value("stats") { $0.stats() }
+            if w.isNewest { w.value("threads") { w in w.members { $0.threads() } } }
         }
         return String(decoding: out, as: UTF8.self)
     }
@@ -39,6 +42,92 @@ struct TranscriptWriter {
         text("cwd", session?.cwd)
         text("cli_version", session?.cliVersion)
         text("permission_mode", session?.permissionMode)
+        if isNewest, let session { agent(session) }
+    }
+
+    private mutating func agent(_ session: SessionView) {
+        text("dialect", session.dialect)
+        value("agent") {
+            $0.members {
+                $0.text("name", session.agentName)
+                $0.text("version", session.cliVersion)
+            }
+        }
+        text("title", session.title)
+        objects("plan", session.plan) {
+            $0.text("text", $1.text)
+            $0.text("state", snakeCase($1.state))
+            $0.text("priority", $1.priority.map { snakeCase($0) })
+        }
+        objects("queue", session.queue) {
+            $0.text("id", $1.id)
+            $0.text("text", $1.text)
+            $0.text("state", snakeCase($1.state))
+        }
+        optional("context", session.context) {
+            $0.raw("used", $1.used)
+            $0.raw("size", $1.size)
+        }
+        objects("limits", session.limits) {
+            $0.text("window", $1.window)
+            $0.raw("used_share", $1.usedShareDecimal)
+            $0.raw("resets_at_ms", $1.resetsAtMs)
+        }
+        objects("options", session.options) {
+            $0.text("id", $1.id)
+            $0.text("name", $1.name)
+            $0.text("category", $1.category)
+            $0.text("value", $1.value)
+            $0.objects("choices", $1.choices) {
+                $0.text("id", $1.id)
+                $0.text("name", $1.name)
+                $0.text("description", $1.description)
+            }
+        }
+        objects("commands", session.commands) {
+            $0.text("name", $1.name)
+            $0.text("description", $1.description)
+        }
+    }
+
+    /// The threads of sub-agents by name. One that a tool call holds has its content there.
+    private mutating func threads() {
+        var names: Set<String> = []
+        for thread in transcript.session?.threads ?? [] {
+            names.insert(thread.name)
+            value(thread.name) { w in
+                w.members {
+                    $0.text("call", nil)
+                    $0.subagent(thread.title, thread.state, thread.usage)
+                    $0.thread(thread.name)
+                }
+            }
+        }
+        for call in transcript.allCalls {
+            guard let subagent = call.subagent else { continue }
+            let name = subagent.agentId.flatMap { names.insert($0).inserted ? $0 : nil }
+            value(name ?? call.id) { w in
+                w.members {
+                    $0.text("call", call.id)
+                    $0.subagent(subagent.title, subagent.state, subagent.usage)
+                    $0.raw("entries", nil as String?)
+                    $0.raw("tool_calls", nil as String?)
+                }
+            }
+        }
+    }
+
+    private mutating func subagent(_ title: String?, _ state: ThreadState?, _ usage: TokenUsage?) {
+        text("title", title)
+        text("state", state.map { snakeCase($0) })
+        optional("usage", usage) { $0.tokens($1) }
+    }
+
+    private mutating func tokens(_ tokens: TokenUsage) {
+        raw("input_tokens", tokens.inputTokens)
+        raw("output_tokens", tokens.outputTokens)
+        raw("cache_read_tokens", tokens.cacheReadTokens)
+        raw("cache_creation_tokens", tokens.cacheCreationTokens)
     }
 
     private mutating func thread(_ call: String?) {
@@ -84,7 +173,25 @@ struct TranscriptWriter {
                 w.text("error", snakeCase(kind))
                 w.text("text", text)
             }
+            if w.isNewest { w.detail(entry) }
         }
+    }
+
+    private mutating func detail(_ entry: Transcript.Entry) {
+        let detail = entry.detail
+        text("turn", detail.turn)
+        raw("at_ms", detail.atMs)
+        var range = detail.bytes
+        if case .assistant = entry.value {
+            // A message ends with the last of its blocks.
+            range.end = entry.blocks.map(\.bytes.end).max() ?? range.start
+        }
+        bytes(range)
+        raw("history", detail.isHistory)
+    }
+
+    private mutating func bytes(_ range: ByteRange) {
+        raw("bytes", "[\(range.start),\(range.end)]")
     }
 
     private mutating func block(_ block: Transcript.Block) {
@@ -104,6 +211,7 @@ struct TranscriptWriter {
                 w.text("type", "other")
                 w.raw("raw", json)
             }
+            if w.isNewest { w.bytes(block.bytes) }
         }
     }
 
@@ -113,27 +221,51 @@ struct TranscriptWriter {
             w.text("name", call.name)
             w.raw("input", call.input)
             w.text("state", snakeCase(call.state))
-            if let result = call.result {
-                w.value("result") {
-                    $0.members {
-                        $0.raw("is_error", result.isError)
-                        $0.text("text", result.text)
-                    }
-                }
-            } else {
-                w.raw("result", nil)
+            w.optional("result", call.result) {
+                $0.raw("is_error", $1.isError)
+                $0.text("text", $1.text)
             }
-            if let subagent = call.subagent {
-                w.value("subagent") {
-                    $0.members {
-                        $0.text("agent_id", subagent.agentId)
-                        $0.text("type", subagent.agentType)
-                        $0.thread(call.id)
-                    }
-                }
-            } else {
-                w.raw("subagent", nil)
+            if w.isNewest { w.shown(call) }
+            w.optional("subagent", call.subagent) {
+                $0.text("agent_id", $1.agentId)
+                $0.text("type", $1.agentType)
+                if $0.isNewest { $0.subagent($1.title, $1.state, $1.usage) }
+                $0.thread(call.id)
             }
+        }
+    }
+
+    private mutating func shown(_ call: ToolCallView) {
+        text("title", call.title)
+        text("kind", call.kind.map { snakeCase($0) })
+        objects("locations", call.locations) {
+            $0.text("path", $1.path)
+            $0.raw("line", $1.line)
+        }
+        objects("content", call.content) { $0.content($1) }
+        text("output", call.output)
+        raw("exit_code", call.exitCode.map { String($0) })
+        raw("started_ms", call.startedMs)
+        raw("ended_ms", call.endedMs)
+        bytes(call.bytes)
+        optional("usage", call.usage) { $0.tokens($1) }
+    }
+
+    private mutating func content(_ content: CallContent) {
+        switch content {
+        case .text(let text):
+            self.text("type", "text")
+            self.text("text", text)
+        case .diff(let path, let old, let new, let patch):
+            text("type", "diff")
+            text("path", path)
+            text("old", old)
+            text("new", new)
+            text("patch", patch)
+        case .terminal(let command, let cwd):
+            text("type", "terminal")
+            text("command", command)
+            text("cwd", cwd)
         }
     }
 
@@ -152,7 +284,38 @@ struct TranscriptWriter {
             $0.text("tool_use_id", permission.toolUseId)
             $0.text("tool_name", permission.toolName)
             $0.text("state", snakeCase(permission.state))
+            if $0.isNewest { $0.asked(permission) }
         }
+    }
+
+    private mutating func asked(_ permission: PermissionView) {
+        text("kind", snakeCase(permission.kind))
+        objects("options", permission.options) {
+            $0.text("id", $1.id)
+            $0.text("name", $1.name)
+            $0.text("kind", snakeCase($1.kind))
+        }
+        objects("questions", permission.questions) {
+            $0.text("id", $1.id)
+            $0.text("title", $1.title)
+            $0.text("text", $1.text)
+            $0.text("kind", snakeCase($1.kind))
+            $0.objects("options", $1.options) {
+                $0.text("value", $1.value)
+                $0.text("name", $1.name)
+                $0.text("description", $1.description)
+            }
+            $0.raw("free_text", $1.freeText)
+        }
+        text("url", permission.url)
+        text("thread", permission.thread)
+        text("rule", permission.rule)
+        optional("decided_by", permission.decidedBy) {
+            $0.text("who", $1.who)
+            $0.text("how", $1.how)
+            $0.raw("at_ms", $1.atMs)
+        }
+        bytes(permission.bytes)
     }
 
     private mutating func usage() {
@@ -195,89 +358,4 @@ struct TranscriptWriter {
             if stats?.isDamaged == true { $0.raw("damaged", true) }
         }
     }
-
-    // MARK: JSON
-
-    private typealias Part = (inout TranscriptWriter) -> Void
-
-    private mutating func members(_ write: Part) {
-        nested("{", "}", write)
-    }
-
-    private mutating func list<Value>(
-        _ values: [Value], _ write: (inout TranscriptWriter, Value) -> Void
-    ) {
-        nested("[", "]") {
-            for value in values {
-                $0.comma()
-                write(&$0, value)
-            }
-        }
-    }
-
-    private mutating func nested(_ open: Unicode.Scalar, _ close: Unicode.Scalar, _ write: Part) {
-        out.append(UInt8(ascii: open))
-        isFirst = true
-        write(&self)
-        isFirst = false
-        out.append(UInt8(ascii: close))
-    }
-
-    private mutating func comma() {
-        if !isFirst { out.append(UInt8(ascii: ",")) }
-        isFirst = false
-    }
-
-    private mutating func value(_ name: String, _ write: Part) {
-        comma()
-        quote(name)
-        out.append(UInt8(ascii: ":"))
-        write(&self)
-    }
-
-    private mutating func raw(_ name: String, _ json: String?) {
-        value(name) { $0.out.append(contentsOf: (json ?? "null").utf8) }
-    }
-
-    private mutating func raw(_ name: String, _ number: UInt64) {
-        raw(name, String(number))
-    }
-
-    private mutating func raw(_ name: String, _ value: Bool) {
-        raw(name, value ? "true" : "false")
-    }
-
-    private mutating func text(_ name: String, _ text: String?) {
-        guard let text else { return raw(name, nil) }
-        value(name) { $0.quote(text) }
-    }
-
-    private mutating func quote(_ text: String) {
-        out.append(UInt8(ascii: "\""))
-        for byte in text.utf8 {
-            switch byte {
-            case UInt8(ascii: "\""), UInt8(ascii: "\\"): out += [UInt8(ascii: "\\"), byte]
-            case 8: out += Array("\\b".utf8)
-            case 9: out += Array("\\t".utf8)
-            case 10: out += Array("\\n".utf8)
-            case 12: out += Array("\\f".utf8)
-            case 13: out += Array("\\r".utf8)
-            case 0..<32:
-                let digits = String(byte, radix: 16)
-                out += Array("\\u00\(digits.count == 1 ? "0" : "")\(digits)".utf8)
-            default: out.append(byte)
-            }
-        }
-        out.append(UInt8(ascii: "\""))
-        isFirst = false
-    }
-}
-
-/// Returns the schema's name of an enum case: the Swift name in snake case.
-private func snakeCase<Case>(_ value: Case) -> String {
-    var text = ""
-    for character in String(describing: value) {
-        text += character.isUppercase ? "_" + character.lowercased() : String(character)
-    }
-    return text
 }

@@ -535,6 +535,22 @@ fileprivate struct FfiConverterUInt64: FfiConverterPrimitive {
 #if swift(>=5.8)
 @_documentation(visibility: private)
 #endif
+fileprivate struct FfiConverterInt64: FfiConverterPrimitive {
+    typealias FfiType = Int64
+    typealias SwiftType = Int64
+
+    public static func read(from buf: inout (data: Data, offset: Data.Index)) throws -> Int64 {
+        return try lift(readInt(&buf))
+    }
+
+    public static func write(_ value: Int64, into buf: inout [UInt8]) {
+        writeInt(&buf, lower(value))
+    }
+}
+
+#if swift(>=5.8)
+@_documentation(visibility: private)
+#endif
 fileprivate struct FfiConverterDouble: FfiConverterPrimitive {
     typealias FfiType = Double
     typealias SwiftType = Double
@@ -2113,6 +2129,11 @@ public protocol EngineProtocol: AnyObject, Sendable {
     func findAgent(program: String?, environment: EnvironmentChanges?) async throws  -> InstalledAgent
 
     /**
+     * Returns the conversations that agents keep on this machine. Reads nothing yet.
+     */
+    func history(configuration: HistoryConfiguration?) throws  -> History
+
+    /**
      * Returns the environment of the user's login shell.
      *
      * Use it for hosts that were not started from a shell, such as desktop apps, whose `PATH` is
@@ -2141,13 +2162,18 @@ public protocol EngineProtocol: AnyObject, Sendable {
     func openPermissions() throws  -> [SessionPermission]
 
     /**
-     * Opens a recorded stream at `path`: JSON lines or a journal, optionally gzip-compressed.
+     * Opens a recorded stream at `path`: a file with JSON lines or a journal, optionally
+     * gzip-compressed, or the folder of a journal.
+     *
+     * `dialect` is the agent's protocol, such as `claude`, `codex` or `acp`; when absent it is recognized
+     * by the first lines.
      *
      * # Errors
      *
-     * `NotFound` if the file does not exist; `Io` if it cannot be read.
+     * `NotFound` if the file does not exist; `Io` if it cannot be read; `Invalid` if there is no such
+     * dialect.
      */
-    func openRecording(path: String) async throws  -> Recording
+    func openRecording(path: String, dialect: String?) async throws  -> Recording
 
     /**
      * Answers a permission request of the session with the id `session`.
@@ -2414,6 +2440,19 @@ open func findAgent(program: String? = nil, environment: EnvironmentChanges? = n
 }
 
     /**
+     * Returns the conversations that agents keep on this machine. Reads nothing yet.
+     */
+open func history(configuration: HistoryConfiguration? = nil)throws  -> History  {
+    return try  FfiConverterTypeHistory_lift(try rustCallWithError(FfiConverterTypeBowlineError_lift) {
+        uniffiCallStatus in
+    uniffi_bowline_ffi_fn_method_engine_history(
+            self.uniffiCloneHandle(),
+        FfiConverterOptionTypeHistoryConfiguration.lower(configuration),uniffiCallStatus
+    )
+})
+}
+
+    /**
      * Returns the environment of the user's login shell.
      *
      * Use it for hosts that were not started from a shell, such as desktop apps, whose `PATH` is
@@ -2486,18 +2525,23 @@ open func openPermissions()throws  -> [SessionPermission]  {
 }
 
     /**
-     * Opens a recorded stream at `path`: JSON lines or a journal, optionally gzip-compressed.
+     * Opens a recorded stream at `path`: a file with JSON lines or a journal, optionally
+     * gzip-compressed, or the folder of a journal.
+     *
+     * `dialect` is the agent's protocol, such as `claude`, `codex` or `acp`; when absent it is recognized
+     * by the first lines.
      *
      * # Errors
      *
-     * `NotFound` if the file does not exist; `Io` if it cannot be read.
+     * `NotFound` if the file does not exist; `Io` if it cannot be read; `Invalid` if there is no such
+     * dialect.
      */
-open func openRecording(path: String)async throws  -> Recording  {
+open func openRecording(path: String, dialect: String? = nil)async throws  -> Recording  {
     return
         try  await uniffiRustCallAsync(
             rustFutureFunc: {
                 uniffi_bowline_ffi_fn_method_engine_open_recording(
-                        self.uniffiCloneHandle(),FfiConverterString.lower(path)
+                        self.uniffiCloneHandle(),FfiConverterString.lower(path),FfiConverterOptionString.lower(dialect)
                 )
             },
             pollFunc: ffi_bowline_ffi_rust_future_poll_u64,
@@ -2756,6 +2800,192 @@ public func FfiConverterTypeEngine_lower(_ value: Engine) -> UInt64 {
 
 
 /**
+ * The conversations that Claude Code and Codex keep on this machine. Their files are never written to.
+ */
+public protocol HistoryProtocol: AnyObject, Sendable {
+
+    /**
+     * Lists conversations, those with the newest activity first. Reads files, in parallel.
+     *
+     * # Errors
+     *
+     * `NotFound` if the queried agent, or every agent, has no conversations; `Io` if its folder cannot be
+     * read; `Invalid` if there is no such agent.
+     */
+    func list(query: HistoryQuery?) async throws  -> HistoryListing
+
+    /**
+     * Reads a conversation, with its sub-agents. `id` is its id, or a beginning that no other id has.
+     *
+     * The result is a transcript that has ended, and whose entries are marked as history.
+     *
+     * # Errors
+     *
+     * `NotFound` if there is no such conversation; `Invalid` if several ids begin with `id`; `Io` if its
+     * file cannot be read.
+     */
+    func `open`(id: String) async throws  -> Recording
+
+}
+/**
+ * The conversations that Claude Code and Codex keep on this machine. Their files are never written to.
+ */
+open class History: HistoryProtocol, @unchecked Sendable {
+    fileprivate let handle: UInt64
+
+    /// Used to instantiate a [FFIObject] without an actual handle, for fakes in tests, mostly.
+#if swift(>=5.8)
+    @_documentation(visibility: private)
+#endif
+    public struct NoHandle {
+        public init() {}
+    }
+
+    // TODO: We'd like this to be `private` but for Swifty reasons,
+    // we can't implement `FfiConverter` without making this `required` and we can't
+    // make it `required` without making it `public`.
+#if swift(>=5.8)
+    @_documentation(visibility: private)
+#endif
+    required public init(unsafeFromHandle handle: UInt64) {
+        self.handle = handle
+    }
+
+    // This constructor can be used to instantiate a fake object.
+    // - Parameter noHandle: Placeholder value so we can have a constructor separate from the default empty one that may be implemented for classes extending [FFIObject].
+    //
+    // - Warning:
+    //     Any object instantiated with this constructor cannot be passed to an actual Rust-backed object. Since there isn't a backing handle the FFI lower functions will crash.
+#if swift(>=5.8)
+    @_documentation(visibility: private)
+#endif
+    public init(noHandle: NoHandle) {
+        self.handle = 0
+    }
+
+#if swift(>=5.8)
+    @_documentation(visibility: private)
+#endif
+    public func uniffiCloneHandle() -> UInt64 {
+        return try! rustCall { uniffi_bowline_ffi_fn_clone_history(self.handle, $0) }
+    }
+    // No primary constructor declared for this class.
+
+    deinit {
+        if handle == 0 {
+            // Mock objects have handle=0 don't try to free them
+            return
+        }
+
+        try! rustCall { uniffi_bowline_ffi_fn_free_history(handle, $0) }
+    }
+
+
+
+
+    /**
+     * Lists conversations, those with the newest activity first. Reads files, in parallel.
+     *
+     * # Errors
+     *
+     * `NotFound` if the queried agent, or every agent, has no conversations; `Io` if its folder cannot be
+     * read; `Invalid` if there is no such agent.
+     */
+open func list(query: HistoryQuery? = nil)async throws  -> HistoryListing  {
+    return
+        try  await uniffiRustCallAsync(
+            rustFutureFunc: {
+                uniffi_bowline_ffi_fn_method_history_list(
+                        self.uniffiCloneHandle(),FfiConverterOptionTypeHistoryQuery.lower(query)
+                )
+            },
+            pollFunc: ffi_bowline_ffi_rust_future_poll_rust_buffer,
+            completeFunc: ffi_bowline_ffi_rust_future_complete_rust_buffer,
+            freeFunc: ffi_bowline_ffi_rust_future_free_rust_buffer,
+            cancelFunc: { ffi_bowline_ffi_rust_future_cancel_rust_buffer($0) },
+            liftFunc: FfiConverterTypeHistoryListing_lift,
+            errorHandler: FfiConverterTypeBowlineError_lift
+        )
+}
+
+    /**
+     * Reads a conversation, with its sub-agents. `id` is its id, or a beginning that no other id has.
+     *
+     * The result is a transcript that has ended, and whose entries are marked as history.
+     *
+     * # Errors
+     *
+     * `NotFound` if there is no such conversation; `Invalid` if several ids begin with `id`; `Io` if its
+     * file cannot be read.
+     */
+open func `open`(id: String)async throws  -> Recording  {
+    return
+        try  await uniffiRustCallAsync(
+            rustFutureFunc: {
+                uniffi_bowline_ffi_fn_method_history_open(
+                        self.uniffiCloneHandle(),FfiConverterString.lower(id)
+                )
+            },
+            pollFunc: ffi_bowline_ffi_rust_future_poll_u64,
+            completeFunc: ffi_bowline_ffi_rust_future_complete_u64,
+            freeFunc: ffi_bowline_ffi_rust_future_free_u64,
+            cancelFunc: { ffi_bowline_ffi_rust_future_cancel_u64($0) },
+            liftFunc: FfiConverterTypeRecording_lift,
+            errorHandler: FfiConverterTypeBowlineError_lift
+        )
+}
+
+
+
+}
+
+
+#if swift(>=5.8)
+@_documentation(visibility: private)
+#endif
+public struct FfiConverterTypeHistory: FfiConverter {
+    typealias FfiType = UInt64
+    typealias SwiftType = History
+
+    public static func lift(_ handle: UInt64) throws -> History {
+        return History(unsafeFromHandle: handle)
+    }
+
+    public static func lower(_ value: History) -> UInt64 {
+        return value.uniffiCloneHandle()
+    }
+
+    public static func read(from buf: inout (data: Data, offset: Data.Index)) throws -> History {
+        let handle: UInt64 = try readInt(&buf)
+        return try lift(handle)
+    }
+
+    public static func write(_ value: History, into buf: inout [UInt8]) {
+        writeInt(&buf, lower(value))
+    }
+}
+
+
+#if swift(>=5.8)
+@_documentation(visibility: private)
+#endif
+public func FfiConverterTypeHistory_lift(_ handle: UInt64) throws -> History {
+    return try FfiConverterTypeHistory.lift(handle)
+}
+
+#if swift(>=5.8)
+@_documentation(visibility: private)
+#endif
+public func FfiConverterTypeHistory_lower(_ value: History) -> UInt64 {
+    return FfiConverterTypeHistory.lower(value)
+}
+
+
+
+
+
+
+/**
  * A stream of the hook events that wait for the host's decision.
  */
 public protocol HookQuestionStreamProtocol: AnyObject, Sendable {
@@ -2991,11 +3221,25 @@ public protocol HookServerProtocol: AnyObject, Sendable {
      * Returns settings that make the agent deliver its hooks, as a JSON object for
      * `AgentOptions.settings`. They contain no secret.
      *
+     * They suit the newest agent. An older one may ignore all of its settings; see `settingsFor`.
+     *
      * # Errors
      *
      * As `url`.
      */
     func settings(interaction: String) throws  -> String
+
+    /**
+     * Returns the settings for a version of the agent, as `Engine.findAgent` returns it: without the
+     * common events that it does not know, and with the helper if it has no HTTP hooks.
+     *
+     * # Errors
+     *
+     * `Configuration` if the configuration needs a newer agent: for an event that it names, for HTTP
+     * hooks without a helper, or for a gate that stays closed if the server cannot be reached. Otherwise
+     * as `url`.
+     */
+    func settingsFor(interaction: String, agent: AgentVersion) throws  -> String
 
     /**
      * Stops the server: closes its port, sends default answers to open questions and forwards queued
@@ -3180,6 +3424,8 @@ open func report()throws  -> HookReport  {
      * Returns settings that make the agent deliver its hooks, as a JSON object for
      * `AgentOptions.settings`. They contain no secret.
      *
+     * They suit the newest agent. An older one may ignore all of its settings; see `settingsFor`.
+     *
      * # Errors
      *
      * As `url`.
@@ -3190,6 +3436,27 @@ open func settings(interaction: String)throws  -> String  {
     uniffi_bowline_ffi_fn_method_hookserver_settings(
             self.uniffiCloneHandle(),
         FfiConverterString.lower(interaction),uniffiCallStatus
+    )
+})
+}
+
+    /**
+     * Returns the settings for a version of the agent, as `Engine.findAgent` returns it: without the
+     * common events that it does not know, and with the helper if it has no HTTP hooks.
+     *
+     * # Errors
+     *
+     * `Configuration` if the configuration needs a newer agent: for an event that it names, for HTTP
+     * hooks without a helper, or for a gate that stays closed if the server cannot be reached. Otherwise
+     * as `url`.
+     */
+open func settingsFor(interaction: String, agent: AgentVersion)throws  -> String  {
+    return try  FfiConverterString.lift(try rustCallWithError(FfiConverterTypeBowlineError_lift) {
+        uniffiCallStatus in
+    uniffi_bowline_ffi_fn_method_hookserver_settings_for(
+            self.uniffiCloneHandle(),
+        FfiConverterString.lower(interaction),
+        FfiConverterTypeAgentVersion_lower(agent),uniffiCallStatus
     )
 })
 }
@@ -4235,8 +4502,11 @@ public func FfiConverterTypeReceipt_lower(_ value: Receipt) -> UInt64 {
 
 
 /**
- * A recorded stream: lines as written by `bowline run --record` or by the agent, or a journal. Either
- * may be compressed with gzip.
+ * A recorded stream or a past conversation.
+ *
+ * A recorded stream consists of lines as written by `bowline run --record` or by any agent, of a trace of
+ * both directions, or of a journal: one file, or the folder of its segments. Files may be compressed
+ * with gzip.
  *
  * The file is read on demand, and the same code builds the transcript as for a live session. Reading
  * one change at a time therefore shows the state after each line.
@@ -4259,8 +4529,11 @@ public protocol RecordingProtocol: AnyObject, Sendable {
 
 }
 /**
- * A recorded stream: lines as written by `bowline run --record` or by the agent, or a journal. Either
- * may be compressed with gzip.
+ * A recorded stream or a past conversation.
+ *
+ * A recorded stream consists of lines as written by `bowline run --record` or by any agent, of a trace of
+ * both directions, or of a journal: one file, or the folder of its segments. Files may be compressed
+ * with gzip.
  *
  * The file is read on demand, and the same code builds the transcript as for a live session. Reading
  * one change at a time therefore shows the state after each line.
@@ -6562,7 +6835,7 @@ public protocol TranscriptSnapshotProtocol: AnyObject, Sendable {
 
     /**
      * Returns the number of entries of the main thread, or of the sub-agent that the tool call
-     * `thread` started.
+     * `thread` started, or whose thread has this name.
      *
      * # Errors
      *
@@ -6571,9 +6844,9 @@ public protocol TranscriptSnapshotProtocol: AnyObject, Sendable {
     func entryCount(thread: String?) throws  -> UInt64
 
     /**
-     * Returns the transcript as one line of JSON, schema 1.
+     * Returns the transcript as one line of JSON, in schema 2 when `schema` is absent.
      */
-    func json() throws  -> String
+    func json(schema: TranscriptSchema?) throws  -> String
 
     /**
      * Returns the last `maxCount` entries of a thread before the entry `before`, or the newest ones
@@ -6665,7 +6938,7 @@ open func cursor()throws  -> UInt64  {
 
     /**
      * Returns the number of entries of the main thread, or of the sub-agent that the tool call
-     * `thread` started.
+     * `thread` started, or whose thread has this name.
      *
      * # Errors
      *
@@ -6682,13 +6955,14 @@ open func entryCount(thread: String?)throws  -> UInt64  {
 }
 
     /**
-     * Returns the transcript as one line of JSON, schema 1.
+     * Returns the transcript as one line of JSON, in schema 2 when `schema` is absent.
      */
-open func json()throws  -> String  {
+open func json(schema: TranscriptSchema? = nil)throws  -> String  {
     return try  FfiConverterString.lift(try rustCallWithError(FfiConverterTypeBowlineError_lift) {
         uniffiCallStatus in
     uniffi_bowline_ffi_fn_method_transcriptsnapshot_json(
-            self.uniffiCloneHandle(),uniffiCallStatus
+            self.uniffiCloneHandle(),
+        FfiConverterOptionTypeTranscriptSchema.lower(schema),uniffiCallStatus
     )
 })
 }
@@ -6864,6 +7138,75 @@ public func FfiConverterTypeAgentCapabilities_lift(_ buf: RustBuffer) throws -> 
 #endif
 public func FfiConverterTypeAgentCapabilities_lower(_ value: AgentCapabilities) -> RustBuffer {
     return FfiConverterTypeAgentCapabilities.lower(value)
+}
+
+
+/**
+ * A command that the agent offers. It is sent as a prompt that begins with `/` and its name.
+ */
+public struct AgentCommand: Equatable, Hashable {
+    /**
+     * The name without the slash.
+     */
+    public var name: String
+    /**
+     * What the command does.
+     */
+    public var description: String?
+
+    // Default memberwise initializers are never public by default, so we
+    // declare one manually.
+    public init(
+        /**
+         * The name without the slash.
+         */name: String,
+        /**
+         * What the command does.
+         */description: String?) {
+        self.name = name
+        self.description = description
+    }
+
+
+
+
+}
+
+#if compiler(>=6)
+extension AgentCommand: Sendable {}
+#endif
+
+#if swift(>=5.8)
+@_documentation(visibility: private)
+#endif
+public struct FfiConverterTypeAgentCommand: FfiConverterRustBuffer {
+    public static func read(from buf: inout (data: Data, offset: Data.Index)) throws -> AgentCommand {
+        return
+            try AgentCommand(
+                name: FfiConverterString.read(from: &buf),
+                description: FfiConverterOptionString.read(from: &buf)
+        )
+    }
+
+    public static func write(_ value: AgentCommand, into buf: inout [UInt8]) {
+        FfiConverterString.write(value.name, into: &buf)
+        FfiConverterOptionString.write(value.description, into: &buf)
+    }
+}
+
+
+#if swift(>=5.8)
+@_documentation(visibility: private)
+#endif
+public func FfiConverterTypeAgentCommand_lift(_ buf: RustBuffer) throws -> AgentCommand {
+    return try FfiConverterTypeAgentCommand.lift(buf)
+}
+
+#if swift(>=5.8)
+@_documentation(visibility: private)
+#endif
+public func FfiConverterTypeAgentCommand_lower(_ value: AgentCommand) -> RustBuffer {
+    return FfiConverterTypeAgentCommand.lower(value)
 }
 
 
@@ -7556,6 +7899,75 @@ public func FfiConverterTypeAgentVersion_lower(_ value: AgentVersion) -> RustBuf
 
 
 /**
+ * A half-open range of byte offsets in the agent's output.
+ */
+public struct ByteRange: Equatable, Hashable {
+    /**
+     * The offset of the first byte.
+     */
+    public var start: UInt64
+    /**
+     * The offset past the last byte, without its line end.
+     */
+    public var end: UInt64
+
+    // Default memberwise initializers are never public by default, so we
+    // declare one manually.
+    public init(
+        /**
+         * The offset of the first byte.
+         */start: UInt64,
+        /**
+         * The offset past the last byte, without its line end.
+         */end: UInt64) {
+        self.start = start
+        self.end = end
+    }
+
+
+
+
+}
+
+#if compiler(>=6)
+extension ByteRange: Sendable {}
+#endif
+
+#if swift(>=5.8)
+@_documentation(visibility: private)
+#endif
+public struct FfiConverterTypeByteRange: FfiConverterRustBuffer {
+    public static func read(from buf: inout (data: Data, offset: Data.Index)) throws -> ByteRange {
+        return
+            try ByteRange(
+                start: FfiConverterUInt64.read(from: &buf),
+                end: FfiConverterUInt64.read(from: &buf)
+        )
+    }
+
+    public static func write(_ value: ByteRange, into buf: inout [UInt8]) {
+        FfiConverterUInt64.write(value.start, into: &buf)
+        FfiConverterUInt64.write(value.end, into: &buf)
+    }
+}
+
+
+#if swift(>=5.8)
+@_documentation(visibility: private)
+#endif
+public func FfiConverterTypeByteRange_lift(_ buf: RustBuffer) throws -> ByteRange {
+    return try FfiConverterTypeByteRange.lift(buf)
+}
+
+#if swift(>=5.8)
+@_documentation(visibility: private)
+#endif
+public func FfiConverterTypeByteRange_lower(_ value: ByteRange) -> RustBuffer {
+    return FfiConverterTypeByteRange.lower(value)
+}
+
+
+/**
  * The changes between two cursors of a transcript. Apply them in order.
  */
 public struct ChangeBatch: Equatable, Hashable {
@@ -7915,6 +8327,154 @@ public func FfiConverterTypeContainmentView_lower(_ value: ContainmentView) -> R
 
 
 /**
+ * The context window, in tokens.
+ */
+public struct ContextView: Equatable, Hashable {
+    /**
+     * The used part.
+     */
+    public var used: UInt64?
+    /**
+     * The size of the window.
+     */
+    public var size: UInt64?
+
+    // Default memberwise initializers are never public by default, so we
+    // declare one manually.
+    public init(
+        /**
+         * The used part.
+         */used: UInt64?,
+        /**
+         * The size of the window.
+         */size: UInt64?) {
+        self.used = used
+        self.size = size
+    }
+
+
+
+
+}
+
+#if compiler(>=6)
+extension ContextView: Sendable {}
+#endif
+
+#if swift(>=5.8)
+@_documentation(visibility: private)
+#endif
+public struct FfiConverterTypeContextView: FfiConverterRustBuffer {
+    public static func read(from buf: inout (data: Data, offset: Data.Index)) throws -> ContextView {
+        return
+            try ContextView(
+                used: FfiConverterOptionUInt64.read(from: &buf),
+                size: FfiConverterOptionUInt64.read(from: &buf)
+        )
+    }
+
+    public static func write(_ value: ContextView, into buf: inout [UInt8]) {
+        FfiConverterOptionUInt64.write(value.used, into: &buf)
+        FfiConverterOptionUInt64.write(value.size, into: &buf)
+    }
+}
+
+
+#if swift(>=5.8)
+@_documentation(visibility: private)
+#endif
+public func FfiConverterTypeContextView_lift(_ buf: RustBuffer) throws -> ContextView {
+    return try FfiConverterTypeContextView.lift(buf)
+}
+
+#if swift(>=5.8)
+@_documentation(visibility: private)
+#endif
+public func FfiConverterTypeContextView_lower(_ value: ContextView) -> RustBuffer {
+    return FfiConverterTypeContextView.lower(value)
+}
+
+
+/**
+ * The answer to a request.
+ */
+public struct DecidedBy: Equatable, Hashable {
+    /**
+     * The name of the host or of the rule.
+     */
+    public var who: String?
+    /**
+     * The id of the option, or `allow`, `deny`, `answer` or `cancel`.
+     */
+    public var how: String?
+    /**
+     * When it was decided, in milliseconds since 1970.
+     */
+    public var atMs: UInt64?
+
+    // Default memberwise initializers are never public by default, so we
+    // declare one manually.
+    public init(
+        /**
+         * The name of the host or of the rule.
+         */who: String?,
+        /**
+         * The id of the option, or `allow`, `deny`, `answer` or `cancel`.
+         */how: String?,
+        /**
+         * When it was decided, in milliseconds since 1970.
+         */atMs: UInt64?) {
+        self.who = who
+        self.how = how
+        self.atMs = atMs
+    }
+
+
+
+
+}
+
+#if compiler(>=6)
+extension DecidedBy: Sendable {}
+#endif
+
+#if swift(>=5.8)
+@_documentation(visibility: private)
+#endif
+public struct FfiConverterTypeDecidedBy: FfiConverterRustBuffer {
+    public static func read(from buf: inout (data: Data, offset: Data.Index)) throws -> DecidedBy {
+        return
+            try DecidedBy(
+                who: FfiConverterOptionString.read(from: &buf),
+                how: FfiConverterOptionString.read(from: &buf),
+                atMs: FfiConverterOptionUInt64.read(from: &buf)
+        )
+    }
+
+    public static func write(_ value: DecidedBy, into buf: inout [UInt8]) {
+        FfiConverterOptionString.write(value.who, into: &buf)
+        FfiConverterOptionString.write(value.how, into: &buf)
+        FfiConverterOptionUInt64.write(value.atMs, into: &buf)
+    }
+}
+
+
+#if swift(>=5.8)
+@_documentation(visibility: private)
+#endif
+public func FfiConverterTypeDecidedBy_lift(_ buf: RustBuffer) throws -> DecidedBy {
+    return try FfiConverterTypeDecidedBy.lift(buf)
+}
+
+#if swift(>=5.8)
+@_documentation(visibility: private)
+#endif
+public func FfiConverterTypeDecidedBy_lower(_ value: DecidedBy) -> RustBuffer {
+    return FfiConverterTypeDecidedBy.lower(value)
+}
+
+
+/**
  * The configuration of a dialogue session. Every field has a default.
  */
 public struct DialogueConfiguration {
@@ -8006,6 +8566,16 @@ public struct DialogueConfiguration {
      */
     public var endGraceMs: UInt64
     /**
+     * How long the agent may take to exit once its turn is finished; the defaults of `ExitPolicy` when
+     * absent. The time counts towards `endGraceMs`.
+     */
+    public var exit: ExitPolicy?
+    /**
+     * Where the past of a resumed conversation is read from. The transcript then begins with it, marked
+     * as history. When absent it begins empty.
+     */
+    public var history: HistoryConfiguration?
+    /**
      * What happens when the agent is silent; `WatchdogPolicy.Standard` when absent.
      */
     public var watchdog: WatchdogPolicy?
@@ -8094,6 +8664,14 @@ public struct DialogueConfiguration {
          * terminated.
          */endGraceMs: UInt64 = UInt64(30000),
         /**
+         * How long the agent may take to exit once its turn is finished; the defaults of `ExitPolicy` when
+         * absent. The time counts towards `endGraceMs`.
+         */exit: ExitPolicy? = nil,
+        /**
+         * Where the past of a resumed conversation is read from. The transcript then begins with it, marked
+         * as history. When absent it begins empty.
+         */history: HistoryConfiguration? = nil,
+        /**
          * What happens when the agent is silent; `WatchdogPolicy.Standard` when absent.
          */watchdog: WatchdogPolicy? = nil,
         /**
@@ -8128,6 +8706,8 @@ public struct DialogueConfiguration {
         self.stderrBytes = stderrBytes
         self.controlTimeoutMs = controlTimeoutMs
         self.endGraceMs = endGraceMs
+        self.exit = exit
+        self.history = history
         self.watchdog = watchdog
         self.termination = termination
         self.`guard` = `guard`
@@ -8171,6 +8751,8 @@ public struct FfiConverterTypeDialogueConfiguration: FfiConverterRustBuffer {
                 stderrBytes: FfiConverterUInt64.read(from: &buf),
                 controlTimeoutMs: FfiConverterUInt64.read(from: &buf),
                 endGraceMs: FfiConverterUInt64.read(from: &buf),
+                exit: FfiConverterOptionTypeExitPolicy.read(from: &buf),
+                history: FfiConverterOptionTypeHistoryConfiguration.read(from: &buf),
                 watchdog: FfiConverterOptionTypeWatchdogPolicy.read(from: &buf),
                 termination: FfiConverterOptionTypeTerminationPolicy.read(from: &buf),
                 guard: FfiConverterOptionString.read(from: &buf),
@@ -8200,6 +8782,8 @@ public struct FfiConverterTypeDialogueConfiguration: FfiConverterRustBuffer {
         FfiConverterUInt64.write(value.stderrBytes, into: &buf)
         FfiConverterUInt64.write(value.controlTimeoutMs, into: &buf)
         FfiConverterUInt64.write(value.endGraceMs, into: &buf)
+        FfiConverterOptionTypeExitPolicy.write(value.exit, into: &buf)
+        FfiConverterOptionTypeHistoryConfiguration.write(value.history, into: &buf)
         FfiConverterOptionTypeWatchdogPolicy.write(value.watchdog, into: &buf)
         FfiConverterOptionTypeTerminationPolicy.write(value.termination, into: &buf)
         FfiConverterOptionString.write(value.`guard`, into: &buf)
@@ -8580,6 +9164,95 @@ public func FfiConverterTypeEngineConfiguration_lift(_ buf: RustBuffer) throws -
 #endif
 public func FfiConverterTypeEngineConfiguration_lower(_ value: EngineConfiguration) -> RustBuffer {
     return FfiConverterTypeEngineConfiguration.lower(value)
+}
+
+
+/**
+ * What every entry has beside its content.
+ */
+public struct EntryDetail: Equatable, Hashable {
+    /**
+     * The turn: the agent's id, or its number in the session from `1`; absent between turns.
+     */
+    public var turn: String?
+    /**
+     * When the entry began, in milliseconds since 1970; absent in most recordings.
+     */
+    public var atMs: UInt64?
+    /**
+     * The entry's lines in the agent's output. An entry with blocks ends with the last of them.
+     */
+    public var bytes: ByteRange
+    /**
+     * Whether the agent repeated the entry from its own history.
+     */
+    public var isHistory: Bool
+
+    // Default memberwise initializers are never public by default, so we
+    // declare one manually.
+    public init(
+        /**
+         * The turn: the agent's id, or its number in the session from `1`; absent between turns.
+         */turn: String?,
+        /**
+         * When the entry began, in milliseconds since 1970; absent in most recordings.
+         */atMs: UInt64?,
+        /**
+         * The entry's lines in the agent's output. An entry with blocks ends with the last of them.
+         */bytes: ByteRange,
+        /**
+         * Whether the agent repeated the entry from its own history.
+         */isHistory: Bool) {
+        self.turn = turn
+        self.atMs = atMs
+        self.bytes = bytes
+        self.isHistory = isHistory
+    }
+
+
+
+
+}
+
+#if compiler(>=6)
+extension EntryDetail: Sendable {}
+#endif
+
+#if swift(>=5.8)
+@_documentation(visibility: private)
+#endif
+public struct FfiConverterTypeEntryDetail: FfiConverterRustBuffer {
+    public static func read(from buf: inout (data: Data, offset: Data.Index)) throws -> EntryDetail {
+        return
+            try EntryDetail(
+                turn: FfiConverterOptionString.read(from: &buf),
+                atMs: FfiConverterOptionUInt64.read(from: &buf),
+                bytes: FfiConverterTypeByteRange.read(from: &buf),
+                isHistory: FfiConverterBool.read(from: &buf)
+        )
+    }
+
+    public static func write(_ value: EntryDetail, into buf: inout [UInt8]) {
+        FfiConverterOptionString.write(value.turn, into: &buf)
+        FfiConverterOptionUInt64.write(value.atMs, into: &buf)
+        FfiConverterTypeByteRange.write(value.bytes, into: &buf)
+        FfiConverterBool.write(value.isHistory, into: &buf)
+    }
+}
+
+
+#if swift(>=5.8)
+@_documentation(visibility: private)
+#endif
+public func FfiConverterTypeEntryDetail_lift(_ buf: RustBuffer) throws -> EntryDetail {
+    return try FfiConverterTypeEntryDetail.lift(buf)
+}
+
+#if swift(>=5.8)
+@_documentation(visibility: private)
+#endif
+public func FfiConverterTypeEntryDetail_lower(_ value: EntryDetail) -> RustBuffer {
+    return FfiConverterTypeEntryDetail.lower(value)
 }
 
 
@@ -9012,6 +9685,90 @@ public func FfiConverterTypeExecutorConfiguration_lower(_ value: ExecutorConfigu
 
 
 /**
+ * How long an agent may take to exit once its work is done and the session is ended.
+ *
+ * For interactive use, 1,000 ms to answer, 3,000 ms to exit and 1,000 ms after SIGTERM end a session within
+ * 5 s.
+ */
+public struct ExitPolicy: Equatable, Hashable {
+    /**
+     * The time to answer the request to exit, in milliseconds. After that its input is closed.
+     */
+    public var answerMs: UInt64
+    /**
+     * The time to exit after the request, in milliseconds; as long as `endGraceMs` allows when absent.
+     * After that it gets SIGTERM.
+     */
+    public var exitMs: UInt64?
+    /**
+     * The time after SIGTERM, in milliseconds. After that its process tree gets SIGKILL.
+     */
+    public var termMs: UInt64
+
+    // Default memberwise initializers are never public by default, so we
+    // declare one manually.
+    public init(
+        /**
+         * The time to answer the request to exit, in milliseconds. After that its input is closed.
+         */answerMs: UInt64 = UInt64(2000),
+        /**
+         * The time to exit after the request, in milliseconds; as long as `endGraceMs` allows when absent.
+         * After that it gets SIGTERM.
+         */exitMs: UInt64? = nil,
+        /**
+         * The time after SIGTERM, in milliseconds. After that its process tree gets SIGKILL.
+         */termMs: UInt64 = UInt64(2000)) {
+        self.answerMs = answerMs
+        self.exitMs = exitMs
+        self.termMs = termMs
+    }
+
+
+
+
+}
+
+#if compiler(>=6)
+extension ExitPolicy: Sendable {}
+#endif
+
+#if swift(>=5.8)
+@_documentation(visibility: private)
+#endif
+public struct FfiConverterTypeExitPolicy: FfiConverterRustBuffer {
+    public static func read(from buf: inout (data: Data, offset: Data.Index)) throws -> ExitPolicy {
+        return
+            try ExitPolicy(
+                answerMs: FfiConverterUInt64.read(from: &buf),
+                exitMs: FfiConverterOptionUInt64.read(from: &buf),
+                termMs: FfiConverterUInt64.read(from: &buf)
+        )
+    }
+
+    public static func write(_ value: ExitPolicy, into buf: inout [UInt8]) {
+        FfiConverterUInt64.write(value.answerMs, into: &buf)
+        FfiConverterOptionUInt64.write(value.exitMs, into: &buf)
+        FfiConverterUInt64.write(value.termMs, into: &buf)
+    }
+}
+
+
+#if swift(>=5.8)
+@_documentation(visibility: private)
+#endif
+public func FfiConverterTypeExitPolicy_lift(_ buf: RustBuffer) throws -> ExitPolicy {
+    return try FfiConverterTypeExitPolicy.lift(buf)
+}
+
+#if swift(>=5.8)
+@_documentation(visibility: private)
+#endif
+public func FfiConverterTypeExitPolicy_lower(_ value: ExitPolicy) -> RustBuffer {
+    return FfiConverterTypeExitPolicy.lower(value)
+}
+
+
+/**
  * How a process ended.
  */
 public struct ExitView: Equatable, Hashable {
@@ -9097,6 +9854,381 @@ public func FfiConverterTypeExitView_lift(_ buf: RustBuffer) throws -> ExitView 
 #endif
 public func FfiConverterTypeExitView_lower(_ value: ExitView) -> RustBuffer {
     return FfiConverterTypeExitView.lower(value)
+}
+
+
+/**
+ * A file that a tool call works on.
+ */
+public struct FileLocation: Equatable, Hashable {
+    /**
+     * The path as the agent gave it.
+     */
+    public var path: String
+    /**
+     * The line, from 1.
+     */
+    public var line: UInt64?
+
+    // Default memberwise initializers are never public by default, so we
+    // declare one manually.
+    public init(
+        /**
+         * The path as the agent gave it.
+         */path: String,
+        /**
+         * The line, from 1.
+         */line: UInt64?) {
+        self.path = path
+        self.line = line
+    }
+
+
+
+
+}
+
+#if compiler(>=6)
+extension FileLocation: Sendable {}
+#endif
+
+#if swift(>=5.8)
+@_documentation(visibility: private)
+#endif
+public struct FfiConverterTypeFileLocation: FfiConverterRustBuffer {
+    public static func read(from buf: inout (data: Data, offset: Data.Index)) throws -> FileLocation {
+        return
+            try FileLocation(
+                path: FfiConverterString.read(from: &buf),
+                line: FfiConverterOptionUInt64.read(from: &buf)
+        )
+    }
+
+    public static func write(_ value: FileLocation, into buf: inout [UInt8]) {
+        FfiConverterString.write(value.path, into: &buf)
+        FfiConverterOptionUInt64.write(value.line, into: &buf)
+    }
+}
+
+
+#if swift(>=5.8)
+@_documentation(visibility: private)
+#endif
+public func FfiConverterTypeFileLocation_lift(_ buf: RustBuffer) throws -> FileLocation {
+    return try FfiConverterTypeFileLocation.lift(buf)
+}
+
+#if swift(>=5.8)
+@_documentation(visibility: private)
+#endif
+public func FfiConverterTypeFileLocation_lower(_ value: FileLocation) -> RustBuffer {
+    return FfiConverterTypeFileLocation.lower(value)
+}
+
+
+/**
+ * Where past conversations are read from.
+ */
+public struct HistoryConfiguration: Equatable, Hashable {
+    /**
+     * Claude Code's folder; by default that of the variable `CLAUDE_CONFIG_DIR`, or `~/.claude`.
+     */
+    public var claudeDirectory: String?
+    /**
+     * Codex' folder; by default that of the variable `CODEX_HOME`, or `~/.codex`.
+     */
+    public var codexDirectory: String?
+    /**
+     * A folder for an index, so that a list reads only files that changed since; no index when absent.
+     */
+    public var indexDirectory: String?
+
+    // Default memberwise initializers are never public by default, so we
+    // declare one manually.
+    public init(
+        /**
+         * Claude Code's folder; by default that of the variable `CLAUDE_CONFIG_DIR`, or `~/.claude`.
+         */claudeDirectory: String? = nil,
+        /**
+         * Codex' folder; by default that of the variable `CODEX_HOME`, or `~/.codex`.
+         */codexDirectory: String? = nil,
+        /**
+         * A folder for an index, so that a list reads only files that changed since; no index when absent.
+         */indexDirectory: String? = nil) {
+        self.claudeDirectory = claudeDirectory
+        self.codexDirectory = codexDirectory
+        self.indexDirectory = indexDirectory
+    }
+
+
+
+
+}
+
+#if compiler(>=6)
+extension HistoryConfiguration: Sendable {}
+#endif
+
+#if swift(>=5.8)
+@_documentation(visibility: private)
+#endif
+public struct FfiConverterTypeHistoryConfiguration: FfiConverterRustBuffer {
+    public static func read(from buf: inout (data: Data, offset: Data.Index)) throws -> HistoryConfiguration {
+        return
+            try HistoryConfiguration(
+                claudeDirectory: FfiConverterOptionString.read(from: &buf),
+                codexDirectory: FfiConverterOptionString.read(from: &buf),
+                indexDirectory: FfiConverterOptionString.read(from: &buf)
+        )
+    }
+
+    public static func write(_ value: HistoryConfiguration, into buf: inout [UInt8]) {
+        FfiConverterOptionString.write(value.claudeDirectory, into: &buf)
+        FfiConverterOptionString.write(value.codexDirectory, into: &buf)
+        FfiConverterOptionString.write(value.indexDirectory, into: &buf)
+    }
+}
+
+
+#if swift(>=5.8)
+@_documentation(visibility: private)
+#endif
+public func FfiConverterTypeHistoryConfiguration_lift(_ buf: RustBuffer) throws -> HistoryConfiguration {
+    return try FfiConverterTypeHistoryConfiguration.lift(buf)
+}
+
+#if swift(>=5.8)
+@_documentation(visibility: private)
+#endif
+public func FfiConverterTypeHistoryConfiguration_lower(_ value: HistoryConfiguration) -> RustBuffer {
+    return FfiConverterTypeHistoryConfiguration.lower(value)
+}
+
+
+/**
+ * A list of past conversations.
+ */
+public struct HistoryListing: Equatable, Hashable {
+    /**
+     * The conversations, those with the newest activity first.
+     */
+    public var conversations: [PastConversation]
+    /**
+     * The files that were left out.
+     */
+    public var problems: [HistoryProblem]
+
+    // Default memberwise initializers are never public by default, so we
+    // declare one manually.
+    public init(
+        /**
+         * The conversations, those with the newest activity first.
+         */conversations: [PastConversation],
+        /**
+         * The files that were left out.
+         */problems: [HistoryProblem]) {
+        self.conversations = conversations
+        self.problems = problems
+    }
+
+
+
+
+}
+
+#if compiler(>=6)
+extension HistoryListing: Sendable {}
+#endif
+
+#if swift(>=5.8)
+@_documentation(visibility: private)
+#endif
+public struct FfiConverterTypeHistoryListing: FfiConverterRustBuffer {
+    public static func read(from buf: inout (data: Data, offset: Data.Index)) throws -> HistoryListing {
+        return
+            try HistoryListing(
+                conversations: FfiConverterSequenceTypePastConversation.read(from: &buf),
+                problems: FfiConverterSequenceTypeHistoryProblem.read(from: &buf)
+        )
+    }
+
+    public static func write(_ value: HistoryListing, into buf: inout [UInt8]) {
+        FfiConverterSequenceTypePastConversation.write(value.conversations, into: &buf)
+        FfiConverterSequenceTypeHistoryProblem.write(value.problems, into: &buf)
+    }
+}
+
+
+#if swift(>=5.8)
+@_documentation(visibility: private)
+#endif
+public func FfiConverterTypeHistoryListing_lift(_ buf: RustBuffer) throws -> HistoryListing {
+    return try FfiConverterTypeHistoryListing.lift(buf)
+}
+
+#if swift(>=5.8)
+@_documentation(visibility: private)
+#endif
+public func FfiConverterTypeHistoryListing_lower(_ value: HistoryListing) -> RustBuffer {
+    return FfiConverterTypeHistoryListing.lower(value)
+}
+
+
+/**
+ * A file that was left out of a list.
+ */
+public struct HistoryProblem: Equatable, Hashable {
+    /**
+     * The path of the file or folder.
+     */
+    public var path: String
+    /**
+     * The reason, in one line.
+     */
+    public var reason: String
+
+    // Default memberwise initializers are never public by default, so we
+    // declare one manually.
+    public init(
+        /**
+         * The path of the file or folder.
+         */path: String,
+        /**
+         * The reason, in one line.
+         */reason: String) {
+        self.path = path
+        self.reason = reason
+    }
+
+
+
+
+}
+
+#if compiler(>=6)
+extension HistoryProblem: Sendable {}
+#endif
+
+#if swift(>=5.8)
+@_documentation(visibility: private)
+#endif
+public struct FfiConverterTypeHistoryProblem: FfiConverterRustBuffer {
+    public static func read(from buf: inout (data: Data, offset: Data.Index)) throws -> HistoryProblem {
+        return
+            try HistoryProblem(
+                path: FfiConverterString.read(from: &buf),
+                reason: FfiConverterString.read(from: &buf)
+        )
+    }
+
+    public static func write(_ value: HistoryProblem, into buf: inout [UInt8]) {
+        FfiConverterString.write(value.path, into: &buf)
+        FfiConverterString.write(value.reason, into: &buf)
+    }
+}
+
+
+#if swift(>=5.8)
+@_documentation(visibility: private)
+#endif
+public func FfiConverterTypeHistoryProblem_lift(_ buf: RustBuffer) throws -> HistoryProblem {
+    return try FfiConverterTypeHistoryProblem.lift(buf)
+}
+
+#if swift(>=5.8)
+@_documentation(visibility: private)
+#endif
+public func FfiConverterTypeHistoryProblem_lower(_ value: HistoryProblem) -> RustBuffer {
+    return FfiConverterTypeHistoryProblem.lower(value)
+}
+
+
+/**
+ * Which past conversations are listed. By default it is all of them.
+ */
+public struct HistoryQuery: Equatable, Hashable {
+    /**
+     * Only those of this agent: `claude` or `codex`.
+     */
+    public var agent: String?
+    /**
+     * Only those that began in this directory or below it.
+     */
+    public var cwd: String?
+    /**
+     * Only those in whose title, prompts or answers this text occurs, in any case. All files are read.
+     */
+    public var search: String?
+    /**
+     * The maximum number of conversations, the newest; no limit when absent.
+     */
+    public var limit: UInt64?
+
+    // Default memberwise initializers are never public by default, so we
+    // declare one manually.
+    public init(
+        /**
+         * Only those of this agent: `claude` or `codex`.
+         */agent: String? = nil,
+        /**
+         * Only those that began in this directory or below it.
+         */cwd: String? = nil,
+        /**
+         * Only those in whose title, prompts or answers this text occurs, in any case. All files are read.
+         */search: String? = nil,
+        /**
+         * The maximum number of conversations, the newest; no limit when absent.
+         */limit: UInt64? = nil) {
+        self.agent = agent
+        self.cwd = cwd
+        self.search = search
+        self.limit = limit
+    }
+
+
+
+
+}
+
+#if compiler(>=6)
+extension HistoryQuery: Sendable {}
+#endif
+
+#if swift(>=5.8)
+@_documentation(visibility: private)
+#endif
+public struct FfiConverterTypeHistoryQuery: FfiConverterRustBuffer {
+    public static func read(from buf: inout (data: Data, offset: Data.Index)) throws -> HistoryQuery {
+        return
+            try HistoryQuery(
+                agent: FfiConverterOptionString.read(from: &buf),
+                cwd: FfiConverterOptionString.read(from: &buf),
+                search: FfiConverterOptionString.read(from: &buf),
+                limit: FfiConverterOptionUInt64.read(from: &buf)
+        )
+    }
+
+    public static func write(_ value: HistoryQuery, into buf: inout [UInt8]) {
+        FfiConverterOptionString.write(value.agent, into: &buf)
+        FfiConverterOptionString.write(value.cwd, into: &buf)
+        FfiConverterOptionString.write(value.search, into: &buf)
+        FfiConverterOptionUInt64.write(value.limit, into: &buf)
+    }
+}
+
+
+#if swift(>=5.8)
+@_documentation(visibility: private)
+#endif
+public func FfiConverterTypeHistoryQuery_lift(_ buf: RustBuffer) throws -> HistoryQuery {
+    return try FfiConverterTypeHistoryQuery.lift(buf)
+}
+
+#if swift(>=5.8)
+@_documentation(visibility: private)
+#endif
+public func FfiConverterTypeHistoryQuery_lower(_ value: HistoryQuery) -> RustBuffer {
+    return FfiConverterTypeHistoryQuery.lower(value)
 }
 
 
@@ -9314,7 +10446,8 @@ public func FfiConverterTypeHookBatch_lower(_ value: HookBatch) -> RustBuffer {
  */
 public struct HookConfiguration: Equatable, Hashable {
     /**
-     * The events to receive, by the agent's names; the common ones when absent.
+     * The events to receive, by the agent's names. When absent they are those of the common ones that the
+     * agent knows; with an event that is named here and that the agent does not know, `settingsFor` fails.
      */
     public var kinds: [String]?
     /**
@@ -9347,7 +10480,8 @@ public struct HookConfiguration: Equatable, Hashable {
     // declare one manually.
     public init(
         /**
-         * The events to receive, by the agent's names; the common ones when absent.
+         * The events to receive, by the agent's names. When absent they are those of the common ones that the
+         * agent knows; with an event that is named here and that the agent does not know, `settingsFor` fails.
          */kinds: [String]? = nil,
         /**
          * How the agent delivers events; over HTTP when absent.
@@ -11861,6 +12995,244 @@ public func FfiConverterTypeModelUsage_lower(_ value: ModelUsage) -> RustBuffer 
 
 
 /**
+ * A value of a setting.
+ */
+public struct OptionChoice: Equatable, Hashable {
+    /**
+     * The value to set.
+     */
+    public var id: String
+    /**
+     * The label.
+     */
+    public var name: String
+    /**
+     * An explanation.
+     */
+    public var description: String?
+
+    // Default memberwise initializers are never public by default, so we
+    // declare one manually.
+    public init(
+        /**
+         * The value to set.
+         */id: String,
+        /**
+         * The label.
+         */name: String,
+        /**
+         * An explanation.
+         */description: String?) {
+        self.id = id
+        self.name = name
+        self.description = description
+    }
+
+
+
+
+}
+
+#if compiler(>=6)
+extension OptionChoice: Sendable {}
+#endif
+
+#if swift(>=5.8)
+@_documentation(visibility: private)
+#endif
+public struct FfiConverterTypeOptionChoice: FfiConverterRustBuffer {
+    public static func read(from buf: inout (data: Data, offset: Data.Index)) throws -> OptionChoice {
+        return
+            try OptionChoice(
+                id: FfiConverterString.read(from: &buf),
+                name: FfiConverterString.read(from: &buf),
+                description: FfiConverterOptionString.read(from: &buf)
+        )
+    }
+
+    public static func write(_ value: OptionChoice, into buf: inout [UInt8]) {
+        FfiConverterString.write(value.id, into: &buf)
+        FfiConverterString.write(value.name, into: &buf)
+        FfiConverterOptionString.write(value.description, into: &buf)
+    }
+}
+
+
+#if swift(>=5.8)
+@_documentation(visibility: private)
+#endif
+public func FfiConverterTypeOptionChoice_lift(_ buf: RustBuffer) throws -> OptionChoice {
+    return try FfiConverterTypeOptionChoice.lift(buf)
+}
+
+#if swift(>=5.8)
+@_documentation(visibility: private)
+#endif
+public func FfiConverterTypeOptionChoice_lower(_ value: OptionChoice) -> RustBuffer {
+    return FfiConverterTypeOptionChoice.lower(value)
+}
+
+
+/**
+ * A past conversation. Absent values are unknown.
+ */
+public struct PastConversation: Equatable, Hashable {
+    /**
+     * The agent's id of the conversation, for `History.open` and `Conversation.Resume`.
+     */
+    public var id: String
+    /**
+     * The agent: `claude` or `codex`.
+     */
+    public var agent: String
+    /**
+     * The title that the user or the agent gave it, or the beginning of the first prompt.
+     */
+    public var title: String?
+    /**
+     * The working directory that it began in.
+     */
+    public var cwd: String?
+    /**
+     * The branch of the repository.
+     */
+    public var branch: String?
+    /**
+     * The model of the last answer.
+     */
+    public var model: String?
+    /**
+     * The number of prompts.
+     */
+    public var turns: UInt32
+    /**
+     * The cost in US dollars.
+     */
+    public var costUsd: Double?
+    /**
+     * The time of the last activity, in milliseconds since 1970.
+     */
+    public var lastActivityMs: UInt64
+    /**
+     * The size of the file in bytes.
+     */
+    public var bytes: UInt64
+    /**
+     * The file.
+     */
+    public var path: String
+
+    // Default memberwise initializers are never public by default, so we
+    // declare one manually.
+    public init(
+        /**
+         * The agent's id of the conversation, for `History.open` and `Conversation.Resume`.
+         */id: String,
+        /**
+         * The agent: `claude` or `codex`.
+         */agent: String,
+        /**
+         * The title that the user or the agent gave it, or the beginning of the first prompt.
+         */title: String?,
+        /**
+         * The working directory that it began in.
+         */cwd: String?,
+        /**
+         * The branch of the repository.
+         */branch: String?,
+        /**
+         * The model of the last answer.
+         */model: String?,
+        /**
+         * The number of prompts.
+         */turns: UInt32,
+        /**
+         * The cost in US dollars.
+         */costUsd: Double?,
+        /**
+         * The time of the last activity, in milliseconds since 1970.
+         */lastActivityMs: UInt64,
+        /**
+         * The size of the file in bytes.
+         */bytes: UInt64,
+        /**
+         * The file.
+         */path: String) {
+        self.id = id
+        self.agent = agent
+        self.title = title
+        self.cwd = cwd
+        self.branch = branch
+        self.model = model
+        self.turns = turns
+        self.costUsd = costUsd
+        self.lastActivityMs = lastActivityMs
+        self.bytes = bytes
+        self.path = path
+    }
+
+
+
+
+}
+
+#if compiler(>=6)
+extension PastConversation: Sendable {}
+#endif
+
+#if swift(>=5.8)
+@_documentation(visibility: private)
+#endif
+public struct FfiConverterTypePastConversation: FfiConverterRustBuffer {
+    public static func read(from buf: inout (data: Data, offset: Data.Index)) throws -> PastConversation {
+        return
+            try PastConversation(
+                id: FfiConverterString.read(from: &buf),
+                agent: FfiConverterString.read(from: &buf),
+                title: FfiConverterOptionString.read(from: &buf),
+                cwd: FfiConverterOptionString.read(from: &buf),
+                branch: FfiConverterOptionString.read(from: &buf),
+                model: FfiConverterOptionString.read(from: &buf),
+                turns: FfiConverterUInt32.read(from: &buf),
+                costUsd: FfiConverterOptionDouble.read(from: &buf),
+                lastActivityMs: FfiConverterUInt64.read(from: &buf),
+                bytes: FfiConverterUInt64.read(from: &buf),
+                path: FfiConverterString.read(from: &buf)
+        )
+    }
+
+    public static func write(_ value: PastConversation, into buf: inout [UInt8]) {
+        FfiConverterString.write(value.id, into: &buf)
+        FfiConverterString.write(value.agent, into: &buf)
+        FfiConverterOptionString.write(value.title, into: &buf)
+        FfiConverterOptionString.write(value.cwd, into: &buf)
+        FfiConverterOptionString.write(value.branch, into: &buf)
+        FfiConverterOptionString.write(value.model, into: &buf)
+        FfiConverterUInt32.write(value.turns, into: &buf)
+        FfiConverterOptionDouble.write(value.costUsd, into: &buf)
+        FfiConverterUInt64.write(value.lastActivityMs, into: &buf)
+        FfiConverterUInt64.write(value.bytes, into: &buf)
+        FfiConverterString.write(value.path, into: &buf)
+    }
+}
+
+
+#if swift(>=5.8)
+@_documentation(visibility: private)
+#endif
+public func FfiConverterTypePastConversation_lift(_ buf: RustBuffer) throws -> PastConversation {
+    return try FfiConverterTypePastConversation.lift(buf)
+}
+
+#if swift(>=5.8)
+@_documentation(visibility: private)
+#endif
+public func FfiConverterTypePastConversation_lower(_ value: PastConversation) -> RustBuffer {
+    return FfiConverterTypePastConversation.lower(value)
+}
+
+
+/**
  * A permission request and its answer.
  */
 public struct PermissionRecord: Equatable, Hashable {
@@ -12020,7 +13392,7 @@ public func FfiConverterTypePermissionRecord_lower(_ value: PermissionRecord) ->
 
 
 /**
- * A permission request in the transcript.
+ * A permission request in the transcript. Absent values are unknown.
  */
 public struct PermissionView: Equatable, Hashable {
     /**
@@ -12043,6 +13415,38 @@ public struct PermissionView: Equatable, Hashable {
      * The tool's arguments as a JSON object; absent once the request is closed.
      */
     public var input: String?
+    /**
+     * What the request asks for.
+     */
+    public var kind: RequestKind
+    /**
+     * The answers to choose from.
+     */
+    public var options: [RequestOption]
+    /**
+     * The questions to answer.
+     */
+    public var questions: [RequestQuestion]
+    /**
+     * The URL to open.
+     */
+    public var url: String?
+    /**
+     * The name of the thread that asks; absent on the main thread.
+     */
+    public var thread: String?
+    /**
+     * What a lasting answer would add, as the agent writes it.
+     */
+    public var rule: String?
+    /**
+     * The answer, if there is one.
+     */
+    public var decidedBy: DecidedBy?
+    /**
+     * The request's line in the agent's output.
+     */
+    public var bytes: ByteRange
 
     // Default memberwise initializers are never public by default, so we
     // declare one manually.
@@ -12061,12 +13465,44 @@ public struct PermissionView: Equatable, Hashable {
          */state: PermissionState,
         /**
          * The tool's arguments as a JSON object; absent once the request is closed.
-         */input: String?) {
+         */input: String?,
+        /**
+         * What the request asks for.
+         */kind: RequestKind,
+        /**
+         * The answers to choose from.
+         */options: [RequestOption],
+        /**
+         * The questions to answer.
+         */questions: [RequestQuestion],
+        /**
+         * The URL to open.
+         */url: String?,
+        /**
+         * The name of the thread that asks; absent on the main thread.
+         */thread: String?,
+        /**
+         * What a lasting answer would add, as the agent writes it.
+         */rule: String?,
+        /**
+         * The answer, if there is one.
+         */decidedBy: DecidedBy?,
+        /**
+         * The request's line in the agent's output.
+         */bytes: ByteRange) {
         self.requestId = requestId
         self.toolUseId = toolUseId
         self.toolName = toolName
         self.state = state
         self.input = input
+        self.kind = kind
+        self.options = options
+        self.questions = questions
+        self.url = url
+        self.thread = thread
+        self.rule = rule
+        self.decidedBy = decidedBy
+        self.bytes = bytes
     }
 
 
@@ -12089,7 +13525,15 @@ public struct FfiConverterTypePermissionView: FfiConverterRustBuffer {
                 toolUseId: FfiConverterOptionString.read(from: &buf),
                 toolName: FfiConverterString.read(from: &buf),
                 state: FfiConverterTypePermissionState.read(from: &buf),
-                input: FfiConverterOptionString.read(from: &buf)
+                input: FfiConverterOptionString.read(from: &buf),
+                kind: FfiConverterTypeRequestKind.read(from: &buf),
+                options: FfiConverterSequenceTypeRequestOption.read(from: &buf),
+                questions: FfiConverterSequenceTypeRequestQuestion.read(from: &buf),
+                url: FfiConverterOptionString.read(from: &buf),
+                thread: FfiConverterOptionString.read(from: &buf),
+                rule: FfiConverterOptionString.read(from: &buf),
+                decidedBy: FfiConverterOptionTypeDecidedBy.read(from: &buf),
+                bytes: FfiConverterTypeByteRange.read(from: &buf)
         )
     }
 
@@ -12099,6 +13543,14 @@ public struct FfiConverterTypePermissionView: FfiConverterRustBuffer {
         FfiConverterString.write(value.toolName, into: &buf)
         FfiConverterTypePermissionState.write(value.state, into: &buf)
         FfiConverterOptionString.write(value.input, into: &buf)
+        FfiConverterTypeRequestKind.write(value.kind, into: &buf)
+        FfiConverterSequenceTypeRequestOption.write(value.options, into: &buf)
+        FfiConverterSequenceTypeRequestQuestion.write(value.questions, into: &buf)
+        FfiConverterOptionString.write(value.url, into: &buf)
+        FfiConverterOptionString.write(value.thread, into: &buf)
+        FfiConverterOptionString.write(value.rule, into: &buf)
+        FfiConverterOptionTypeDecidedBy.write(value.decidedBy, into: &buf)
+        FfiConverterTypeByteRange.write(value.bytes, into: &buf)
     }
 }
 
@@ -12115,6 +13567,85 @@ public func FfiConverterTypePermissionView_lift(_ buf: RustBuffer) throws -> Per
 #endif
 public func FfiConverterTypePermissionView_lower(_ value: PermissionView) -> RustBuffer {
     return FfiConverterTypePermissionView.lower(value)
+}
+
+
+/**
+ * A step of the agent's plan.
+ */
+public struct PlanItem: Equatable, Hashable {
+    /**
+     * The step.
+     */
+    public var text: String
+    /**
+     * The progress of the step.
+     */
+    public var state: PlanState
+    /**
+     * The priority, if the agent gives one.
+     */
+    public var priority: PlanPriority?
+
+    // Default memberwise initializers are never public by default, so we
+    // declare one manually.
+    public init(
+        /**
+         * The step.
+         */text: String,
+        /**
+         * The progress of the step.
+         */state: PlanState,
+        /**
+         * The priority, if the agent gives one.
+         */priority: PlanPriority?) {
+        self.text = text
+        self.state = state
+        self.priority = priority
+    }
+
+
+
+
+}
+
+#if compiler(>=6)
+extension PlanItem: Sendable {}
+#endif
+
+#if swift(>=5.8)
+@_documentation(visibility: private)
+#endif
+public struct FfiConverterTypePlanItem: FfiConverterRustBuffer {
+    public static func read(from buf: inout (data: Data, offset: Data.Index)) throws -> PlanItem {
+        return
+            try PlanItem(
+                text: FfiConverterString.read(from: &buf),
+                state: FfiConverterTypePlanState.read(from: &buf),
+                priority: FfiConverterOptionTypePlanPriority.read(from: &buf)
+        )
+    }
+
+    public static func write(_ value: PlanItem, into buf: inout [UInt8]) {
+        FfiConverterString.write(value.text, into: &buf)
+        FfiConverterTypePlanState.write(value.state, into: &buf)
+        FfiConverterOptionTypePlanPriority.write(value.priority, into: &buf)
+    }
+}
+
+
+#if swift(>=5.8)
+@_documentation(visibility: private)
+#endif
+public func FfiConverterTypePlanItem_lift(_ buf: RustBuffer) throws -> PlanItem {
+    return try FfiConverterTypePlanItem.lift(buf)
+}
+
+#if swift(>=5.8)
+@_documentation(visibility: private)
+#endif
+public func FfiConverterTypePlanItem_lower(_ value: PlanItem) -> RustBuffer {
+    return FfiConverterTypePlanItem.lower(value)
 }
 
 
@@ -12376,6 +13907,85 @@ public func FfiConverterTypeQuestionAnswer_lower(_ value: QuestionAnswer) -> Rus
 
 
 /**
+ * A choice of a question.
+ */
+public struct QuestionChoice: Equatable, Hashable {
+    /**
+     * The value to answer with.
+     */
+    public var value: String
+    /**
+     * The label.
+     */
+    public var name: String
+    /**
+     * An explanation.
+     */
+    public var description: String?
+
+    // Default memberwise initializers are never public by default, so we
+    // declare one manually.
+    public init(
+        /**
+         * The value to answer with.
+         */value: String,
+        /**
+         * The label.
+         */name: String,
+        /**
+         * An explanation.
+         */description: String?) {
+        self.value = value
+        self.name = name
+        self.description = description
+    }
+
+
+
+
+}
+
+#if compiler(>=6)
+extension QuestionChoice: Sendable {}
+#endif
+
+#if swift(>=5.8)
+@_documentation(visibility: private)
+#endif
+public struct FfiConverterTypeQuestionChoice: FfiConverterRustBuffer {
+    public static func read(from buf: inout (data: Data, offset: Data.Index)) throws -> QuestionChoice {
+        return
+            try QuestionChoice(
+                value: FfiConverterString.read(from: &buf),
+                name: FfiConverterString.read(from: &buf),
+                description: FfiConverterOptionString.read(from: &buf)
+        )
+    }
+
+    public static func write(_ value: QuestionChoice, into buf: inout [UInt8]) {
+        FfiConverterString.write(value.value, into: &buf)
+        FfiConverterString.write(value.name, into: &buf)
+        FfiConverterOptionString.write(value.description, into: &buf)
+    }
+}
+
+
+#if swift(>=5.8)
+@_documentation(visibility: private)
+#endif
+public func FfiConverterTypeQuestionChoice_lift(_ buf: RustBuffer) throws -> QuestionChoice {
+    return try FfiConverterTypeQuestionChoice.lift(buf)
+}
+
+#if swift(>=5.8)
+@_documentation(visibility: private)
+#endif
+public func FfiConverterTypeQuestionChoice_lower(_ value: QuestionChoice) -> RustBuffer {
+    return FfiConverterTypeQuestionChoice.lower(value)
+}
+
+
+/**
  * An option of a question.
  */
 public struct QuestionOption: Equatable, Hashable {
@@ -12441,6 +14051,273 @@ public func FfiConverterTypeQuestionOption_lift(_ buf: RustBuffer) throws -> Que
 #endif
 public func FfiConverterTypeQuestionOption_lower(_ value: QuestionOption) -> RustBuffer {
     return FfiConverterTypeQuestionOption.lower(value)
+}
+
+
+/**
+ * A prompt that waits for its turn.
+ */
+public struct QueuedPrompt: Equatable, Hashable {
+    /**
+     * The prompt's id: its UUID, or the id of its request.
+     */
+    public var id: String
+    /**
+     * The prompt's text.
+     */
+    public var text: String
+    /**
+     * Where the prompt waits.
+     */
+    public var state: QueuedState
+
+    // Default memberwise initializers are never public by default, so we
+    // declare one manually.
+    public init(
+        /**
+         * The prompt's id: its UUID, or the id of its request.
+         */id: String,
+        /**
+         * The prompt's text.
+         */text: String,
+        /**
+         * Where the prompt waits.
+         */state: QueuedState) {
+        self.id = id
+        self.text = text
+        self.state = state
+    }
+
+
+
+
+}
+
+#if compiler(>=6)
+extension QueuedPrompt: Sendable {}
+#endif
+
+#if swift(>=5.8)
+@_documentation(visibility: private)
+#endif
+public struct FfiConverterTypeQueuedPrompt: FfiConverterRustBuffer {
+    public static func read(from buf: inout (data: Data, offset: Data.Index)) throws -> QueuedPrompt {
+        return
+            try QueuedPrompt(
+                id: FfiConverterString.read(from: &buf),
+                text: FfiConverterString.read(from: &buf),
+                state: FfiConverterTypeQueuedState.read(from: &buf)
+        )
+    }
+
+    public static func write(_ value: QueuedPrompt, into buf: inout [UInt8]) {
+        FfiConverterString.write(value.id, into: &buf)
+        FfiConverterString.write(value.text, into: &buf)
+        FfiConverterTypeQueuedState.write(value.state, into: &buf)
+    }
+}
+
+
+#if swift(>=5.8)
+@_documentation(visibility: private)
+#endif
+public func FfiConverterTypeQueuedPrompt_lift(_ buf: RustBuffer) throws -> QueuedPrompt {
+    return try FfiConverterTypeQueuedPrompt.lift(buf)
+}
+
+#if swift(>=5.8)
+@_documentation(visibility: private)
+#endif
+public func FfiConverterTypeQueuedPrompt_lower(_ value: QueuedPrompt) -> RustBuffer {
+    return FfiConverterTypeQueuedPrompt.lower(value)
+}
+
+
+/**
+ * An answer that the host may choose. A host chooses by kind and answers by id.
+ */
+public struct RequestOption: Equatable, Hashable {
+    /**
+     * The id to answer with.
+     */
+    public var id: String
+    /**
+     * The label.
+     */
+    public var name: String
+    /**
+     * What the option does.
+     */
+    public var kind: AnswerKind
+
+    // Default memberwise initializers are never public by default, so we
+    // declare one manually.
+    public init(
+        /**
+         * The id to answer with.
+         */id: String,
+        /**
+         * The label.
+         */name: String,
+        /**
+         * What the option does.
+         */kind: AnswerKind) {
+        self.id = id
+        self.name = name
+        self.kind = kind
+    }
+
+
+
+
+}
+
+#if compiler(>=6)
+extension RequestOption: Sendable {}
+#endif
+
+#if swift(>=5.8)
+@_documentation(visibility: private)
+#endif
+public struct FfiConverterTypeRequestOption: FfiConverterRustBuffer {
+    public static func read(from buf: inout (data: Data, offset: Data.Index)) throws -> RequestOption {
+        return
+            try RequestOption(
+                id: FfiConverterString.read(from: &buf),
+                name: FfiConverterString.read(from: &buf),
+                kind: FfiConverterTypeAnswerKind.read(from: &buf)
+        )
+    }
+
+    public static func write(_ value: RequestOption, into buf: inout [UInt8]) {
+        FfiConverterString.write(value.id, into: &buf)
+        FfiConverterString.write(value.name, into: &buf)
+        FfiConverterTypeAnswerKind.write(value.kind, into: &buf)
+    }
+}
+
+
+#if swift(>=5.8)
+@_documentation(visibility: private)
+#endif
+public func FfiConverterTypeRequestOption_lift(_ buf: RustBuffer) throws -> RequestOption {
+    return try FfiConverterTypeRequestOption.lift(buf)
+}
+
+#if swift(>=5.8)
+@_documentation(visibility: private)
+#endif
+public func FfiConverterTypeRequestOption_lower(_ value: RequestOption) -> RustBuffer {
+    return FfiConverterTypeRequestOption.lower(value)
+}
+
+
+/**
+ * A question with an answer of its own.
+ */
+public struct RequestQuestion: Equatable, Hashable {
+    /**
+     * The id to answer with.
+     */
+    public var id: String
+    /**
+     * A short label.
+     */
+    public var title: String?
+    /**
+     * The question.
+     */
+    public var text: String
+    /**
+     * How the question is answered.
+     */
+    public var kind: QuestionKind
+    /**
+     * The choices; empty for free text.
+     */
+    public var options: [QuestionChoice]
+    /**
+     * Whether the answer may be a text that is not among the choices.
+     */
+    public var freeText: Bool
+
+    // Default memberwise initializers are never public by default, so we
+    // declare one manually.
+    public init(
+        /**
+         * The id to answer with.
+         */id: String,
+        /**
+         * A short label.
+         */title: String?,
+        /**
+         * The question.
+         */text: String,
+        /**
+         * How the question is answered.
+         */kind: QuestionKind,
+        /**
+         * The choices; empty for free text.
+         */options: [QuestionChoice],
+        /**
+         * Whether the answer may be a text that is not among the choices.
+         */freeText: Bool) {
+        self.id = id
+        self.title = title
+        self.text = text
+        self.kind = kind
+        self.options = options
+        self.freeText = freeText
+    }
+
+
+
+
+}
+
+#if compiler(>=6)
+extension RequestQuestion: Sendable {}
+#endif
+
+#if swift(>=5.8)
+@_documentation(visibility: private)
+#endif
+public struct FfiConverterTypeRequestQuestion: FfiConverterRustBuffer {
+    public static func read(from buf: inout (data: Data, offset: Data.Index)) throws -> RequestQuestion {
+        return
+            try RequestQuestion(
+                id: FfiConverterString.read(from: &buf),
+                title: FfiConverterOptionString.read(from: &buf),
+                text: FfiConverterString.read(from: &buf),
+                kind: FfiConverterTypeQuestionKind.read(from: &buf),
+                options: FfiConverterSequenceTypeQuestionChoice.read(from: &buf),
+                freeText: FfiConverterBool.read(from: &buf)
+        )
+    }
+
+    public static func write(_ value: RequestQuestion, into buf: inout [UInt8]) {
+        FfiConverterString.write(value.id, into: &buf)
+        FfiConverterOptionString.write(value.title, into: &buf)
+        FfiConverterString.write(value.text, into: &buf)
+        FfiConverterTypeQuestionKind.write(value.kind, into: &buf)
+        FfiConverterSequenceTypeQuestionChoice.write(value.options, into: &buf)
+        FfiConverterBool.write(value.freeText, into: &buf)
+    }
+}
+
+
+#if swift(>=5.8)
+@_documentation(visibility: private)
+#endif
+public func FfiConverterTypeRequestQuestion_lift(_ buf: RustBuffer) throws -> RequestQuestion {
+    return try FfiConverterTypeRequestQuestion.lift(buf)
+}
+
+#if swift(>=5.8)
+@_documentation(visibility: private)
+#endif
+public func FfiConverterTypeRequestQuestion_lower(_ value: RequestQuestion) -> RustBuffer {
+    return FfiConverterTypeRequestQuestion.lower(value)
 }
 
 
@@ -12844,6 +14721,105 @@ public func FfiConverterTypeSessionEventBatch_lower(_ value: SessionEventBatch) 
 
 
 /**
+ * A setting of the session: its mode, model or effort.
+ */
+public struct SessionOption: Equatable, Hashable {
+    /**
+     * The id to set it by.
+     */
+    public var id: String
+    /**
+     * The label.
+     */
+    public var name: String
+    /**
+     * The category, such as `mode`, `model` or `thought_level`.
+     */
+    public var category: String?
+    /**
+     * The current value: the id of a choice, or `true` or `false` for a switch.
+     */
+    public var value: String?
+    /**
+     * The values to choose from; empty for a switch.
+     */
+    public var choices: [OptionChoice]
+
+    // Default memberwise initializers are never public by default, so we
+    // declare one manually.
+    public init(
+        /**
+         * The id to set it by.
+         */id: String,
+        /**
+         * The label.
+         */name: String,
+        /**
+         * The category, such as `mode`, `model` or `thought_level`.
+         */category: String?,
+        /**
+         * The current value: the id of a choice, or `true` or `false` for a switch.
+         */value: String?,
+        /**
+         * The values to choose from; empty for a switch.
+         */choices: [OptionChoice]) {
+        self.id = id
+        self.name = name
+        self.category = category
+        self.value = value
+        self.choices = choices
+    }
+
+
+
+
+}
+
+#if compiler(>=6)
+extension SessionOption: Sendable {}
+#endif
+
+#if swift(>=5.8)
+@_documentation(visibility: private)
+#endif
+public struct FfiConverterTypeSessionOption: FfiConverterRustBuffer {
+    public static func read(from buf: inout (data: Data, offset: Data.Index)) throws -> SessionOption {
+        return
+            try SessionOption(
+                id: FfiConverterString.read(from: &buf),
+                name: FfiConverterString.read(from: &buf),
+                category: FfiConverterOptionString.read(from: &buf),
+                value: FfiConverterOptionString.read(from: &buf),
+                choices: FfiConverterSequenceTypeOptionChoice.read(from: &buf)
+        )
+    }
+
+    public static func write(_ value: SessionOption, into buf: inout [UInt8]) {
+        FfiConverterString.write(value.id, into: &buf)
+        FfiConverterString.write(value.name, into: &buf)
+        FfiConverterOptionString.write(value.category, into: &buf)
+        FfiConverterOptionString.write(value.value, into: &buf)
+        FfiConverterSequenceTypeOptionChoice.write(value.choices, into: &buf)
+    }
+}
+
+
+#if swift(>=5.8)
+@_documentation(visibility: private)
+#endif
+public func FfiConverterTypeSessionOption_lift(_ buf: RustBuffer) throws -> SessionOption {
+    return try FfiConverterTypeSessionOption.lift(buf)
+}
+
+#if swift(>=5.8)
+@_documentation(visibility: private)
+#endif
+public func FfiConverterTypeSessionOption_lower(_ value: SessionOption) -> RustBuffer {
+    return FfiConverterTypeSessionOption.lower(value)
+}
+
+
+/**
  * A permission request and its session.
  */
 public struct SessionPermission: Equatable, Hashable {
@@ -12982,7 +14958,7 @@ public func FfiConverterTypeSessionReport_lower(_ value: SessionReport) -> RustB
 
 
 /**
- * The conversation, model and permission mode of a session.
+ * The conversation, agent, plan and settings of a session. Absent values are unknown.
  */
 public struct SessionView: Equatable, Hashable {
     /**
@@ -13009,6 +14985,46 @@ public struct SessionView: Equatable, Hashable {
      * The permission mode, such as `default`, `acceptEdits` or `plan`.
      */
     public var permissionMode: String?
+    /**
+     * The agent's protocol, such as `claude`, `codex` or `acp`.
+     */
+    public var dialect: String
+    /**
+     * The agent's name.
+     */
+    public var agentName: String?
+    /**
+     * The title of the conversation.
+     */
+    public var title: String?
+    /**
+     * The steps of the agent's plan.
+     */
+    public var plan: [PlanItem]
+    /**
+     * The prompts that wait for their turn.
+     */
+    public var queue: [QueuedPrompt]
+    /**
+     * The context window.
+     */
+    public var context: ContextView?
+    /**
+     * The usage limits of the account.
+     */
+    public var limits: [UsageLimit]
+    /**
+     * The settings of the session.
+     */
+    public var options: [SessionOption]
+    /**
+     * The commands that the agent offers.
+     */
+    public var commands: [AgentCommand]
+    /**
+     * The threads of sub-agents that no tool call holds. `ToolCallView.subagent` has the others.
+     */
+    public var threads: [ThreadView]
 
     // Default memberwise initializers are never public by default, so we
     // declare one manually.
@@ -13030,13 +15046,53 @@ public struct SessionView: Equatable, Hashable {
          */cliVersion: String?,
         /**
          * The permission mode, such as `default`, `acceptEdits` or `plan`.
-         */permissionMode: String?) {
+         */permissionMode: String?,
+        /**
+         * The agent's protocol, such as `claude`, `codex` or `acp`.
+         */dialect: String,
+        /**
+         * The agent's name.
+         */agentName: String?,
+        /**
+         * The title of the conversation.
+         */title: String?,
+        /**
+         * The steps of the agent's plan.
+         */plan: [PlanItem],
+        /**
+         * The prompts that wait for their turn.
+         */queue: [QueuedPrompt],
+        /**
+         * The context window.
+         */context: ContextView?,
+        /**
+         * The usage limits of the account.
+         */limits: [UsageLimit],
+        /**
+         * The settings of the session.
+         */options: [SessionOption],
+        /**
+         * The commands that the agent offers.
+         */commands: [AgentCommand],
+        /**
+         * The threads of sub-agents that no tool call holds. `ToolCallView.subagent` has the others.
+         */threads: [ThreadView]) {
         self.sessionId = sessionId
         self.conversations = conversations
         self.model = model
         self.cwd = cwd
         self.cliVersion = cliVersion
         self.permissionMode = permissionMode
+        self.dialect = dialect
+        self.agentName = agentName
+        self.title = title
+        self.plan = plan
+        self.queue = queue
+        self.context = context
+        self.limits = limits
+        self.options = options
+        self.commands = commands
+        self.threads = threads
     }
 
 
@@ -13060,7 +15116,17 @@ public struct FfiConverterTypeSessionView: FfiConverterRustBuffer {
                 model: FfiConverterOptionString.read(from: &buf),
                 cwd: FfiConverterOptionString.read(from: &buf),
                 cliVersion: FfiConverterOptionString.read(from: &buf),
-                permissionMode: FfiConverterOptionString.read(from: &buf)
+                permissionMode: FfiConverterOptionString.read(from: &buf),
+                dialect: FfiConverterString.read(from: &buf),
+                agentName: FfiConverterOptionString.read(from: &buf),
+                title: FfiConverterOptionString.read(from: &buf),
+                plan: FfiConverterSequenceTypePlanItem.read(from: &buf),
+                queue: FfiConverterSequenceTypeQueuedPrompt.read(from: &buf),
+                context: FfiConverterOptionTypeContextView.read(from: &buf),
+                limits: FfiConverterSequenceTypeUsageLimit.read(from: &buf),
+                options: FfiConverterSequenceTypeSessionOption.read(from: &buf),
+                commands: FfiConverterSequenceTypeAgentCommand.read(from: &buf),
+                threads: FfiConverterSequenceTypeThreadView.read(from: &buf)
         )
     }
 
@@ -13071,6 +15137,16 @@ public struct FfiConverterTypeSessionView: FfiConverterRustBuffer {
         FfiConverterOptionString.write(value.cwd, into: &buf)
         FfiConverterOptionString.write(value.cliVersion, into: &buf)
         FfiConverterOptionString.write(value.permissionMode, into: &buf)
+        FfiConverterString.write(value.dialect, into: &buf)
+        FfiConverterOptionString.write(value.agentName, into: &buf)
+        FfiConverterOptionString.write(value.title, into: &buf)
+        FfiConverterSequenceTypePlanItem.write(value.plan, into: &buf)
+        FfiConverterSequenceTypeQueuedPrompt.write(value.queue, into: &buf)
+        FfiConverterOptionTypeContextView.write(value.context, into: &buf)
+        FfiConverterSequenceTypeUsageLimit.write(value.limits, into: &buf)
+        FfiConverterSequenceTypeSessionOption.write(value.options, into: &buf)
+        FfiConverterSequenceTypeAgentCommand.write(value.commands, into: &buf)
+        FfiConverterSequenceTypeThreadView.write(value.threads, into: &buf)
     }
 }
 
@@ -13890,6 +15966,18 @@ public struct SubagentView: Equatable, Hashable {
      * The sub-agent's type, such as `general-purpose`.
      */
     public var agentType: String?
+    /**
+     * What the sub-agent works on.
+     */
+    public var title: String?
+    /**
+     * The progress of the sub-agent.
+     */
+    public var state: ThreadState?
+    /**
+     * The tokens that the sub-agent has used.
+     */
+    public var usage: TokenUsage?
 
     // Default memberwise initializers are never public by default, so we
     // declare one manually.
@@ -13899,9 +15987,21 @@ public struct SubagentView: Equatable, Hashable {
          */agentId: String?,
         /**
          * The sub-agent's type, such as `general-purpose`.
-         */agentType: String?) {
+         */agentType: String?,
+        /**
+         * What the sub-agent works on.
+         */title: String?,
+        /**
+         * The progress of the sub-agent.
+         */state: ThreadState?,
+        /**
+         * The tokens that the sub-agent has used.
+         */usage: TokenUsage?) {
         self.agentId = agentId
         self.agentType = agentType
+        self.title = title
+        self.state = state
+        self.usage = usage
     }
 
 
@@ -13921,13 +16021,19 @@ public struct FfiConverterTypeSubagentView: FfiConverterRustBuffer {
         return
             try SubagentView(
                 agentId: FfiConverterOptionString.read(from: &buf),
-                agentType: FfiConverterOptionString.read(from: &buf)
+                agentType: FfiConverterOptionString.read(from: &buf),
+                title: FfiConverterOptionString.read(from: &buf),
+                state: FfiConverterOptionTypeThreadState.read(from: &buf),
+                usage: FfiConverterOptionTypeTokenUsage.read(from: &buf)
         )
     }
 
     public static func write(_ value: SubagentView, into buf: inout [UInt8]) {
         FfiConverterOptionString.write(value.agentId, into: &buf)
         FfiConverterOptionString.write(value.agentType, into: &buf)
+        FfiConverterOptionString.write(value.title, into: &buf)
+        FfiConverterOptionTypeThreadState.write(value.state, into: &buf)
+        FfiConverterOptionTypeTokenUsage.write(value.usage, into: &buf)
     }
 }
 
@@ -14673,6 +16779,184 @@ public func FfiConverterTypeTerminationView_lower(_ value: TerminationView) -> R
 
 
 /**
+ * The thread of a sub-agent that no tool call holds.
+ */
+public struct ThreadView: Equatable, Hashable {
+    /**
+     * The name of the thread, by which entries and tool calls refer to it.
+     */
+    public var name: String
+    /**
+     * What the sub-agent works on.
+     */
+    public var title: String?
+    /**
+     * The progress of the sub-agent.
+     */
+    public var state: ThreadState?
+    /**
+     * The tokens that the sub-agent has used.
+     */
+    public var usage: TokenUsage?
+
+    // Default memberwise initializers are never public by default, so we
+    // declare one manually.
+    public init(
+        /**
+         * The name of the thread, by which entries and tool calls refer to it.
+         */name: String,
+        /**
+         * What the sub-agent works on.
+         */title: String?,
+        /**
+         * The progress of the sub-agent.
+         */state: ThreadState?,
+        /**
+         * The tokens that the sub-agent has used.
+         */usage: TokenUsage?) {
+        self.name = name
+        self.title = title
+        self.state = state
+        self.usage = usage
+    }
+
+
+
+
+}
+
+#if compiler(>=6)
+extension ThreadView: Sendable {}
+#endif
+
+#if swift(>=5.8)
+@_documentation(visibility: private)
+#endif
+public struct FfiConverterTypeThreadView: FfiConverterRustBuffer {
+    public static func read(from buf: inout (data: Data, offset: Data.Index)) throws -> ThreadView {
+        return
+            try ThreadView(
+                name: FfiConverterString.read(from: &buf),
+                title: FfiConverterOptionString.read(from: &buf),
+                state: FfiConverterOptionTypeThreadState.read(from: &buf),
+                usage: FfiConverterOptionTypeTokenUsage.read(from: &buf)
+        )
+    }
+
+    public static func write(_ value: ThreadView, into buf: inout [UInt8]) {
+        FfiConverterString.write(value.name, into: &buf)
+        FfiConverterOptionString.write(value.title, into: &buf)
+        FfiConverterOptionTypeThreadState.write(value.state, into: &buf)
+        FfiConverterOptionTypeTokenUsage.write(value.usage, into: &buf)
+    }
+}
+
+
+#if swift(>=5.8)
+@_documentation(visibility: private)
+#endif
+public func FfiConverterTypeThreadView_lift(_ buf: RustBuffer) throws -> ThreadView {
+    return try FfiConverterTypeThreadView.lift(buf)
+}
+
+#if swift(>=5.8)
+@_documentation(visibility: private)
+#endif
+public func FfiConverterTypeThreadView_lower(_ value: ThreadView) -> RustBuffer {
+    return FfiConverterTypeThreadView.lower(value)
+}
+
+
+/**
+ * Counts of tokens.
+ */
+public struct TokenUsage: Equatable, Hashable {
+    /**
+     * Input tokens.
+     */
+    public var inputTokens: UInt64
+    /**
+     * Output tokens.
+     */
+    public var outputTokens: UInt64
+    /**
+     * Tokens read from the prompt cache.
+     */
+    public var cacheReadTokens: UInt64
+    /**
+     * Tokens written to the prompt cache.
+     */
+    public var cacheCreationTokens: UInt64
+
+    // Default memberwise initializers are never public by default, so we
+    // declare one manually.
+    public init(
+        /**
+         * Input tokens.
+         */inputTokens: UInt64,
+        /**
+         * Output tokens.
+         */outputTokens: UInt64,
+        /**
+         * Tokens read from the prompt cache.
+         */cacheReadTokens: UInt64,
+        /**
+         * Tokens written to the prompt cache.
+         */cacheCreationTokens: UInt64) {
+        self.inputTokens = inputTokens
+        self.outputTokens = outputTokens
+        self.cacheReadTokens = cacheReadTokens
+        self.cacheCreationTokens = cacheCreationTokens
+    }
+
+
+
+
+}
+
+#if compiler(>=6)
+extension TokenUsage: Sendable {}
+#endif
+
+#if swift(>=5.8)
+@_documentation(visibility: private)
+#endif
+public struct FfiConverterTypeTokenUsage: FfiConverterRustBuffer {
+    public static func read(from buf: inout (data: Data, offset: Data.Index)) throws -> TokenUsage {
+        return
+            try TokenUsage(
+                inputTokens: FfiConverterUInt64.read(from: &buf),
+                outputTokens: FfiConverterUInt64.read(from: &buf),
+                cacheReadTokens: FfiConverterUInt64.read(from: &buf),
+                cacheCreationTokens: FfiConverterUInt64.read(from: &buf)
+        )
+    }
+
+    public static func write(_ value: TokenUsage, into buf: inout [UInt8]) {
+        FfiConverterUInt64.write(value.inputTokens, into: &buf)
+        FfiConverterUInt64.write(value.outputTokens, into: &buf)
+        FfiConverterUInt64.write(value.cacheReadTokens, into: &buf)
+        FfiConverterUInt64.write(value.cacheCreationTokens, into: &buf)
+    }
+}
+
+
+#if swift(>=5.8)
+@_documentation(visibility: private)
+#endif
+public func FfiConverterTypeTokenUsage_lift(_ buf: RustBuffer) throws -> TokenUsage {
+    return try FfiConverterTypeTokenUsage.lift(buf)
+}
+
+#if swift(>=5.8)
+@_documentation(visibility: private)
+#endif
+public func FfiConverterTypeTokenUsage_lower(_ value: TokenUsage) -> RustBuffer {
+    return FfiConverterTypeTokenUsage.lower(value)
+}
+
+
+/**
  * How a terminal of this process ended.
  */
 public struct TombstoneEntry: Equatable, Hashable {
@@ -14812,7 +17096,7 @@ public func FfiConverterTypeTombstoneEntry_lower(_ value: TombstoneEntry) -> Rus
 
 
 /**
- * A tool call and its result.
+ * A tool call and its result. Absent values are unknown.
  */
 public struct ToolCallView: Equatable, Hashable {
     /**
@@ -14835,6 +17119,46 @@ public struct ToolCallView: Equatable, Hashable {
      * The result, once there is one.
      */
     public var result: ToolResultView?
+    /**
+     * A line that says what the call does.
+     */
+    public var title: String?
+    /**
+     * What the tool does; absent before the tool is known.
+     */
+    public var kind: ToolKind?
+    /**
+     * The files that the call works on.
+     */
+    public var locations: [FileLocation]
+    /**
+     * Texts, changes of files, commands.
+     */
+    public var content: [CallContent]
+    /**
+     * What the call's command has printed so far. `result` has the final text.
+     */
+    public var output: String?
+    /**
+     * The exit code of the call's command.
+     */
+    public var exitCode: Int64?
+    /**
+     * When the call was first seen, in milliseconds since 1970.
+     */
+    public var startedMs: UInt64?
+    /**
+     * When the call ended, in milliseconds since 1970.
+     */
+    public var endedMs: UInt64?
+    /**
+     * The call's lines in the agent's output, up to that of the result.
+     */
+    public var bytes: ByteRange
+    /**
+     * The tokens that the call has used.
+     */
+    public var usage: TokenUsage?
     /**
      * The sub-agent that the call started.
      */
@@ -14859,6 +17183,36 @@ public struct ToolCallView: Equatable, Hashable {
          * The result, once there is one.
          */result: ToolResultView?,
         /**
+         * A line that says what the call does.
+         */title: String?,
+        /**
+         * What the tool does; absent before the tool is known.
+         */kind: ToolKind?,
+        /**
+         * The files that the call works on.
+         */locations: [FileLocation],
+        /**
+         * Texts, changes of files, commands.
+         */content: [CallContent],
+        /**
+         * What the call's command has printed so far. `result` has the final text.
+         */output: String?,
+        /**
+         * The exit code of the call's command.
+         */exitCode: Int64?,
+        /**
+         * When the call was first seen, in milliseconds since 1970.
+         */startedMs: UInt64?,
+        /**
+         * When the call ended, in milliseconds since 1970.
+         */endedMs: UInt64?,
+        /**
+         * The call's lines in the agent's output, up to that of the result.
+         */bytes: ByteRange,
+        /**
+         * The tokens that the call has used.
+         */usage: TokenUsage?,
+        /**
          * The sub-agent that the call started.
          */subagent: SubagentView?) {
         self.id = id
@@ -14866,6 +17220,16 @@ public struct ToolCallView: Equatable, Hashable {
         self.input = input
         self.state = state
         self.result = result
+        self.title = title
+        self.kind = kind
+        self.locations = locations
+        self.content = content
+        self.output = output
+        self.exitCode = exitCode
+        self.startedMs = startedMs
+        self.endedMs = endedMs
+        self.bytes = bytes
+        self.usage = usage
         self.subagent = subagent
     }
 
@@ -14890,6 +17254,16 @@ public struct FfiConverterTypeToolCallView: FfiConverterRustBuffer {
                 input: FfiConverterOptionString.read(from: &buf),
                 state: FfiConverterTypeCallState.read(from: &buf),
                 result: FfiConverterOptionTypeToolResultView.read(from: &buf),
+                title: FfiConverterOptionString.read(from: &buf),
+                kind: FfiConverterOptionTypeToolKind.read(from: &buf),
+                locations: FfiConverterSequenceTypeFileLocation.read(from: &buf),
+                content: FfiConverterSequenceTypeCallContent.read(from: &buf),
+                output: FfiConverterOptionString.read(from: &buf),
+                exitCode: FfiConverterOptionInt64.read(from: &buf),
+                startedMs: FfiConverterOptionUInt64.read(from: &buf),
+                endedMs: FfiConverterOptionUInt64.read(from: &buf),
+                bytes: FfiConverterTypeByteRange.read(from: &buf),
+                usage: FfiConverterOptionTypeTokenUsage.read(from: &buf),
                 subagent: FfiConverterOptionTypeSubagentView.read(from: &buf)
         )
     }
@@ -14900,6 +17274,16 @@ public struct FfiConverterTypeToolCallView: FfiConverterRustBuffer {
         FfiConverterOptionString.write(value.input, into: &buf)
         FfiConverterTypeCallState.write(value.state, into: &buf)
         FfiConverterOptionTypeToolResultView.write(value.result, into: &buf)
+        FfiConverterOptionString.write(value.title, into: &buf)
+        FfiConverterOptionTypeToolKind.write(value.kind, into: &buf)
+        FfiConverterSequenceTypeFileLocation.write(value.locations, into: &buf)
+        FfiConverterSequenceTypeCallContent.write(value.content, into: &buf)
+        FfiConverterOptionString.write(value.output, into: &buf)
+        FfiConverterOptionInt64.write(value.exitCode, into: &buf)
+        FfiConverterOptionUInt64.write(value.startedMs, into: &buf)
+        FfiConverterOptionUInt64.write(value.endedMs, into: &buf)
+        FfiConverterTypeByteRange.write(value.bytes, into: &buf)
+        FfiConverterOptionTypeTokenUsage.write(value.usage, into: &buf)
         FfiConverterOptionTypeSubagentView.write(value.subagent, into: &buf)
     }
 }
@@ -15203,6 +17587,95 @@ public func FfiConverterTypeUnknownOption_lift(_ buf: RustBuffer) throws -> Unkn
 #endif
 public func FfiConverterTypeUnknownOption_lower(_ value: UnknownOption) -> RustBuffer {
     return FfiConverterTypeUnknownOption.lower(value)
+}
+
+
+/**
+ * A usage limit of the account.
+ */
+public struct UsageLimit: Equatable, Hashable {
+    /**
+     * The name of the limit's window, such as `five_hour`, `primary` or `weekly`.
+     */
+    public var window: String
+    /**
+     * The used share of the window, from 0.0 to 1.0.
+     */
+    public var usedShare: Double?
+    /**
+     * The used share as a decimal number, as in the transcript's JSON.
+     */
+    public var usedShareDecimal: String?
+    /**
+     * When the window begins again, in milliseconds since 1970.
+     */
+    public var resetsAtMs: UInt64?
+
+    // Default memberwise initializers are never public by default, so we
+    // declare one manually.
+    public init(
+        /**
+         * The name of the limit's window, such as `five_hour`, `primary` or `weekly`.
+         */window: String,
+        /**
+         * The used share of the window, from 0.0 to 1.0.
+         */usedShare: Double?,
+        /**
+         * The used share as a decimal number, as in the transcript's JSON.
+         */usedShareDecimal: String?,
+        /**
+         * When the window begins again, in milliseconds since 1970.
+         */resetsAtMs: UInt64?) {
+        self.window = window
+        self.usedShare = usedShare
+        self.usedShareDecimal = usedShareDecimal
+        self.resetsAtMs = resetsAtMs
+    }
+
+
+
+
+}
+
+#if compiler(>=6)
+extension UsageLimit: Sendable {}
+#endif
+
+#if swift(>=5.8)
+@_documentation(visibility: private)
+#endif
+public struct FfiConverterTypeUsageLimit: FfiConverterRustBuffer {
+    public static func read(from buf: inout (data: Data, offset: Data.Index)) throws -> UsageLimit {
+        return
+            try UsageLimit(
+                window: FfiConverterString.read(from: &buf),
+                usedShare: FfiConverterOptionDouble.read(from: &buf),
+                usedShareDecimal: FfiConverterOptionString.read(from: &buf),
+                resetsAtMs: FfiConverterOptionUInt64.read(from: &buf)
+        )
+    }
+
+    public static func write(_ value: UsageLimit, into buf: inout [UInt8]) {
+        FfiConverterString.write(value.window, into: &buf)
+        FfiConverterOptionDouble.write(value.usedShare, into: &buf)
+        FfiConverterOptionString.write(value.usedShareDecimal, into: &buf)
+        FfiConverterOptionUInt64.write(value.resetsAtMs, into: &buf)
+    }
+}
+
+
+#if swift(>=5.8)
+@_documentation(visibility: private)
+#endif
+public func FfiConverterTypeUsageLimit_lift(_ buf: RustBuffer) throws -> UsageLimit {
+    return try FfiConverterTypeUsageLimit.lift(buf)
+}
+
+#if swift(>=5.8)
+@_documentation(visibility: private)
+#endif
+public func FfiConverterTypeUsageLimit_lower(_ value: UsageLimit) -> RustBuffer {
+    return FfiConverterTypeUsageLimit.lower(value)
 }
 
 
@@ -15667,6 +18140,101 @@ public func FfiConverterTypeAgentText_lower(_ value: AgentText) -> RustBuffer {
 
 
 /**
+ * What an option does.
+ */
+
+public enum AnswerKind: Equatable, Hashable {
+
+    /**
+     * Allows this call.
+     */
+    case allowOnce
+    /**
+     * Allows this call and such calls in the future.
+     */
+    case allowAlways
+    /**
+     * Rejects this call.
+     */
+    case rejectOnce
+    /**
+     * Rejects this call and such calls in the future.
+     */
+    case rejectAlways
+
+
+
+
+
+}
+
+#if compiler(>=6)
+extension AnswerKind: Sendable {}
+#endif
+
+#if swift(>=5.8)
+@_documentation(visibility: private)
+#endif
+public struct FfiConverterTypeAnswerKind: FfiConverterRustBuffer {
+    typealias SwiftType = AnswerKind
+
+    public static func read(from buf: inout (data: Data, offset: Data.Index)) throws -> AnswerKind {
+        let variant: Int32 = try readInt(&buf)
+        switch variant {
+
+        case 1: return .allowOnce
+
+        case 2: return .allowAlways
+
+        case 3: return .rejectOnce
+
+        case 4: return .rejectAlways
+
+        default: throw UniffiInternalError.unexpectedEnumCase
+        }
+    }
+
+    public static func write(_ value: AnswerKind, into buf: inout [UInt8]) {
+        switch value {
+
+
+        case .allowOnce:
+            writeInt(&buf, Int32(1))
+
+
+        case .allowAlways:
+            writeInt(&buf, Int32(2))
+
+
+        case .rejectOnce:
+            writeInt(&buf, Int32(3))
+
+
+        case .rejectAlways:
+            writeInt(&buf, Int32(4))
+
+        }
+    }
+}
+
+
+#if swift(>=5.8)
+@_documentation(visibility: private)
+#endif
+public func FfiConverterTypeAnswerKind_lift(_ buf: RustBuffer) throws -> AnswerKind {
+    return try FfiConverterTypeAnswerKind.lift(buf)
+}
+
+#if swift(>=5.8)
+@_documentation(visibility: private)
+#endif
+public func FfiConverterTypeAnswerKind_lower(_ value: AnswerKind) -> RustBuffer {
+    return FfiConverterTypeAnswerKind.lower(value)
+}
+
+
+
+/**
  * The content of a block.
  */
 
@@ -16109,6 +18677,125 @@ public func FfiConverterTypeBowlineError_lower(_ value: BowlineError) -> RustBuf
 
 
 /**
+ * A part of what a tool call shows.
+ */
+
+public enum CallContent: Equatable, Hashable {
+
+    /**
+     * Text.
+     */
+    case text(
+        /**
+         * The text.
+         */text: String
+    )
+    /**
+     * A change of a file: its old and new text, or a patch.
+     */
+    case diff(
+        /**
+         * The file's path.
+         */path: String,
+        /**
+         * The replaced text; absent for a new file, or if only a patch is known.
+         */old: String?,
+        /**
+         * The new text; absent for a deleted file, or if only a patch is known.
+         */new: String?,
+        /**
+         * A unified diff.
+         */patch: String?
+    )
+    /**
+     * A command, whose output is `ToolCallView.output`.
+     */
+    case terminal(
+        /**
+         * The command line.
+         */command: String,
+        /**
+         * The command's working directory.
+         */cwd: String?
+    )
+
+
+
+
+
+}
+
+#if compiler(>=6)
+extension CallContent: Sendable {}
+#endif
+
+#if swift(>=5.8)
+@_documentation(visibility: private)
+#endif
+public struct FfiConverterTypeCallContent: FfiConverterRustBuffer {
+    typealias SwiftType = CallContent
+
+    public static func read(from buf: inout (data: Data, offset: Data.Index)) throws -> CallContent {
+        let variant: Int32 = try readInt(&buf)
+        switch variant {
+
+        case 1: return .text(text: try FfiConverterString.read(from: &buf)
+        )
+
+        case 2: return .diff(path: try FfiConverterString.read(from: &buf), old: try FfiConverterOptionString.read(from: &buf), new: try FfiConverterOptionString.read(from: &buf), patch: try FfiConverterOptionString.read(from: &buf)
+        )
+
+        case 3: return .terminal(command: try FfiConverterString.read(from: &buf), cwd: try FfiConverterOptionString.read(from: &buf)
+        )
+
+        default: throw UniffiInternalError.unexpectedEnumCase
+        }
+    }
+
+    public static func write(_ value: CallContent, into buf: inout [UInt8]) {
+        switch value {
+
+
+        case let .text(text):
+            writeInt(&buf, Int32(1))
+            FfiConverterString.write(text, into: &buf)
+
+
+        case let .diff(path,old,new,patch):
+            writeInt(&buf, Int32(2))
+            FfiConverterString.write(path, into: &buf)
+            FfiConverterOptionString.write(old, into: &buf)
+            FfiConverterOptionString.write(new, into: &buf)
+            FfiConverterOptionString.write(patch, into: &buf)
+
+
+        case let .terminal(command,cwd):
+            writeInt(&buf, Int32(3))
+            FfiConverterString.write(command, into: &buf)
+            FfiConverterOptionString.write(cwd, into: &buf)
+
+        }
+    }
+}
+
+
+#if swift(>=5.8)
+@_documentation(visibility: private)
+#endif
+public func FfiConverterTypeCallContent_lift(_ buf: RustBuffer) throws -> CallContent {
+    return try FfiConverterTypeCallContent.lift(buf)
+}
+
+#if swift(>=5.8)
+@_documentation(visibility: private)
+#endif
+public func FfiConverterTypeCallContent_lower(_ value: CallContent) -> RustBuffer {
+    return FfiConverterTypeCallContent.lower(value)
+}
+
+
+
+/**
  * The state of a tool call.
  */
 
@@ -16243,7 +18930,7 @@ public func FfiConverterTypeCallState_lower(_ value: CallState) -> RustBuffer {
 public enum Change: Equatable, Hashable {
 
     /**
-     * The conversation, model or permission mode changed.
+     * The conversation, agent, plan or settings changed.
      */
     case session(
         /**
@@ -16269,11 +18956,12 @@ public enum Change: Equatable, Hashable {
          * The entry's number.
          */entry: UInt32,
         /**
-         * The id of the tool call whose sub-agent wrote the entry; absent on the main thread.
+         * The id of the tool call whose sub-agent wrote the entry, or the name of a thread that no
+         * call holds; absent on the main thread.
          */thread: String?,
         /**
-         * When the entry began, in milliseconds since 1970; 0 in a recording.
-         */atMs: UInt64,
+         * The entry's turn, time and place.
+         */detail: EntryDetail,
         /**
          * The entry's content without blocks.
          */value: EntryKind
@@ -16297,6 +18985,9 @@ public enum Change: Equatable, Hashable {
          * The number of the entry that contains the block.
          */entry: UInt32,
         /**
+         * The block's lines in the agent's output.
+         */bytes: ByteRange,
+        /**
          * The block's content.
          */value: BlockKind
     )
@@ -16310,6 +19001,9 @@ public enum Change: Equatable, Hashable {
         /**
          * The number of UTF-8 bytes to keep. Less than all if the agent corrected its text.
          */from: UInt32,
+        /**
+         * The new end of the block's lines in the agent's output, as a byte offset.
+         */end: UInt64,
         /**
          * The text to append.
          */text: String
@@ -16330,8 +19024,8 @@ public enum Change: Equatable, Hashable {
          * The call's number.
          */call: UInt32,
         /**
-         * The id of the tool call whose sub-agent made the call; absent on the main thread. May
-         * change.
+         * The id of the tool call whose sub-agent made the call, or the name of a thread that no call
+         * holds; absent on the main thread. May change.
          */thread: String?,
         /**
          * The new state.
@@ -16410,16 +19104,16 @@ public struct FfiConverterTypeChange: FfiConverterRustBuffer {
         case 2: return .status(phase: try FfiConverterTypePhase.read(from: &buf), reason: try FfiConverterString.read(from: &buf)
         )
 
-        case 3: return .entry(entry: try FfiConverterUInt32.read(from: &buf), thread: try FfiConverterOptionString.read(from: &buf), atMs: try FfiConverterUInt64.read(from: &buf), value: try FfiConverterTypeEntryKind.read(from: &buf)
+        case 3: return .entry(entry: try FfiConverterUInt32.read(from: &buf), thread: try FfiConverterOptionString.read(from: &buf), detail: try FfiConverterTypeEntryDetail.read(from: &buf), value: try FfiConverterTypeEntryKind.read(from: &buf)
         )
 
         case 4: return .entryRemoved(entry: try FfiConverterUInt32.read(from: &buf)
         )
 
-        case 5: return .block(block: try FfiConverterUInt32.read(from: &buf), entry: try FfiConverterUInt32.read(from: &buf), value: try FfiConverterTypeBlockKind.read(from: &buf)
+        case 5: return .block(block: try FfiConverterUInt32.read(from: &buf), entry: try FfiConverterUInt32.read(from: &buf), bytes: try FfiConverterTypeByteRange.read(from: &buf), value: try FfiConverterTypeBlockKind.read(from: &buf)
         )
 
-        case 6: return .append(block: try FfiConverterUInt32.read(from: &buf), from: try FfiConverterUInt32.read(from: &buf), text: try FfiConverterString.read(from: &buf)
+        case 6: return .append(block: try FfiConverterUInt32.read(from: &buf), from: try FfiConverterUInt32.read(from: &buf), end: try FfiConverterUInt64.read(from: &buf), text: try FfiConverterString.read(from: &buf)
         )
 
         case 7: return .blockRemoved(block: try FfiConverterUInt32.read(from: &buf)
@@ -16462,11 +19156,11 @@ public struct FfiConverterTypeChange: FfiConverterRustBuffer {
             FfiConverterString.write(reason, into: &buf)
 
 
-        case let .entry(entry,thread,atMs,value):
+        case let .entry(entry,thread,detail,value):
             writeInt(&buf, Int32(3))
             FfiConverterUInt32.write(entry, into: &buf)
             FfiConverterOptionString.write(thread, into: &buf)
-            FfiConverterUInt64.write(atMs, into: &buf)
+            FfiConverterTypeEntryDetail.write(detail, into: &buf)
             FfiConverterTypeEntryKind.write(value, into: &buf)
 
 
@@ -16475,17 +19169,19 @@ public struct FfiConverterTypeChange: FfiConverterRustBuffer {
             FfiConverterUInt32.write(entry, into: &buf)
 
 
-        case let .block(block,entry,value):
+        case let .block(block,entry,bytes,value):
             writeInt(&buf, Int32(5))
             FfiConverterUInt32.write(block, into: &buf)
             FfiConverterUInt32.write(entry, into: &buf)
+            FfiConverterTypeByteRange.write(bytes, into: &buf)
             FfiConverterTypeBlockKind.write(value, into: &buf)
 
 
-        case let .append(block,from,text):
+        case let .append(block,from,end,text):
             writeInt(&buf, Int32(6))
             FfiConverterUInt32.write(block, into: &buf)
             FfiConverterUInt32.write(from, into: &buf)
+            FfiConverterUInt64.write(end, into: &buf)
             FfiConverterString.write(text, into: &buf)
 
 
@@ -19591,6 +22287,176 @@ public func FfiConverterTypePhase_lower(_ value: Phase) -> RustBuffer {
 
 
 /**
+ * The priority of a step.
+ */
+
+public enum PlanPriority: Equatable, Hashable {
+
+    /**
+     * High.
+     */
+    case high
+    /**
+     * Medium.
+     */
+    case medium
+    /**
+     * Low.
+     */
+    case low
+
+
+
+
+
+}
+
+#if compiler(>=6)
+extension PlanPriority: Sendable {}
+#endif
+
+#if swift(>=5.8)
+@_documentation(visibility: private)
+#endif
+public struct FfiConverterTypePlanPriority: FfiConverterRustBuffer {
+    typealias SwiftType = PlanPriority
+
+    public static func read(from buf: inout (data: Data, offset: Data.Index)) throws -> PlanPriority {
+        let variant: Int32 = try readInt(&buf)
+        switch variant {
+
+        case 1: return .high
+
+        case 2: return .medium
+
+        case 3: return .low
+
+        default: throw UniffiInternalError.unexpectedEnumCase
+        }
+    }
+
+    public static func write(_ value: PlanPriority, into buf: inout [UInt8]) {
+        switch value {
+
+
+        case .high:
+            writeInt(&buf, Int32(1))
+
+
+        case .medium:
+            writeInt(&buf, Int32(2))
+
+
+        case .low:
+            writeInt(&buf, Int32(3))
+
+        }
+    }
+}
+
+
+#if swift(>=5.8)
+@_documentation(visibility: private)
+#endif
+public func FfiConverterTypePlanPriority_lift(_ buf: RustBuffer) throws -> PlanPriority {
+    return try FfiConverterTypePlanPriority.lift(buf)
+}
+
+#if swift(>=5.8)
+@_documentation(visibility: private)
+#endif
+public func FfiConverterTypePlanPriority_lower(_ value: PlanPriority) -> RustBuffer {
+    return FfiConverterTypePlanPriority.lower(value)
+}
+
+
+
+/**
+ * The progress of a step.
+ */
+
+public enum PlanState: Equatable, Hashable {
+
+    /**
+     * The step has not begun.
+     */
+    case pending
+    /**
+     * The agent is working on the step.
+     */
+    case inProgress
+    /**
+     * The step is done.
+     */
+    case completed
+
+
+
+
+
+}
+
+#if compiler(>=6)
+extension PlanState: Sendable {}
+#endif
+
+#if swift(>=5.8)
+@_documentation(visibility: private)
+#endif
+public struct FfiConverterTypePlanState: FfiConverterRustBuffer {
+    typealias SwiftType = PlanState
+
+    public static func read(from buf: inout (data: Data, offset: Data.Index)) throws -> PlanState {
+        let variant: Int32 = try readInt(&buf)
+        switch variant {
+
+        case 1: return .pending
+
+        case 2: return .inProgress
+
+        case 3: return .completed
+
+        default: throw UniffiInternalError.unexpectedEnumCase
+        }
+    }
+
+    public static func write(_ value: PlanState, into buf: inout [UInt8]) {
+        switch value {
+
+
+        case .pending:
+            writeInt(&buf, Int32(1))
+
+
+        case .inProgress:
+            writeInt(&buf, Int32(2))
+
+
+        case .completed:
+            writeInt(&buf, Int32(3))
+
+        }
+    }
+}
+
+
+#if swift(>=5.8)
+@_documentation(visibility: private)
+#endif
+public func FfiConverterTypePlanState_lift(_ buf: RustBuffer) throws -> PlanState {
+    return try FfiConverterTypePlanState.lift(buf)
+}
+
+#if swift(>=5.8)
+@_documentation(visibility: private)
+#endif
+public func FfiConverterTypePlanState_lower(_ value: PlanState) -> RustBuffer {
+    return FfiConverterTypePlanState.lower(value)
+}
+
+
+
+/**
  * When the agent handles a prompt.
  */
 
@@ -19783,6 +22649,166 @@ public func FfiConverterTypePromptPart_lower(_ value: PromptPart) -> RustBuffer 
 
 
 /**
+ * How a question is answered.
+ */
+
+public enum QuestionKind: Equatable, Hashable {
+
+    /**
+     * With one of its choices.
+     */
+    case single
+    /**
+     * With any number of its choices.
+     */
+    case multiple
+    /**
+     * With a text.
+     */
+    case text
+
+
+
+
+
+}
+
+#if compiler(>=6)
+extension QuestionKind: Sendable {}
+#endif
+
+#if swift(>=5.8)
+@_documentation(visibility: private)
+#endif
+public struct FfiConverterTypeQuestionKind: FfiConverterRustBuffer {
+    typealias SwiftType = QuestionKind
+
+    public static func read(from buf: inout (data: Data, offset: Data.Index)) throws -> QuestionKind {
+        let variant: Int32 = try readInt(&buf)
+        switch variant {
+
+        case 1: return .single
+
+        case 2: return .multiple
+
+        case 3: return .text
+
+        default: throw UniffiInternalError.unexpectedEnumCase
+        }
+    }
+
+    public static func write(_ value: QuestionKind, into buf: inout [UInt8]) {
+        switch value {
+
+
+        case .single:
+            writeInt(&buf, Int32(1))
+
+
+        case .multiple:
+            writeInt(&buf, Int32(2))
+
+
+        case .text:
+            writeInt(&buf, Int32(3))
+
+        }
+    }
+}
+
+
+#if swift(>=5.8)
+@_documentation(visibility: private)
+#endif
+public func FfiConverterTypeQuestionKind_lift(_ buf: RustBuffer) throws -> QuestionKind {
+    return try FfiConverterTypeQuestionKind.lift(buf)
+}
+
+#if swift(>=5.8)
+@_documentation(visibility: private)
+#endif
+public func FfiConverterTypeQuestionKind_lower(_ value: QuestionKind) -> RustBuffer {
+    return FfiConverterTypeQuestionKind.lower(value)
+}
+
+
+
+/**
+ * Where a queued prompt waits.
+ */
+
+public enum QueuedState: Equatable, Hashable {
+
+    /**
+     * At the host.
+     */
+    case waiting
+    /**
+     * At the agent.
+     */
+    case sent
+
+
+
+
+
+}
+
+#if compiler(>=6)
+extension QueuedState: Sendable {}
+#endif
+
+#if swift(>=5.8)
+@_documentation(visibility: private)
+#endif
+public struct FfiConverterTypeQueuedState: FfiConverterRustBuffer {
+    typealias SwiftType = QueuedState
+
+    public static func read(from buf: inout (data: Data, offset: Data.Index)) throws -> QueuedState {
+        let variant: Int32 = try readInt(&buf)
+        switch variant {
+
+        case 1: return .waiting
+
+        case 2: return .sent
+
+        default: throw UniffiInternalError.unexpectedEnumCase
+        }
+    }
+
+    public static func write(_ value: QueuedState, into buf: inout [UInt8]) {
+        switch value {
+
+
+        case .waiting:
+            writeInt(&buf, Int32(1))
+
+
+        case .sent:
+            writeInt(&buf, Int32(2))
+
+        }
+    }
+}
+
+
+#if swift(>=5.8)
+@_documentation(visibility: private)
+#endif
+public func FfiConverterTypeQueuedState_lift(_ buf: RustBuffer) throws -> QueuedState {
+    return try FfiConverterTypeQueuedState.lift(buf)
+}
+
+#if swift(>=5.8)
+@_documentation(visibility: private)
+#endif
+public func FfiConverterTypeQueuedState_lower(_ value: QueuedState) -> RustBuffer {
+    return FfiConverterTypeQueuedState.lower(value)
+}
+
+
+
+/**
  * The state of a prompt. It only moves forward.
  */
 
@@ -19923,6 +22949,91 @@ public func FfiConverterTypeReceiptState_lift(_ buf: RustBuffer) throws -> Recei
 #endif
 public func FfiConverterTypeReceiptState_lower(_ value: ReceiptState) -> RustBuffer {
     return FfiConverterTypeReceiptState.lower(value)
+}
+
+
+
+/**
+ * What a request asks for.
+ */
+
+public enum RequestKind: Equatable, Hashable {
+
+    /**
+     * One of its options.
+     */
+    case permission
+    /**
+     * Answers to its questions.
+     */
+    case question
+    /**
+     * That the user opens its URL.
+     */
+    case url
+
+
+
+
+
+}
+
+#if compiler(>=6)
+extension RequestKind: Sendable {}
+#endif
+
+#if swift(>=5.8)
+@_documentation(visibility: private)
+#endif
+public struct FfiConverterTypeRequestKind: FfiConverterRustBuffer {
+    typealias SwiftType = RequestKind
+
+    public static func read(from buf: inout (data: Data, offset: Data.Index)) throws -> RequestKind {
+        let variant: Int32 = try readInt(&buf)
+        switch variant {
+
+        case 1: return .permission
+
+        case 2: return .question
+
+        case 3: return .url
+
+        default: throw UniffiInternalError.unexpectedEnumCase
+        }
+    }
+
+    public static func write(_ value: RequestKind, into buf: inout [UInt8]) {
+        switch value {
+
+
+        case .permission:
+            writeInt(&buf, Int32(1))
+
+
+        case .question:
+            writeInt(&buf, Int32(2))
+
+
+        case .url:
+            writeInt(&buf, Int32(3))
+
+        }
+    }
+}
+
+
+#if swift(>=5.8)
+@_documentation(visibility: private)
+#endif
+public func FfiConverterTypeRequestKind_lift(_ buf: RustBuffer) throws -> RequestKind {
+    return try FfiConverterTypeRequestKind.lift(buf)
+}
+
+#if swift(>=5.8)
+@_documentation(visibility: private)
+#endif
+public func FfiConverterTypeRequestKind_lower(_ value: RequestKind) -> RustBuffer {
+    return FfiConverterTypeRequestKind.lower(value)
 }
 
 
@@ -21303,6 +24414,286 @@ public func FfiConverterTypeThinking_lower(_ value: Thinking) -> RustBuffer {
 
 
 /**
+ * The progress of a sub-agent.
+ */
+
+public enum ThreadState: Equatable, Hashable {
+
+    /**
+     * The sub-agent is working.
+     */
+    case running
+    /**
+     * The sub-agent waits for the answer to a request.
+     */
+    case requiresAction
+    /**
+     * The sub-agent waits for a message.
+     */
+    case idle
+    /**
+     * The sub-agent is done.
+     */
+    case completed
+    /**
+     * The sub-agent failed.
+     */
+    case failed
+    /**
+     * The sub-agent was interrupted.
+     */
+    case interrupted
+    /**
+     * The process ended before the sub-agent did.
+     */
+    case lost
+
+
+
+
+
+}
+
+#if compiler(>=6)
+extension ThreadState: Sendable {}
+#endif
+
+#if swift(>=5.8)
+@_documentation(visibility: private)
+#endif
+public struct FfiConverterTypeThreadState: FfiConverterRustBuffer {
+    typealias SwiftType = ThreadState
+
+    public static func read(from buf: inout (data: Data, offset: Data.Index)) throws -> ThreadState {
+        let variant: Int32 = try readInt(&buf)
+        switch variant {
+
+        case 1: return .running
+
+        case 2: return .requiresAction
+
+        case 3: return .idle
+
+        case 4: return .completed
+
+        case 5: return .failed
+
+        case 6: return .interrupted
+
+        case 7: return .lost
+
+        default: throw UniffiInternalError.unexpectedEnumCase
+        }
+    }
+
+    public static func write(_ value: ThreadState, into buf: inout [UInt8]) {
+        switch value {
+
+
+        case .running:
+            writeInt(&buf, Int32(1))
+
+
+        case .requiresAction:
+            writeInt(&buf, Int32(2))
+
+
+        case .idle:
+            writeInt(&buf, Int32(3))
+
+
+        case .completed:
+            writeInt(&buf, Int32(4))
+
+
+        case .failed:
+            writeInt(&buf, Int32(5))
+
+
+        case .interrupted:
+            writeInt(&buf, Int32(6))
+
+
+        case .lost:
+            writeInt(&buf, Int32(7))
+
+        }
+    }
+}
+
+
+#if swift(>=5.8)
+@_documentation(visibility: private)
+#endif
+public func FfiConverterTypeThreadState_lift(_ buf: RustBuffer) throws -> ThreadState {
+    return try FfiConverterTypeThreadState.lift(buf)
+}
+
+#if swift(>=5.8)
+@_documentation(visibility: private)
+#endif
+public func FfiConverterTypeThreadState_lower(_ value: ThreadState) -> RustBuffer {
+    return FfiConverterTypeThreadState.lower(value)
+}
+
+
+
+/**
+ * What a tool does.
+ */
+
+public enum ToolKind: Equatable, Hashable {
+
+    /**
+     * Reads files or data.
+     */
+    case read
+    /**
+     * Changes files.
+     */
+    case edit
+    /**
+     * Deletes files.
+     */
+    case delete
+    /**
+     * Moves files.
+     */
+    case move
+    /**
+     * Searches files or the web.
+     */
+    case search
+    /**
+     * Runs a command.
+     */
+    case execute
+    /**
+     * Reasons or plans.
+     */
+    case think
+    /**
+     * Fetches from the network.
+     */
+    case fetch
+    /**
+     * Changes the session's mode.
+     */
+    case switchMode
+    /**
+     * Anything else.
+     */
+    case other
+
+
+
+
+
+}
+
+#if compiler(>=6)
+extension ToolKind: Sendable {}
+#endif
+
+#if swift(>=5.8)
+@_documentation(visibility: private)
+#endif
+public struct FfiConverterTypeToolKind: FfiConverterRustBuffer {
+    typealias SwiftType = ToolKind
+
+    public static func read(from buf: inout (data: Data, offset: Data.Index)) throws -> ToolKind {
+        let variant: Int32 = try readInt(&buf)
+        switch variant {
+
+        case 1: return .read
+
+        case 2: return .edit
+
+        case 3: return .delete
+
+        case 4: return .move
+
+        case 5: return .search
+
+        case 6: return .execute
+
+        case 7: return .think
+
+        case 8: return .fetch
+
+        case 9: return .switchMode
+
+        case 10: return .other
+
+        default: throw UniffiInternalError.unexpectedEnumCase
+        }
+    }
+
+    public static func write(_ value: ToolKind, into buf: inout [UInt8]) {
+        switch value {
+
+
+        case .read:
+            writeInt(&buf, Int32(1))
+
+
+        case .edit:
+            writeInt(&buf, Int32(2))
+
+
+        case .delete:
+            writeInt(&buf, Int32(3))
+
+
+        case .move:
+            writeInt(&buf, Int32(4))
+
+
+        case .search:
+            writeInt(&buf, Int32(5))
+
+
+        case .execute:
+            writeInt(&buf, Int32(6))
+
+
+        case .think:
+            writeInt(&buf, Int32(7))
+
+
+        case .fetch:
+            writeInt(&buf, Int32(8))
+
+
+        case .switchMode:
+            writeInt(&buf, Int32(9))
+
+
+        case .other:
+            writeInt(&buf, Int32(10))
+
+        }
+    }
+}
+
+
+#if swift(>=5.8)
+@_documentation(visibility: private)
+#endif
+public func FfiConverterTypeToolKind_lift(_ buf: RustBuffer) throws -> ToolKind {
+    return try FfiConverterTypeToolKind.lift(buf)
+}
+
+#if swift(>=5.8)
+@_documentation(visibility: private)
+#endif
+public func FfiConverterTypeToolKind_lower(_ value: ToolKind) -> RustBuffer {
+    return FfiConverterTypeToolKind.lower(value)
+}
+
+
+
+/**
  * A decision about a tool call.
  */
 
@@ -21393,6 +24784,81 @@ public func FfiConverterTypeToolVerdict_lift(_ buf: RustBuffer) throws -> ToolVe
 #endif
 public func FfiConverterTypeToolVerdict_lower(_ value: ToolVerdict) -> RustBuffer {
     return FfiConverterTypeToolVerdict.lower(value)
+}
+
+
+
+/**
+ * A version of the transcript as JSON.
+ */
+
+public enum TranscriptSchema: Equatable, Hashable {
+
+    /**
+     * The first version.
+     */
+    case one
+    /**
+     * Version 1 and the fields that agents of all kinds have in common.
+     */
+    case two
+
+
+
+
+
+}
+
+#if compiler(>=6)
+extension TranscriptSchema: Sendable {}
+#endif
+
+#if swift(>=5.8)
+@_documentation(visibility: private)
+#endif
+public struct FfiConverterTypeTranscriptSchema: FfiConverterRustBuffer {
+    typealias SwiftType = TranscriptSchema
+
+    public static func read(from buf: inout (data: Data, offset: Data.Index)) throws -> TranscriptSchema {
+        let variant: Int32 = try readInt(&buf)
+        switch variant {
+
+        case 1: return .one
+
+        case 2: return .two
+
+        default: throw UniffiInternalError.unexpectedEnumCase
+        }
+    }
+
+    public static func write(_ value: TranscriptSchema, into buf: inout [UInt8]) {
+        switch value {
+
+
+        case .one:
+            writeInt(&buf, Int32(1))
+
+
+        case .two:
+            writeInt(&buf, Int32(2))
+
+        }
+    }
+}
+
+
+#if swift(>=5.8)
+@_documentation(visibility: private)
+#endif
+public func FfiConverterTypeTranscriptSchema_lift(_ buf: RustBuffer) throws -> TranscriptSchema {
+    return try FfiConverterTypeTranscriptSchema.lift(buf)
+}
+
+#if swift(>=5.8)
+@_documentation(visibility: private)
+#endif
+public func FfiConverterTypeTranscriptSchema_lower(_ value: TranscriptSchema) -> RustBuffer {
+    return FfiConverterTypeTranscriptSchema.lower(value)
 }
 
 
@@ -21843,6 +25309,30 @@ fileprivate struct FfiConverterOptionUInt64: FfiConverterRustBuffer {
 #if swift(>=5.8)
 @_documentation(visibility: private)
 #endif
+fileprivate struct FfiConverterOptionInt64: FfiConverterRustBuffer {
+    typealias SwiftType = Int64?
+
+    public static func write(_ value: SwiftType, into buf: inout [UInt8]) {
+        guard let value = value else {
+            writeInt(&buf, Int8(0))
+            return
+        }
+        writeInt(&buf, Int8(1))
+        FfiConverterInt64.write(value, into: &buf)
+    }
+
+    public static func read(from buf: inout (data: Data, offset: Data.Index)) throws -> SwiftType {
+        switch try readInt(&buf) as Int8 {
+        case 0: return nil
+        case 1: return try FfiConverterInt64.read(from: &buf)
+        default: throw UniffiInternalError.unexpectedOptionalTag
+        }
+    }
+}
+
+#if swift(>=5.8)
+@_documentation(visibility: private)
+#endif
 fileprivate struct FfiConverterOptionDouble: FfiConverterRustBuffer {
     typealias SwiftType = Double?
 
@@ -22131,6 +25621,54 @@ fileprivate struct FfiConverterOptionTypeClientIdentity: FfiConverterRustBuffer 
 #if swift(>=5.8)
 @_documentation(visibility: private)
 #endif
+fileprivate struct FfiConverterOptionTypeContextView: FfiConverterRustBuffer {
+    typealias SwiftType = ContextView?
+
+    public static func write(_ value: SwiftType, into buf: inout [UInt8]) {
+        guard let value = value else {
+            writeInt(&buf, Int8(0))
+            return
+        }
+        writeInt(&buf, Int8(1))
+        FfiConverterTypeContextView.write(value, into: &buf)
+    }
+
+    public static func read(from buf: inout (data: Data, offset: Data.Index)) throws -> SwiftType {
+        switch try readInt(&buf) as Int8 {
+        case 0: return nil
+        case 1: return try FfiConverterTypeContextView.read(from: &buf)
+        default: throw UniffiInternalError.unexpectedOptionalTag
+        }
+    }
+}
+
+#if swift(>=5.8)
+@_documentation(visibility: private)
+#endif
+fileprivate struct FfiConverterOptionTypeDecidedBy: FfiConverterRustBuffer {
+    typealias SwiftType = DecidedBy?
+
+    public static func write(_ value: SwiftType, into buf: inout [UInt8]) {
+        guard let value = value else {
+            writeInt(&buf, Int8(0))
+            return
+        }
+        writeInt(&buf, Int8(1))
+        FfiConverterTypeDecidedBy.write(value, into: &buf)
+    }
+
+    public static func read(from buf: inout (data: Data, offset: Data.Index)) throws -> SwiftType {
+        switch try readInt(&buf) as Int8 {
+        case 0: return nil
+        case 1: return try FfiConverterTypeDecidedBy.read(from: &buf)
+        default: throw UniffiInternalError.unexpectedOptionalTag
+        }
+    }
+}
+
+#if swift(>=5.8)
+@_documentation(visibility: private)
+#endif
 fileprivate struct FfiConverterOptionTypeDialogueEventBatch: FfiConverterRustBuffer {
     typealias SwiftType = DialogueEventBatch?
 
@@ -22219,6 +25757,78 @@ fileprivate struct FfiConverterOptionTypeEventLimits: FfiConverterRustBuffer {
         switch try readInt(&buf) as Int8 {
         case 0: return nil
         case 1: return try FfiConverterTypeEventLimits.read(from: &buf)
+        default: throw UniffiInternalError.unexpectedOptionalTag
+        }
+    }
+}
+
+#if swift(>=5.8)
+@_documentation(visibility: private)
+#endif
+fileprivate struct FfiConverterOptionTypeExitPolicy: FfiConverterRustBuffer {
+    typealias SwiftType = ExitPolicy?
+
+    public static func write(_ value: SwiftType, into buf: inout [UInt8]) {
+        guard let value = value else {
+            writeInt(&buf, Int8(0))
+            return
+        }
+        writeInt(&buf, Int8(1))
+        FfiConverterTypeExitPolicy.write(value, into: &buf)
+    }
+
+    public static func read(from buf: inout (data: Data, offset: Data.Index)) throws -> SwiftType {
+        switch try readInt(&buf) as Int8 {
+        case 0: return nil
+        case 1: return try FfiConverterTypeExitPolicy.read(from: &buf)
+        default: throw UniffiInternalError.unexpectedOptionalTag
+        }
+    }
+}
+
+#if swift(>=5.8)
+@_documentation(visibility: private)
+#endif
+fileprivate struct FfiConverterOptionTypeHistoryConfiguration: FfiConverterRustBuffer {
+    typealias SwiftType = HistoryConfiguration?
+
+    public static func write(_ value: SwiftType, into buf: inout [UInt8]) {
+        guard let value = value else {
+            writeInt(&buf, Int8(0))
+            return
+        }
+        writeInt(&buf, Int8(1))
+        FfiConverterTypeHistoryConfiguration.write(value, into: &buf)
+    }
+
+    public static func read(from buf: inout (data: Data, offset: Data.Index)) throws -> SwiftType {
+        switch try readInt(&buf) as Int8 {
+        case 0: return nil
+        case 1: return try FfiConverterTypeHistoryConfiguration.read(from: &buf)
+        default: throw UniffiInternalError.unexpectedOptionalTag
+        }
+    }
+}
+
+#if swift(>=5.8)
+@_documentation(visibility: private)
+#endif
+fileprivate struct FfiConverterOptionTypeHistoryQuery: FfiConverterRustBuffer {
+    typealias SwiftType = HistoryQuery?
+
+    public static func write(_ value: SwiftType, into buf: inout [UInt8]) {
+        guard let value = value else {
+            writeInt(&buf, Int8(0))
+            return
+        }
+        writeInt(&buf, Int8(1))
+        FfiConverterTypeHistoryQuery.write(value, into: &buf)
+    }
+
+    public static func read(from buf: inout (data: Data, offset: Data.Index)) throws -> SwiftType {
+        switch try readInt(&buf) as Int8 {
+        case 0: return nil
+        case 1: return try FfiConverterTypeHistoryQuery.read(from: &buf)
         default: throw UniffiInternalError.unexpectedOptionalTag
         }
     }
@@ -22731,6 +26341,30 @@ fileprivate struct FfiConverterOptionTypeTerminationView: FfiConverterRustBuffer
 #if swift(>=5.8)
 @_documentation(visibility: private)
 #endif
+fileprivate struct FfiConverterOptionTypeTokenUsage: FfiConverterRustBuffer {
+    typealias SwiftType = TokenUsage?
+
+    public static func write(_ value: SwiftType, into buf: inout [UInt8]) {
+        guard let value = value else {
+            writeInt(&buf, Int8(0))
+            return
+        }
+        writeInt(&buf, Int8(1))
+        FfiConverterTypeTokenUsage.write(value, into: &buf)
+    }
+
+    public static func read(from buf: inout (data: Data, offset: Data.Index)) throws -> SwiftType {
+        switch try readInt(&buf) as Int8 {
+        case 0: return nil
+        case 1: return try FfiConverterTypeTokenUsage.read(from: &buf)
+        default: throw UniffiInternalError.unexpectedOptionalTag
+        }
+    }
+}
+
+#if swift(>=5.8)
+@_documentation(visibility: private)
+#endif
 fileprivate struct FfiConverterOptionTypeToolResultView: FfiConverterRustBuffer {
     typealias SwiftType = ToolResultView?
 
@@ -23019,6 +26653,30 @@ fileprivate struct FfiConverterOptionTypePermissionPrompts: FfiConverterRustBuff
 #if swift(>=5.8)
 @_documentation(visibility: private)
 #endif
+fileprivate struct FfiConverterOptionTypePlanPriority: FfiConverterRustBuffer {
+    typealias SwiftType = PlanPriority?
+
+    public static func write(_ value: SwiftType, into buf: inout [UInt8]) {
+        guard let value = value else {
+            writeInt(&buf, Int8(0))
+            return
+        }
+        writeInt(&buf, Int8(1))
+        FfiConverterTypePlanPriority.write(value, into: &buf)
+    }
+
+    public static func read(from buf: inout (data: Data, offset: Data.Index)) throws -> SwiftType {
+        switch try readInt(&buf) as Int8 {
+        case 0: return nil
+        case 1: return try FfiConverterTypePlanPriority.read(from: &buf)
+        default: throw UniffiInternalError.unexpectedOptionalTag
+        }
+    }
+}
+
+#if swift(>=5.8)
+@_documentation(visibility: private)
+#endif
 fileprivate struct FfiConverterOptionTypePriority: FfiConverterRustBuffer {
     typealias SwiftType = Priority?
 
@@ -23107,6 +26765,78 @@ fileprivate struct FfiConverterOptionTypeThinking: FfiConverterRustBuffer {
         switch try readInt(&buf) as Int8 {
         case 0: return nil
         case 1: return try FfiConverterTypeThinking.read(from: &buf)
+        default: throw UniffiInternalError.unexpectedOptionalTag
+        }
+    }
+}
+
+#if swift(>=5.8)
+@_documentation(visibility: private)
+#endif
+fileprivate struct FfiConverterOptionTypeThreadState: FfiConverterRustBuffer {
+    typealias SwiftType = ThreadState?
+
+    public static func write(_ value: SwiftType, into buf: inout [UInt8]) {
+        guard let value = value else {
+            writeInt(&buf, Int8(0))
+            return
+        }
+        writeInt(&buf, Int8(1))
+        FfiConverterTypeThreadState.write(value, into: &buf)
+    }
+
+    public static func read(from buf: inout (data: Data, offset: Data.Index)) throws -> SwiftType {
+        switch try readInt(&buf) as Int8 {
+        case 0: return nil
+        case 1: return try FfiConverterTypeThreadState.read(from: &buf)
+        default: throw UniffiInternalError.unexpectedOptionalTag
+        }
+    }
+}
+
+#if swift(>=5.8)
+@_documentation(visibility: private)
+#endif
+fileprivate struct FfiConverterOptionTypeToolKind: FfiConverterRustBuffer {
+    typealias SwiftType = ToolKind?
+
+    public static func write(_ value: SwiftType, into buf: inout [UInt8]) {
+        guard let value = value else {
+            writeInt(&buf, Int8(0))
+            return
+        }
+        writeInt(&buf, Int8(1))
+        FfiConverterTypeToolKind.write(value, into: &buf)
+    }
+
+    public static func read(from buf: inout (data: Data, offset: Data.Index)) throws -> SwiftType {
+        switch try readInt(&buf) as Int8 {
+        case 0: return nil
+        case 1: return try FfiConverterTypeToolKind.read(from: &buf)
+        default: throw UniffiInternalError.unexpectedOptionalTag
+        }
+    }
+}
+
+#if swift(>=5.8)
+@_documentation(visibility: private)
+#endif
+fileprivate struct FfiConverterOptionTypeTranscriptSchema: FfiConverterRustBuffer {
+    typealias SwiftType = TranscriptSchema?
+
+    public static func write(_ value: SwiftType, into buf: inout [UInt8]) {
+        guard let value = value else {
+            writeInt(&buf, Int8(0))
+            return
+        }
+        writeInt(&buf, Int8(1))
+        FfiConverterTypeTranscriptSchema.write(value, into: &buf)
+    }
+
+    public static func read(from buf: inout (data: Data, offset: Data.Index)) throws -> SwiftType {
+        switch try readInt(&buf) as Int8 {
+        case 0: return nil
+        case 1: return try FfiConverterTypeTranscriptSchema.read(from: &buf)
         default: throw UniffiInternalError.unexpectedOptionalTag
         }
     }
@@ -23237,6 +26967,81 @@ fileprivate struct FfiConverterSequenceString: FfiConverterRustBuffer {
 #if swift(>=5.8)
 @_documentation(visibility: private)
 #endif
+fileprivate struct FfiConverterSequenceTypeAgentCommand: FfiConverterRustBuffer {
+    typealias SwiftType = [AgentCommand]
+
+    public static func write(_ value: [AgentCommand], into buf: inout [UInt8]) {
+        let len = Int32(value.count)
+        writeInt(&buf, len)
+        for item in value {
+            FfiConverterTypeAgentCommand.write(item, into: &buf)
+        }
+    }
+
+    public static func read(from buf: inout (data: Data, offset: Data.Index)) throws -> [AgentCommand] {
+        let len: Int32 = try readInt(&buf)
+        var seq = [AgentCommand]()
+        seq.reserveCapacity(Int(len))
+        for _ in 0 ..< len {
+            seq.append(try FfiConverterTypeAgentCommand.read(from: &buf))
+        }
+        return seq
+    }
+}
+
+#if swift(>=5.8)
+@_documentation(visibility: private)
+#endif
+fileprivate struct FfiConverterSequenceTypeFileLocation: FfiConverterRustBuffer {
+    typealias SwiftType = [FileLocation]
+
+    public static func write(_ value: [FileLocation], into buf: inout [UInt8]) {
+        let len = Int32(value.count)
+        writeInt(&buf, len)
+        for item in value {
+            FfiConverterTypeFileLocation.write(item, into: &buf)
+        }
+    }
+
+    public static func read(from buf: inout (data: Data, offset: Data.Index)) throws -> [FileLocation] {
+        let len: Int32 = try readInt(&buf)
+        var seq = [FileLocation]()
+        seq.reserveCapacity(Int(len))
+        for _ in 0 ..< len {
+            seq.append(try FfiConverterTypeFileLocation.read(from: &buf))
+        }
+        return seq
+    }
+}
+
+#if swift(>=5.8)
+@_documentation(visibility: private)
+#endif
+fileprivate struct FfiConverterSequenceTypeHistoryProblem: FfiConverterRustBuffer {
+    typealias SwiftType = [HistoryProblem]
+
+    public static func write(_ value: [HistoryProblem], into buf: inout [UInt8]) {
+        let len = Int32(value.count)
+        writeInt(&buf, len)
+        for item in value {
+            FfiConverterTypeHistoryProblem.write(item, into: &buf)
+        }
+    }
+
+    public static func read(from buf: inout (data: Data, offset: Data.Index)) throws -> [HistoryProblem] {
+        let len: Int32 = try readInt(&buf)
+        var seq = [HistoryProblem]()
+        seq.reserveCapacity(Int(len))
+        for _ in 0 ..< len {
+            seq.append(try FfiConverterTypeHistoryProblem.read(from: &buf))
+        }
+        return seq
+    }
+}
+
+#if swift(>=5.8)
+@_documentation(visibility: private)
+#endif
 fileprivate struct FfiConverterSequenceTypeHookQuestion: FfiConverterRustBuffer {
     typealias SwiftType = [HookQuestion]
 
@@ -23312,6 +27117,56 @@ fileprivate struct FfiConverterSequenceTypeModelUsage: FfiConverterRustBuffer {
 #if swift(>=5.8)
 @_documentation(visibility: private)
 #endif
+fileprivate struct FfiConverterSequenceTypeOptionChoice: FfiConverterRustBuffer {
+    typealias SwiftType = [OptionChoice]
+
+    public static func write(_ value: [OptionChoice], into buf: inout [UInt8]) {
+        let len = Int32(value.count)
+        writeInt(&buf, len)
+        for item in value {
+            FfiConverterTypeOptionChoice.write(item, into: &buf)
+        }
+    }
+
+    public static func read(from buf: inout (data: Data, offset: Data.Index)) throws -> [OptionChoice] {
+        let len: Int32 = try readInt(&buf)
+        var seq = [OptionChoice]()
+        seq.reserveCapacity(Int(len))
+        for _ in 0 ..< len {
+            seq.append(try FfiConverterTypeOptionChoice.read(from: &buf))
+        }
+        return seq
+    }
+}
+
+#if swift(>=5.8)
+@_documentation(visibility: private)
+#endif
+fileprivate struct FfiConverterSequenceTypePastConversation: FfiConverterRustBuffer {
+    typealias SwiftType = [PastConversation]
+
+    public static func write(_ value: [PastConversation], into buf: inout [UInt8]) {
+        let len = Int32(value.count)
+        writeInt(&buf, len)
+        for item in value {
+            FfiConverterTypePastConversation.write(item, into: &buf)
+        }
+    }
+
+    public static func read(from buf: inout (data: Data, offset: Data.Index)) throws -> [PastConversation] {
+        let len: Int32 = try readInt(&buf)
+        var seq = [PastConversation]()
+        seq.reserveCapacity(Int(len))
+        for _ in 0 ..< len {
+            seq.append(try FfiConverterTypePastConversation.read(from: &buf))
+        }
+        return seq
+    }
+}
+
+#if swift(>=5.8)
+@_documentation(visibility: private)
+#endif
 fileprivate struct FfiConverterSequenceTypePermissionRecord: FfiConverterRustBuffer {
     typealias SwiftType = [PermissionRecord]
 
@@ -23329,6 +27184,31 @@ fileprivate struct FfiConverterSequenceTypePermissionRecord: FfiConverterRustBuf
         seq.reserveCapacity(Int(len))
         for _ in 0 ..< len {
             seq.append(try FfiConverterTypePermissionRecord.read(from: &buf))
+        }
+        return seq
+    }
+}
+
+#if swift(>=5.8)
+@_documentation(visibility: private)
+#endif
+fileprivate struct FfiConverterSequenceTypePlanItem: FfiConverterRustBuffer {
+    typealias SwiftType = [PlanItem]
+
+    public static func write(_ value: [PlanItem], into buf: inout [UInt8]) {
+        let len = Int32(value.count)
+        writeInt(&buf, len)
+        for item in value {
+            FfiConverterTypePlanItem.write(item, into: &buf)
+        }
+    }
+
+    public static func read(from buf: inout (data: Data, offset: Data.Index)) throws -> [PlanItem] {
+        let len: Int32 = try readInt(&buf)
+        var seq = [PlanItem]()
+        seq.reserveCapacity(Int(len))
+        for _ in 0 ..< len {
+            seq.append(try FfiConverterTypePlanItem.read(from: &buf))
         }
         return seq
     }
@@ -23387,6 +27267,31 @@ fileprivate struct FfiConverterSequenceTypeQuestionAnswer: FfiConverterRustBuffe
 #if swift(>=5.8)
 @_documentation(visibility: private)
 #endif
+fileprivate struct FfiConverterSequenceTypeQuestionChoice: FfiConverterRustBuffer {
+    typealias SwiftType = [QuestionChoice]
+
+    public static func write(_ value: [QuestionChoice], into buf: inout [UInt8]) {
+        let len = Int32(value.count)
+        writeInt(&buf, len)
+        for item in value {
+            FfiConverterTypeQuestionChoice.write(item, into: &buf)
+        }
+    }
+
+    public static func read(from buf: inout (data: Data, offset: Data.Index)) throws -> [QuestionChoice] {
+        let len: Int32 = try readInt(&buf)
+        var seq = [QuestionChoice]()
+        seq.reserveCapacity(Int(len))
+        for _ in 0 ..< len {
+            seq.append(try FfiConverterTypeQuestionChoice.read(from: &buf))
+        }
+        return seq
+    }
+}
+
+#if swift(>=5.8)
+@_documentation(visibility: private)
+#endif
 fileprivate struct FfiConverterSequenceTypeQuestionOption: FfiConverterRustBuffer {
     typealias SwiftType = [QuestionOption]
 
@@ -23412,6 +27317,81 @@ fileprivate struct FfiConverterSequenceTypeQuestionOption: FfiConverterRustBuffe
 #if swift(>=5.8)
 @_documentation(visibility: private)
 #endif
+fileprivate struct FfiConverterSequenceTypeQueuedPrompt: FfiConverterRustBuffer {
+    typealias SwiftType = [QueuedPrompt]
+
+    public static func write(_ value: [QueuedPrompt], into buf: inout [UInt8]) {
+        let len = Int32(value.count)
+        writeInt(&buf, len)
+        for item in value {
+            FfiConverterTypeQueuedPrompt.write(item, into: &buf)
+        }
+    }
+
+    public static func read(from buf: inout (data: Data, offset: Data.Index)) throws -> [QueuedPrompt] {
+        let len: Int32 = try readInt(&buf)
+        var seq = [QueuedPrompt]()
+        seq.reserveCapacity(Int(len))
+        for _ in 0 ..< len {
+            seq.append(try FfiConverterTypeQueuedPrompt.read(from: &buf))
+        }
+        return seq
+    }
+}
+
+#if swift(>=5.8)
+@_documentation(visibility: private)
+#endif
+fileprivate struct FfiConverterSequenceTypeRequestOption: FfiConverterRustBuffer {
+    typealias SwiftType = [RequestOption]
+
+    public static func write(_ value: [RequestOption], into buf: inout [UInt8]) {
+        let len = Int32(value.count)
+        writeInt(&buf, len)
+        for item in value {
+            FfiConverterTypeRequestOption.write(item, into: &buf)
+        }
+    }
+
+    public static func read(from buf: inout (data: Data, offset: Data.Index)) throws -> [RequestOption] {
+        let len: Int32 = try readInt(&buf)
+        var seq = [RequestOption]()
+        seq.reserveCapacity(Int(len))
+        for _ in 0 ..< len {
+            seq.append(try FfiConverterTypeRequestOption.read(from: &buf))
+        }
+        return seq
+    }
+}
+
+#if swift(>=5.8)
+@_documentation(visibility: private)
+#endif
+fileprivate struct FfiConverterSequenceTypeRequestQuestion: FfiConverterRustBuffer {
+    typealias SwiftType = [RequestQuestion]
+
+    public static func write(_ value: [RequestQuestion], into buf: inout [UInt8]) {
+        let len = Int32(value.count)
+        writeInt(&buf, len)
+        for item in value {
+            FfiConverterTypeRequestQuestion.write(item, into: &buf)
+        }
+    }
+
+    public static func read(from buf: inout (data: Data, offset: Data.Index)) throws -> [RequestQuestion] {
+        let len: Int32 = try readInt(&buf)
+        var seq = [RequestQuestion]()
+        seq.reserveCapacity(Int(len))
+        for _ in 0 ..< len {
+            seq.append(try FfiConverterTypeRequestQuestion.read(from: &buf))
+        }
+        return seq
+    }
+}
+
+#if swift(>=5.8)
+@_documentation(visibility: private)
+#endif
 fileprivate struct FfiConverterSequenceTypeRunnerSession: FfiConverterRustBuffer {
     typealias SwiftType = [RunnerSession]
 
@@ -23429,6 +27409,31 @@ fileprivate struct FfiConverterSequenceTypeRunnerSession: FfiConverterRustBuffer
         seq.reserveCapacity(Int(len))
         for _ in 0 ..< len {
             seq.append(try FfiConverterTypeRunnerSession.read(from: &buf))
+        }
+        return seq
+    }
+}
+
+#if swift(>=5.8)
+@_documentation(visibility: private)
+#endif
+fileprivate struct FfiConverterSequenceTypeSessionOption: FfiConverterRustBuffer {
+    typealias SwiftType = [SessionOption]
+
+    public static func write(_ value: [SessionOption], into buf: inout [UInt8]) {
+        let len = Int32(value.count)
+        writeInt(&buf, len)
+        for item in value {
+            FfiConverterTypeSessionOption.write(item, into: &buf)
+        }
+    }
+
+    public static func read(from buf: inout (data: Data, offset: Data.Index)) throws -> [SessionOption] {
+        let len: Int32 = try readInt(&buf)
+        var seq = [SessionOption]()
+        seq.reserveCapacity(Int(len))
+        for _ in 0 ..< len {
+            seq.append(try FfiConverterTypeSessionOption.read(from: &buf))
         }
         return seq
     }
@@ -23512,6 +27517,31 @@ fileprivate struct FfiConverterSequenceTypeTerminalEntry: FfiConverterRustBuffer
 #if swift(>=5.8)
 @_documentation(visibility: private)
 #endif
+fileprivate struct FfiConverterSequenceTypeThreadView: FfiConverterRustBuffer {
+    typealias SwiftType = [ThreadView]
+
+    public static func write(_ value: [ThreadView], into buf: inout [UInt8]) {
+        let len = Int32(value.count)
+        writeInt(&buf, len)
+        for item in value {
+            FfiConverterTypeThreadView.write(item, into: &buf)
+        }
+    }
+
+    public static func read(from buf: inout (data: Data, offset: Data.Index)) throws -> [ThreadView] {
+        let len: Int32 = try readInt(&buf)
+        var seq = [ThreadView]()
+        seq.reserveCapacity(Int(len))
+        for _ in 0 ..< len {
+            seq.append(try FfiConverterTypeThreadView.read(from: &buf))
+        }
+        return seq
+    }
+}
+
+#if swift(>=5.8)
+@_documentation(visibility: private)
+#endif
 fileprivate struct FfiConverterSequenceTypeTombstoneEntry: FfiConverterRustBuffer {
     typealias SwiftType = [TombstoneEntry]
 
@@ -23562,6 +27592,31 @@ fileprivate struct FfiConverterSequenceTypeUnknownCount: FfiConverterRustBuffer 
 #if swift(>=5.8)
 @_documentation(visibility: private)
 #endif
+fileprivate struct FfiConverterSequenceTypeUsageLimit: FfiConverterRustBuffer {
+    typealias SwiftType = [UsageLimit]
+
+    public static func write(_ value: [UsageLimit], into buf: inout [UInt8]) {
+        let len = Int32(value.count)
+        writeInt(&buf, len)
+        for item in value {
+            FfiConverterTypeUsageLimit.write(item, into: &buf)
+        }
+    }
+
+    public static func read(from buf: inout (data: Data, offset: Data.Index)) throws -> [UsageLimit] {
+        let len: Int32 = try readInt(&buf)
+        var seq = [UsageLimit]()
+        seq.reserveCapacity(Int(len))
+        for _ in 0 ..< len {
+            seq.append(try FfiConverterTypeUsageLimit.read(from: &buf))
+        }
+        return seq
+    }
+}
+
+#if swift(>=5.8)
+@_documentation(visibility: private)
+#endif
 fileprivate struct FfiConverterSequenceTypeAgentDocument: FfiConverterRustBuffer {
     typealias SwiftType = [AgentDocument]
 
@@ -23604,6 +27659,31 @@ fileprivate struct FfiConverterSequenceTypeAgentFeature: FfiConverterRustBuffer 
         seq.reserveCapacity(Int(len))
         for _ in 0 ..< len {
             seq.append(try FfiConverterTypeAgentFeature.read(from: &buf))
+        }
+        return seq
+    }
+}
+
+#if swift(>=5.8)
+@_documentation(visibility: private)
+#endif
+fileprivate struct FfiConverterSequenceTypeCallContent: FfiConverterRustBuffer {
+    typealias SwiftType = [CallContent]
+
+    public static func write(_ value: [CallContent], into buf: inout [UInt8]) {
+        let len = Int32(value.count)
+        writeInt(&buf, len)
+        for item in value {
+            FfiConverterTypeCallContent.write(item, into: &buf)
+        }
+    }
+
+    public static func read(from buf: inout (data: Data, offset: Data.Index)) throws -> [CallContent] {
+        let len: Int32 = try readInt(&buf)
+        var seq = [CallContent]()
+        seq.reserveCapacity(Int(len))
+        for _ in 0 ..< len {
+            seq.append(try FfiConverterTypeCallContent.read(from: &buf))
         }
         return seq
     }
@@ -24019,6 +28099,9 @@ private let initializationResult: InitializationResult = {
     if (uniffi_bowline_ffi_checksum_method_engine_find_agent() != 39344) {
         return InitializationResult.apiChecksumMismatch
     }
+    if (uniffi_bowline_ffi_checksum_method_engine_history() != 63663) {
+        return InitializationResult.apiChecksumMismatch
+    }
     if (uniffi_bowline_ffi_checksum_method_engine_login_environment() != 61809) {
         return InitializationResult.apiChecksumMismatch
     }
@@ -24031,7 +28114,7 @@ private let initializationResult: InitializationResult = {
     if (uniffi_bowline_ffi_checksum_method_engine_open_permissions() != 4624) {
         return InitializationResult.apiChecksumMismatch
     }
-    if (uniffi_bowline_ffi_checksum_method_engine_open_recording() != 23759) {
+    if (uniffi_bowline_ffi_checksum_method_engine_open_recording() != 18725) {
         return InitializationResult.apiChecksumMismatch
     }
     if (uniffi_bowline_ffi_checksum_method_engine_respond() != 59570) {
@@ -24103,6 +28186,12 @@ private let initializationResult: InitializationResult = {
     if (uniffi_bowline_ffi_checksum_method_hostterminal_cleanup() != 49196) {
         return InitializationResult.apiChecksumMismatch
     }
+    if (uniffi_bowline_ffi_checksum_method_history_list() != 58503) {
+        return InitializationResult.apiChecksumMismatch
+    }
+    if (uniffi_bowline_ffi_checksum_method_history_open() != 16981) {
+        return InitializationResult.apiChecksumMismatch
+    }
     if (uniffi_bowline_ffi_checksum_method_hookserver_answer() != 57135) {
         return InitializationResult.apiChecksumMismatch
     }
@@ -24118,7 +28207,10 @@ private let initializationResult: InitializationResult = {
     if (uniffi_bowline_ffi_checksum_method_hookserver_report() != 10133) {
         return InitializationResult.apiChecksumMismatch
     }
-    if (uniffi_bowline_ffi_checksum_method_hookserver_settings() != 59325) {
+    if (uniffi_bowline_ffi_checksum_method_hookserver_settings() != 16694) {
+        return InitializationResult.apiChecksumMismatch
+    }
+    if (uniffi_bowline_ffi_checksum_method_hookserver_settings_for() != 55878) {
         return InitializationResult.apiChecksumMismatch
     }
     if (uniffi_bowline_ffi_checksum_method_hookserver_stop() != 43509) {
@@ -24367,10 +28459,10 @@ private let initializationResult: InitializationResult = {
     if (uniffi_bowline_ffi_checksum_method_transcriptsnapshot_cursor() != 62710) {
         return InitializationResult.apiChecksumMismatch
     }
-    if (uniffi_bowline_ffi_checksum_method_transcriptsnapshot_entry_count() != 46094) {
+    if (uniffi_bowline_ffi_checksum_method_transcriptsnapshot_entry_count() != 24878) {
         return InitializationResult.apiChecksumMismatch
     }
-    if (uniffi_bowline_ffi_checksum_method_transcriptsnapshot_json() != 43616) {
+    if (uniffi_bowline_ffi_checksum_method_transcriptsnapshot_json() != 6368) {
         return InitializationResult.apiChecksumMismatch
     }
     if (uniffi_bowline_ffi_checksum_method_transcriptsnapshot_page() != 14426) {

@@ -393,6 +393,11 @@ uint64_t uniffi_bowline_ffi_fn_method_engine_attach_with_events(uint64_t ptr, Ru
 uint64_t uniffi_bowline_ffi_fn_method_engine_find_agent(uint64_t ptr, RustBuffer program, RustBuffer environment
 );
 #endif
+#ifndef UNIFFI_FFIDEF_UNIFFI_BOWLINE_FFI_FN_METHOD_ENGINE_HISTORY
+#define UNIFFI_FFIDEF_UNIFFI_BOWLINE_FFI_FN_METHOD_ENGINE_HISTORY
+uint64_t uniffi_bowline_ffi_fn_method_engine_history(uint64_t ptr, RustBuffer configuration, RustCallStatus *_Nonnull out_status
+);
+#endif
 #ifndef UNIFFI_FFIDEF_UNIFFI_BOWLINE_FFI_FN_METHOD_ENGINE_LOGIN_ENVIRONMENT
 #define UNIFFI_FFIDEF_UNIFFI_BOWLINE_FFI_FN_METHOD_ENGINE_LOGIN_ENVIRONMENT
 uint64_t uniffi_bowline_ffi_fn_method_engine_login_environment(uint64_t ptr, RustBuffer query
@@ -415,7 +420,7 @@ RustBuffer uniffi_bowline_ffi_fn_method_engine_open_permissions(uint64_t ptr, Ru
 #endif
 #ifndef UNIFFI_FFIDEF_UNIFFI_BOWLINE_FFI_FN_METHOD_ENGINE_OPEN_RECORDING
 #define UNIFFI_FFIDEF_UNIFFI_BOWLINE_FFI_FN_METHOD_ENGINE_OPEN_RECORDING
-uint64_t uniffi_bowline_ffi_fn_method_engine_open_recording(uint64_t ptr, RustBuffer path
+uint64_t uniffi_bowline_ffi_fn_method_engine_open_recording(uint64_t ptr, RustBuffer path, RustBuffer dialect
 );
 #endif
 #ifndef UNIFFI_FFIDEF_UNIFFI_BOWLINE_FFI_FN_METHOD_ENGINE_RESPOND
@@ -568,6 +573,26 @@ void uniffi_bowline_ffi_fn_method_hostterminal_end_command(uint64_t ptr, uint64_
 void uniffi_bowline_ffi_fn_method_hostterminal_cleanup(uint64_t ptr, RustBuffer session, RustCallStatus *_Nonnull out_status
 );
 #endif
+#ifndef UNIFFI_FFIDEF_UNIFFI_BOWLINE_FFI_FN_CLONE_HISTORY
+#define UNIFFI_FFIDEF_UNIFFI_BOWLINE_FFI_FN_CLONE_HISTORY
+uint64_t uniffi_bowline_ffi_fn_clone_history(uint64_t handle, RustCallStatus *_Nonnull out_status
+);
+#endif
+#ifndef UNIFFI_FFIDEF_UNIFFI_BOWLINE_FFI_FN_FREE_HISTORY
+#define UNIFFI_FFIDEF_UNIFFI_BOWLINE_FFI_FN_FREE_HISTORY
+void uniffi_bowline_ffi_fn_free_history(uint64_t handle, RustCallStatus *_Nonnull out_status
+);
+#endif
+#ifndef UNIFFI_FFIDEF_UNIFFI_BOWLINE_FFI_FN_METHOD_HISTORY_LIST
+#define UNIFFI_FFIDEF_UNIFFI_BOWLINE_FFI_FN_METHOD_HISTORY_LIST
+uint64_t uniffi_bowline_ffi_fn_method_history_list(uint64_t ptr, RustBuffer query
+);
+#endif
+#ifndef UNIFFI_FFIDEF_UNIFFI_BOWLINE_FFI_FN_METHOD_HISTORY_OPEN
+#define UNIFFI_FFIDEF_UNIFFI_BOWLINE_FFI_FN_METHOD_HISTORY_OPEN
+uint64_t uniffi_bowline_ffi_fn_method_history_open(uint64_t ptr, RustBuffer id
+);
+#endif
 #ifndef UNIFFI_FFIDEF_UNIFFI_BOWLINE_FFI_FN_CLONE_HOOKSERVER
 #define UNIFFI_FFIDEF_UNIFFI_BOWLINE_FFI_FN_CLONE_HOOKSERVER
 uint64_t uniffi_bowline_ffi_fn_clone_hookserver(uint64_t handle, RustCallStatus *_Nonnull out_status
@@ -606,6 +631,11 @@ RustBuffer uniffi_bowline_ffi_fn_method_hookserver_report(uint64_t ptr, RustCall
 #ifndef UNIFFI_FFIDEF_UNIFFI_BOWLINE_FFI_FN_METHOD_HOOKSERVER_SETTINGS
 #define UNIFFI_FFIDEF_UNIFFI_BOWLINE_FFI_FN_METHOD_HOOKSERVER_SETTINGS
 RustBuffer uniffi_bowline_ffi_fn_method_hookserver_settings(uint64_t ptr, RustBuffer interaction, RustCallStatus *_Nonnull out_status
+);
+#endif
+#ifndef UNIFFI_FFIDEF_UNIFFI_BOWLINE_FFI_FN_METHOD_HOOKSERVER_SETTINGS_FOR
+#define UNIFFI_FFIDEF_UNIFFI_BOWLINE_FFI_FN_METHOD_HOOKSERVER_SETTINGS_FOR
+RustBuffer uniffi_bowline_ffi_fn_method_hookserver_settings_for(uint64_t ptr, RustBuffer interaction, RustBuffer agent, RustCallStatus *_Nonnull out_status
 );
 #endif
 #ifndef UNIFFI_FFIDEF_UNIFFI_BOWLINE_FFI_FN_METHOD_HOOKSERVER_STOP
@@ -1155,7 +1185,7 @@ uint64_t uniffi_bowline_ffi_fn_method_transcriptsnapshot_entry_count(uint64_t pt
 #endif
 #ifndef UNIFFI_FFIDEF_UNIFFI_BOWLINE_FFI_FN_METHOD_TRANSCRIPTSNAPSHOT_JSON
 #define UNIFFI_FFIDEF_UNIFFI_BOWLINE_FFI_FN_METHOD_TRANSCRIPTSNAPSHOT_JSON
-RustBuffer uniffi_bowline_ffi_fn_method_transcriptsnapshot_json(uint64_t ptr, RustCallStatus *_Nonnull out_status
+RustBuffer uniffi_bowline_ffi_fn_method_transcriptsnapshot_json(uint64_t ptr, RustBuffer schema, RustCallStatus *_Nonnull out_status
 );
 #endif
 #ifndef UNIFFI_FFIDEF_UNIFFI_BOWLINE_FFI_FN_METHOD_TRANSCRIPTSNAPSHOT_PAGE
@@ -1575,6 +1605,12 @@ uint16_t uniffi_bowline_ffi_checksum_method_engine_find_agent(void
 
 );
 #endif
+#ifndef UNIFFI_FFIDEF_UNIFFI_BOWLINE_FFI_CHECKSUM_METHOD_ENGINE_HISTORY
+#define UNIFFI_FFIDEF_UNIFFI_BOWLINE_FFI_CHECKSUM_METHOD_ENGINE_HISTORY
+uint16_t uniffi_bowline_ffi_checksum_method_engine_history(void
+
+);
+#endif
 #ifndef UNIFFI_FFIDEF_UNIFFI_BOWLINE_FFI_CHECKSUM_METHOD_ENGINE_LOGIN_ENVIRONMENT
 #define UNIFFI_FFIDEF_UNIFFI_BOWLINE_FFI_CHECKSUM_METHOD_ENGINE_LOGIN_ENVIRONMENT
 uint16_t uniffi_bowline_ffi_checksum_method_engine_login_environment(void
@@ -1743,6 +1779,18 @@ uint16_t uniffi_bowline_ffi_checksum_method_hostterminal_cleanup(void
 
 );
 #endif
+#ifndef UNIFFI_FFIDEF_UNIFFI_BOWLINE_FFI_CHECKSUM_METHOD_HISTORY_LIST
+#define UNIFFI_FFIDEF_UNIFFI_BOWLINE_FFI_CHECKSUM_METHOD_HISTORY_LIST
+uint16_t uniffi_bowline_ffi_checksum_method_history_list(void
+
+);
+#endif
+#ifndef UNIFFI_FFIDEF_UNIFFI_BOWLINE_FFI_CHECKSUM_METHOD_HISTORY_OPEN
+#define UNIFFI_FFIDEF_UNIFFI_BOWLINE_FFI_CHECKSUM_METHOD_HISTORY_OPEN
+uint16_t uniffi_bowline_ffi_checksum_method_history_open(void
+
+);
+#endif
 #ifndef UNIFFI_FFIDEF_UNIFFI_BOWLINE_FFI_CHECKSUM_METHOD_HOOKSERVER_ANSWER
 #define UNIFFI_FFIDEF_UNIFFI_BOWLINE_FFI_CHECKSUM_METHOD_HOOKSERVER_ANSWER
 uint16_t uniffi_bowline_ffi_checksum_method_hookserver_answer(void
@@ -1776,6 +1824,12 @@ uint16_t uniffi_bowline_ffi_checksum_method_hookserver_report(void
 #ifndef UNIFFI_FFIDEF_UNIFFI_BOWLINE_FFI_CHECKSUM_METHOD_HOOKSERVER_SETTINGS
 #define UNIFFI_FFIDEF_UNIFFI_BOWLINE_FFI_CHECKSUM_METHOD_HOOKSERVER_SETTINGS
 uint16_t uniffi_bowline_ffi_checksum_method_hookserver_settings(void
+
+);
+#endif
+#ifndef UNIFFI_FFIDEF_UNIFFI_BOWLINE_FFI_CHECKSUM_METHOD_HOOKSERVER_SETTINGS_FOR
+#define UNIFFI_FFIDEF_UNIFFI_BOWLINE_FFI_CHECKSUM_METHOD_HOOKSERVER_SETTINGS_FOR
+uint16_t uniffi_bowline_ffi_checksum_method_hookserver_settings_for(void
 
 );
 #endif

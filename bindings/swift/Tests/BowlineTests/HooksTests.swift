@@ -3,6 +3,19 @@ import Bowline
 import XCTest
 
 final class HooksTests: TimedTestCase {
+    func testSettingsLeaveOutWhatAVersionDoesNotKnow() async throws {
+        let server = try await engine().startHooks(configuration: HookConfiguration())
+        let newest = try server.settingsFor(
+            interaction: "i1", agent: AgentVersion(major: 2, minor: 1, patch: 330))
+        XCTAssertEqual(newest, try server.settings(interaction: "i1"))
+        let older = await errorKind {
+            _ = try server.settingsFor(
+                interaction: "i1", agent: AgentVersion(major: 1, minor: 0, patch: 128))
+        }
+        XCTAssertEqual(older, "Configuration")
+        _ = try await server.stop()
+    }
+
     func testHookEventIsReceivedAndItsQuestionAnswered() async throws {
         XCTAssertTrue(commonHookKinds().contains("PreToolUse"))
         let gate = HookGate(kinds: ["PreToolUse"], deadlineMs: 30_000, fallback: .nothing)

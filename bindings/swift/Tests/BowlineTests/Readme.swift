@@ -1,4 +1,4 @@
-// The example of bindings/README.md; `.ci/covered.py` compares the two.
+// The examples of bindings/README.md; `.ci/covered.py` compares them.
 import Bowline
 
 func readme() async throws {
@@ -13,4 +13,27 @@ func readme() async throws {
     }
     let end = try await session.end()
     _ = end
+}
+
+func show(_ path: String) async throws {
+    let recording = try await Engine.make().openRecording(path: path)
+    for try await transcript in try recording.transcripts() where transcript.phase == .ended {
+        for call in transcript.toolCalls() {
+            print(call.kind ?? .other, call.title ?? call.name, call.exitCode ?? 0)
+            for case .diff(let path, let old, let new, _) in call.content {
+                print(path, old ?? "(new file)", new ?? "(deleted)")
+            }
+        }
+    }
+}
+
+func resumeNewest(about words: String) async throws -> DialogueSession? {
+    let engine = try Engine.make()
+    let query = HistoryQuery(agent: "claude", search: words, limit: 1)
+    let found = try await engine.history().list(query: query).conversations.first
+    guard let conversation = found else { return nil }
+    var configuration = DialogueConfiguration(cwd: conversation.cwd)
+    configuration.conversation = .resume(id: conversation.id, fork: false)
+    configuration.history = HistoryConfiguration()
+    return try await engine.start(configuration: configuration)
 }

@@ -34,7 +34,7 @@ final class RecordingTests: TimedTestCase {
         }
     }
 
-    /// The SHA-256 of the transcript of each fixture, written by `.ci/sums`.
+    /// The SHA-256 of the transcript of each fixture, written by `.ci/sums`; of schema 1 with `#1`.
     private func sums() throws -> [String: String] {
         let file = programs.appendingPathComponent("fixtures.sha256")
         let lines = try String(contentsOf: file, encoding: .utf8).split(separator: "\n")
@@ -57,11 +57,62 @@ final class RecordingTests: TimedTestCase {
 
     private func everyFixture(_ fold: (Recording) async throws -> Transcript) async throws {
         let sums = try sums()
-        XCTAssertGreaterThan(sums.count, 50)
-        for (name, sum) in sums {
+        XCTAssertGreaterThan(sums.count, 350)
+        for (name, sum) in sums where !name.hasSuffix("#1") {
             let transcript = try await fold(recording(name))
             XCTAssertEqual(sha256(transcript.json()), sum, name)
+            XCTAssertEqual(sha256(transcript.json(schema: .one)), sums[name + "#1"], name)
         }
+    }
+
+    func testCommandHasPermissionOutputAndExitCode() async throws {
+        let transcript = try await read(
+            recording("agents/codex/app-server.approve.trace.jsonl"), maxCount: 64)
+        let session = try XCTUnwrap(transcript.session)
+        XCTAssertEqual(session.dialect, "codex")
+        XCTAssertEqual(session.agentName, "codex")
+        XCTAssertEqual(session.context, ContextView(used: 110, size: 258_400))
+        let call = try XCTUnwrap(transcript.toolCalls().first)
+        XCTAssertEqual(call.kind, .execute)
+        XCTAssertEqual(call.output, "approved-out\n")
+        XCTAssertEqual(call.exitCode, 0)
+        XCTAssertLessThan(try XCTUnwrap(call.startedMs), try XCTUnwrap(call.endedMs))
+        guard case .terminal(let command, _) = call.content.first else { return XCTFail("no command") }
+        XCTAssertTrue(command.contains("echo approved-out"))
+        let permission = try XCTUnwrap(transcript.permissions.first)
+        let kinds: [AnswerKind] = [.allowOnce, .allowAlways, .rejectOnce, .rejectOnce]
+        XCTAssertEqual(permission.options.map(\.kind), kinds)
+        XCTAssertEqual(permission.rule, #"["echo", "approved-out"]"#)
+        XCTAssertEqual(permission.decidedBy?.how, "accept")
+        let prompt = try XCTUnwrap(
+            transcript.entries().first { if case .user = $0.value { true } else { false } })
+        XCTAssertEqual(prompt.detail.turn, "1")
+        XCTAssertNotNil(prompt.detail.atMs)
+        XCTAssertFalse(prompt.detail.isHistory)
+    }
+
+    func testEditHasDiffQuestionHasChoicesPlanHasSteps() async throws {
+        let edit = try await read(
+            recording("agents/codex/app-server.edit.trace.jsonl"), maxCount: 64)
+        let call = try XCTUnwrap(edit.toolCalls().first)
+        XCTAssertEqual(call.kind, .edit)
+        XCTAssertEqual(call.locations.map(\.path), ["/home/dev/project/hello.txt"])
+        guard case .diff(_, _, let new, _) = call.content.first else { return XCTFail("no diff") }
+        XCTAssertNotNil(new)
+        let path = fixtures.appendingPathComponent("agents/claude-agent-acp/acp.ask.trace.jsonl").path
+        let asking = try await read(
+            engine().openRecording(path: path, dialect: "acp"), maxCount: 64)
+        XCTAssertEqual(asking.session?.options.count, 5)
+        XCTAssertEqual(asking.session?.commands.count, 40)
+        let questions = try XCTUnwrap(asking.permissions.first).questions
+        XCTAssertEqual(questions.map(\.kind), [.single, .text])
+        XCTAssertEqual(questions.map(\.options.count), [2, 0])
+        let plan = try await read(recording("agents/claude-agent-acp/acp.todo.trace.jsonl"), maxCount: 64)
+        XCTAssertTrue(plan.session?.plan.contains { $0.state == .inProgress } ?? false)
+        let unknown = await errorKind {
+            _ = try await engine().openRecording(path: path, dialect: "aider")
+        }
+        XCTAssertEqual(unknown, "Invalid")
     }
 
     func testFixturesMatchRustOneChangeAtATime() async throws {

@@ -5,6 +5,7 @@ use std::process::ExitCode;
 use bowline_jsonl::Framer;
 use bowline_lifecycle::reducer::{HostEvent, Meta, Transcript};
 use bowline_lifecycle::{DialectName, ReconnectFailed, SessionId};
+use bowline_recording::damage_message;
 use bowline_runner::{
     Piece, RunnerClient, SessionSummary, SessionSummaryState, Stream, TerminalSession,
 };
@@ -12,7 +13,7 @@ use bowline_runner::{
 use crate::args::{Output, RunnerArgs};
 use crate::failure::Failure;
 use crate::printer::Printer;
-use crate::recording::{damage_message, report_losses};
+use crate::recording::report_losses;
 use crate::runner::{
     ConnectionNotices, announced, connection_failure, request_failed, unreachable_session,
     until_connection_failed,

@@ -5,6 +5,7 @@ use std::process::Command;
 
 use tempfile::TempDir;
 
+use crate::runner::TestRunner;
 use crate::support::{AGENT, CommandOutput, ScriptedAgent, command, finish, fixtures, json};
 
 /// Returns the command with the recorded histories as the user's, and a cache of its own.
@@ -148,4 +149,35 @@ fn transcript_of_resumed_conversation_begins_with_its_past() {
         text.contains("Welcome back.") && !text.contains("Long ago"),
         "{text}"
     );
+}
+
+#[test]
+fn runner_serves_past_conversations() {
+    let (claude, codex) = (
+        fixtures().join("history/claude"),
+        fixtures().join("history/codex"),
+    );
+    let folders = [
+        ("CLAUDE_CONFIG_DIR", claude.as_path()),
+        ("CODEX_HOME", &codex),
+    ];
+    let runner = TestRunner::with_environment(&folders);
+    let list = runner.json("GET", "/api/history", None);
+    let command = json(&run(&["history", "--json"]).ok());
+    assert_eq!(list["conversations"], command);
+    assert_eq!(list["problems"], json("[]"));
+    let newest = runner.json("GET", "/api/history?agent=codex&limit=1", None);
+    assert_eq!(newest["conversations"].as_array().unwrap().len(), 1);
+    let found = runner.json("GET", "/api/history?search=nowhere", None);
+    assert_eq!(found["conversations"], json("[]"));
+    for conversation in list["conversations"].as_array().unwrap() {
+        let id = conversation["id"].as_str().unwrap();
+        let path = format!("/api/history/{id}/transcript");
+        let replay = run(&["replay", "--conversation", id, "--output", "transcript"]);
+        assert_eq!(runner.json("GET", &path, None), json(&replay.ok()), "{id}");
+    }
+    let status = |path: &str| runner.request("GET", path, None).0;
+    assert_eq!(status("/api/history/none/transcript"), 404);
+    assert_eq!(status("/api/history?agent=aider"), 400);
+    assert_eq!(status("/api/history/e937e4fa/transcript?schema=3"), 400);
 }

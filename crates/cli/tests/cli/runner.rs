@@ -31,8 +31,13 @@ pub(crate) struct TestRunner {
 
 impl TestRunner {
     pub(crate) fn start() -> Self {
+        Self::with_environment(&[])
+    }
+
+    /// Starts a runner with these variables.
+    pub(crate) fn with_environment(variables: &[(&str, &Path)]) -> Self {
         let folder = tempfile::tempdir_in("/tmp").unwrap();
-        let (runner, out) = serve(&folder);
+        let (runner, out) = serve_with(&folder, variables);
         Self {
             folder,
             runner,
@@ -59,7 +64,7 @@ impl TestRunner {
     }
 
     /// Sends a request over the socket; returns the status and the body.
-    fn request(&self, method: &str, path: &str, body: Option<&Value>) -> (u16, String) {
+    pub(crate) fn request(&self, method: &str, path: &str, body: Option<&Value>) -> (u16, String) {
         let socket = self.folder.path().join("s/runner.sock");
         let mut stream = UnixStream::connect(socket).unwrap();
         stream.set_read_timeout(Some(TIMEOUT)).unwrap();
@@ -152,9 +157,15 @@ impl Drop for TestRunner {
 }
 
 fn serve(folder: &TempDir) -> (Child, BufReader<ChildStdout>) {
+    serve_with(folder, &[])
+}
+
+fn serve_with(folder: &TempDir, variables: &[(&str, &Path)]) -> (Child, BufReader<ChildStdout>) {
     let state = folder.path().join("s").display().to_string();
     let args = ["serve", "--state-dir", &state, "--listen", "127.0.0.1:0"];
-    let mut runner = command(&args).spawn().unwrap();
+    let mut serve = command(&args);
+    serve.envs(variables.iter().copied());
+    let mut runner = serve.spawn().unwrap();
     let mut out = BufReader::new(runner.stdout.take().unwrap());
     let mut line = String::new();
     while !line.starts_with("token in ") {

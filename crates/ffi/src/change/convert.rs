@@ -2,14 +2,12 @@
 
 use serde_json::value::RawValue;
 
+use super::session::SessionView;
 use super::view::{
-    BlockKind, EntryKind, ModelUsage, PermissionView, SessionView, StatsView, SubagentView,
-    TaskView, ToolCallView, ToolResultView, UnknownCount, UsageView,
+    BlockKind, EntryDetail, EntryKind, ModelUsage, StatsView, TaskView, UnknownCount, UsageView,
 };
 use super::{Change, ChangeBatch};
-use crate::core::reducer::owned::{
-    BlockValue, EntryValue, PermissionValue, SessionValue, StatsValue, TaskValue, ToolCallValue,
-};
+use crate::core::reducer::owned::{BlockValue, EntryValue, StatsValue, TaskValue};
 use crate::core::reducer::{self, Changes, Transcript};
 
 /// Returns the changes that were read at `cursor`, or `None` if there are none.
@@ -31,24 +29,14 @@ pub(crate) fn batch(changes: &Changes<'_>, cursor: u64) -> Option<ChangeBatch> {
 fn change(transcript: &Transcript, change: reducer::Change<'_>) -> Option<Change> {
     use reducer::Change as From;
     Some(match change {
-        From::Session { session } => Change::Session {
-            value: session_view(session),
+        From::Session { .. } => Change::Session {
+            value: SessionView::of(transcript),
         },
         From::Status { status } => Change::Status {
             phase: status.phase.into(),
             reason: status.reason.into_owned(),
         },
-        From::Entry {
-            entry,
-            thread,
-            value,
-            ..
-        } => Change::Entry {
-            entry: entry.number(),
-            thread: thread.map(Into::into),
-            at_ms: transcript.entry_by_id(entry).map_or(0, |it| it.at_ms()),
-            value: entry_kind(value),
-        },
+        From::Entry { entry: id, .. } => entry(transcript.entry_by_id(id)?),
         From::EntryRemoved { entry } => Change::EntryRemoved {
             entry: entry.number(),
         },
@@ -56,31 +44,28 @@ fn change(transcript: &Transcript, change: reducer::Change<'_>) -> Option<Change
             block,
             entry,
             value,
-            ..
+            detail,
         } => Change::Block {
             block: block.number(),
             entry: entry.number(),
+            bytes: (detail.bytes[0]..detail.bytes[1]).into(),
             value: block_kind(value),
         },
         From::Append {
-            block, from, text, ..
+            block,
+            from,
+            text,
+            end,
         } => Change::Append {
             block: block.number(),
             from,
+            end,
             text: text.to_string(),
         },
         From::BlockRemoved { block } => Change::BlockRemoved {
             block: block.number(),
         },
-        From::ToolCall {
-            call,
-            thread,
-            value,
-        } => Change::ToolCall {
-            call: call.number(),
-            thread: thread.map(Into::into),
-            value: call_view(value),
-        },
+        From::ToolCall { value, .. } => call(value),
         From::ToolCallRemoved { call } => Change::ToolCallRemoved {
             call: call.number(),
         },
@@ -90,7 +75,7 @@ fn change(transcript: &Transcript, change: reducer::Change<'_>) -> Option<Change
         },
         From::Permission { permission, value } => Change::Permission {
             number: permission.number(),
-            value: permission_view(value),
+            value: value.into(),
         },
         From::Usage { usage } => Change::Usage {
             value: usage_view(usage),
@@ -105,10 +90,16 @@ fn change(transcript: &Transcript, change: reducer::Change<'_>) -> Option<Change
 
 /// Returns the change that adds `entry`.
 pub(crate) fn entry(entry: reducer::Entry<'_>) -> Change {
+    let is_history = entry.is_history();
     Change::Entry {
         entry: entry.id().number(),
-        thread: entry.thread().call().map(|it| it.id().into()),
-        at_ms: entry.at_ms(),
+        thread: thread_key(entry.thread()),
+        detail: EntryDetail {
+            turn: entry.turn().map(Into::into),
+            at_ms: Some(entry.at_ms()).filter(|&at_ms| at_ms > 0 && !is_history),
+            bytes: entry.bytes().into(),
+            is_history,
+        },
         value: entry_kind(entry.kind()),
     }
 }
@@ -118,6 +109,7 @@ pub(crate) fn block(block: reducer::Block<'_>) -> Change {
     Change::Block {
         block: block.id().number(),
         entry: block.entry().id().number(),
+        bytes: block.bytes().into(),
         value: block_kind(block.kind()),
     }
 }
@@ -126,26 +118,20 @@ pub(crate) fn block(block: reducer::Block<'_>) -> Change {
 pub(crate) fn call(call: reducer::ToolCall<'_>) -> Change {
     Change::ToolCall {
         call: call.call_id().number(),
-        thread: call.thread().call().map(|it| it.id().into()),
-        value: call_view(call),
+        thread: thread_key(call.thread()),
+        value: call.into(),
     }
+}
+
+/// Returns the id of the call that holds a thread, or its own name; `None` for the main one.
+fn thread_key(thread: reducer::Thread<'_>) -> Option<String> {
+    let key = thread.call().map(|it| it.id()).or_else(|| thread.name());
+    key.map(str::to_owned)
 }
 
 /// Returns the value as in the transcript's JSON.
-fn json(raw: Box<RawValue>) -> String {
+pub(super) fn json(raw: Box<RawValue>) -> String {
     Box::<str>::from(raw).into()
-}
-
-fn session_view(session: reducer::Session<'_>) -> SessionView {
-    let value = SessionValue::from(session);
-    SessionView {
-        session_id: value.session_id,
-        conversations: value.conversations,
-        model: value.model,
-        cwd: value.cwd,
-        cli_version: value.cli_version,
-        permission_mode: value.permission_mode,
-    }
 }
 
 fn entry_kind(kind: reducer::EntryKind<'_>) -> EntryKind {
@@ -212,24 +198,6 @@ fn block_kind(kind: reducer::BlockKind<'_>) -> BlockKind {
     }
 }
 
-fn call_view(call: reducer::ToolCall<'_>) -> ToolCallView {
-    let value = ToolCallValue::from(call);
-    ToolCallView {
-        id: value.id,
-        name: value.name,
-        input: value.input.map(json),
-        state: value.state.into(),
-        result: value.result.map(|result| ToolResultView {
-            is_error: result.is_error,
-            text: result.text,
-        }),
-        subagent: value.subagent.map(|subagent| SubagentView {
-            agent_id: subagent.agent_id,
-            agent_type: subagent.agent_type,
-        }),
-    }
-}
-
 fn task_view(task: reducer::Task<'_>) -> TaskView {
     let value = TaskValue::from(task);
     TaskView {
@@ -238,18 +206,6 @@ fn task_view(task: reducer::Task<'_>) -> TaskView {
         state: value.state.into(),
         description: value.description,
         tool_use_id: value.tool_use_id,
-    }
-}
-
-fn permission_view(permission: reducer::Permission<'_>) -> PermissionView {
-    let value = PermissionValue::from(permission);
-    let is_open = value.state == reducer::PermissionState::Open;
-    PermissionView {
-        request_id: value.request_id,
-        tool_use_id: value.tool_use_id,
-        tool_name: value.tool_name,
-        state: value.state.into(),
-        input: is_open.then(|| permission.input()).flatten(),
     }
 }
 

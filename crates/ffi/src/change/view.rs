@@ -1,24 +1,8 @@
-//! The values that changes carry.
+//! The other values that changes carry.
 
+use super::call::ByteRange;
 use crate::core::reducer;
 use crate::mirror::mirror;
-
-/// The conversation, model and permission mode of a session.
-#[derive(Clone, Debug, PartialEq, Eq, uniffi::Record)]
-pub struct SessionView {
-    /// The id of the agent's current conversation. `/clear` begins a new one.
-    pub session_id: Option<String>,
-    /// The ids of all conversations of the session, oldest first.
-    pub conversations: Vec<String>,
-    /// The current model.
-    pub model: Option<String>,
-    /// The working directory.
-    pub cwd: Option<String>,
-    /// The agent's version.
-    pub cli_version: Option<String>,
-    /// The permission mode, such as `default`, `acceptEdits` or `plan`.
-    pub permission_mode: Option<String>,
-}
 
 mirror! {
     /// The activity of a session. It is derived from the agent's output and process state.
@@ -63,46 +47,6 @@ mirror! {
 }
 
 mirror! {
-    /// The state of a tool call.
-    CallState = reducer::CallState, else Running {
-        /// The model is writing the input.
-        Pending,
-        /// The agent waits for permission to run the tool.
-        AwaitingPermission,
-        /// The tool is running.
-        Running,
-        /// The tool returned a result.
-        Succeeded,
-        /// The tool returned an error.
-        Failed,
-        /// An interrupt ended the call.
-        Interrupted,
-        /// The stream ended before the result.
-        Lost,
-    }
-}
-
-mirror! {
-    /// The state of a permission request in the transcript.
-    PermissionState = reducer::PermissionState, else Open {
-        /// The request waits for an answer.
-        Open,
-        /// The host allowed it.
-        Allowed,
-        /// The host denied it.
-        Denied,
-        /// The request was answered, but the stream does not contain the answer.
-        Answered,
-        /// The agent cancelled the request.
-        Withdrawn,
-        /// The stream ended or the turn was interrupted before an answer.
-        Expired,
-        /// The stream ended before an answer, and the tool call was never announced.
-        Orphaned,
-    }
-}
-
-mirror! {
     /// The state of a background task.
     TaskState = reducer::TaskState, else Running {
         /// The task waits to run.
@@ -138,6 +82,19 @@ mirror! {
         /// A part of the stream is missing. The text names the byte range.
         Gap,
     }
+}
+
+/// What every entry has beside its content.
+#[derive(Clone, Debug, PartialEq, Eq, uniffi::Record)]
+pub struct EntryDetail {
+    /// The turn: the agent's id, or its number in the session from `1`; absent between turns.
+    pub turn: Option<String>,
+    /// When the entry began, in milliseconds since 1970; absent in most recordings.
+    pub at_ms: Option<u64>,
+    /// The entry's lines in the agent's output. An entry with blocks ends with the last of them.
+    pub bytes: ByteRange,
+    /// Whether the agent repeated the entry from its own history.
+    pub is_history: bool,
 }
 
 /// The content of a transcript entry.
@@ -223,41 +180,6 @@ pub enum BlockKind {
     },
 }
 
-/// A tool call and its result.
-#[derive(Clone, Debug, uniffi::Record)]
-pub struct ToolCallView {
-    /// The `tool_use` id.
-    pub id: String,
-    /// The tool's name.
-    pub name: String,
-    /// The arguments as a JSON value; absent while the model writes them.
-    pub input: Option<String>,
-    /// The state of the call.
-    pub state: CallState,
-    /// The result, once there is one.
-    pub result: Option<ToolResultView>,
-    /// The sub-agent that the call started.
-    pub subagent: Option<SubagentView>,
-}
-
-/// The result of a tool call.
-#[derive(Clone, Debug, PartialEq, Eq, uniffi::Record)]
-pub struct ToolResultView {
-    /// Whether the tool failed.
-    pub is_error: bool,
-    /// The text, with placeholders for content that is not text.
-    pub text: String,
-}
-
-/// A sub-agent. Its messages are entries of its own thread.
-#[derive(Clone, Debug, PartialEq, Eq, uniffi::Record)]
-pub struct SubagentView {
-    /// The sub-agent's id, which is the `task_id` of its task.
-    pub agent_id: Option<String>,
-    /// The sub-agent's type, such as `general-purpose`.
-    pub agent_type: Option<String>,
-}
-
 /// A background task of the agent.
 #[derive(Clone, Debug, PartialEq, Eq, uniffi::Record)]
 pub struct TaskView {
@@ -271,21 +193,6 @@ pub struct TaskView {
     pub description: String,
     /// The tool call that started the task.
     pub tool_use_id: Option<String>,
-}
-
-/// A permission request in the transcript.
-#[derive(Clone, Debug, PartialEq, Eq, uniffi::Record)]
-pub struct PermissionView {
-    /// The id to answer the request with.
-    pub request_id: String,
-    /// The tool call that needs permission.
-    pub tool_use_id: Option<String>,
-    /// The tool's name.
-    pub tool_name: String,
-    /// The state of the request.
-    pub state: PermissionState,
-    /// The tool's arguments as a JSON object; absent once the request is closed.
-    pub input: Option<String>,
 }
 
 /// Token usage and cost of all conversations of the session.

@@ -9,7 +9,8 @@ use crate::limits::{duration, size};
 /// nothing and forwards nothing.
 #[derive(Clone, Debug, uniffi::Record)]
 pub struct HookConfiguration {
-    /// The events to receive, by the agent's names; the common ones when absent.
+    /// The events to receive, by the agent's names. When absent they are those of the common ones that the
+    /// agent knows; with an event that is named here and that the agent does not know, `settingsFor` fails.
     #[uniffi(default = None)]
     pub kinds: Option<Vec<String>>,
     /// How the agent delivers events; over HTTP when absent.

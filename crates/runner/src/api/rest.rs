@@ -1,7 +1,8 @@
-//! The REST API: sessions, prompts and permissions, logs, tickets, and the daemon's health.
+//! The REST API: sessions, prompts and permissions, logs, past conversations, tickets, and the daemon's health.
 
 mod dialogue;
 mod dto;
+mod history;
 mod log;
 mod sessions;
 mod shim_client;
@@ -66,6 +67,8 @@ pub(super) fn routes() -> (Router<Arc<AppState>>, utoipa::openapi::OpenApi) {
         .routes(routes!(dialogue::interrupt))
         .routes(routes!(log::log))
         .routes(routes!(log::transcript))
+        .routes(routes!(history::list))
+        .routes(routes!(history::transcript))
         .routes(routes!(tickets::issue))
         .routes(routes!(system::healthz))
         .routes(routes!(system::readyz))

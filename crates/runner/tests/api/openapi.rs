@@ -33,6 +33,8 @@ async fn document_describes_every_endpoint() {
             "post /api/sessions/{id}/interrupt",
             "get /api/sessions/{id}/log",
             "get /api/sessions/{id}/transcript",
+            "get /api/history",
+            "get /api/history/{conversation}/transcript",
             "post /api/tickets",
             "get /healthz",
             "get /readyz",
@@ -57,11 +59,11 @@ async fn document_describes_every_endpoint() {
     // Every described path and method is served.
     for line in &expected {
         let (method, path) = line.split_once(' ').unwrap();
-        let response = runner
-            .request(&method.to_uppercase(), &path.replace("{id}", "x"), None)
-            .await;
+        let path = path.replace("{id}", "x").replace("{conversation}", "x");
+        let response = runner.request(&method.to_uppercase(), &path, None).await;
         assert_ne!(response.status, 405, "{line}");
-        let is_known = response.status != 404 || response.code() == "SESSION_NOT_FOUND";
+        let known = ["SESSION_NOT_FOUND", "CONVERSATION_NOT_FOUND"];
+        let is_known = response.status != 404 || known.contains(&response.code().as_str());
         assert!(is_known, "{line}: {}", response.text());
     }
 }

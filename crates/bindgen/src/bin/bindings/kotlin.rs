@@ -43,6 +43,24 @@ const CALLS: [Correction; 4] = [
     once("import kotlin.coroutines.resume\n", ""),
 ];
 
+/// The native memory of a call's status is released with the call, not by the garbage collector.
+const STATUS: Correction = once(
+    "    var status = UniffiRustCallStatus()
+    val return_value = callback(status)
+    uniffiCheckCallStatus(errorHandler, status)
+    return return_value
+",
+    "    val status = UniffiRustCallStatus()
+    try {
+        val returned = callback(status)
+        uniffiCheckCallStatus(errorHandler, status)
+        return returned
+    } finally {
+        uniffiClose(status)
+    }
+",
+);
+
 /// Every throwable of a callback, also a `java.lang.Error`, becomes the callback's failure.
 const CALLBACKS: [Correction; 2] = [
     once(
@@ -177,7 +195,7 @@ const PLAIN_CONVERTERS: [&str; 6] = [
 /// Returns the corrected sources.
 pub(crate) fn correct(text: &str) -> Result<String, Failure> {
     let corrections = CALLS.iter().chain(&CALLBACKS);
-    let corrections = corrections.chain([&LOADING]);
+    let corrections = corrections.chain([&STATUS, &LOADING]);
     let corrections = corrections.chain(&ARGUMENTS).chain(&VISIBILITY);
     apply(lower_arguments(text)?, corrections)
 }

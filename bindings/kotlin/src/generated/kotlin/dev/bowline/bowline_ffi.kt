@@ -274,10 +274,14 @@ internal interface UniffiRustCallStatusErrorHandler<E> {
 
 // Call a rust function that returns a Result<>.  Pass in the Error class companion that corresponds to the Err
 private inline fun <U, E: kotlin.Exception> uniffiRustCallWithError(errorHandler: UniffiRustCallStatusErrorHandler<E>, callback: (UniffiRustCallStatus) -> U): U {
-    var status = UniffiRustCallStatus()
-    val return_value = callback(status)
-    uniffiCheckCallStatus(errorHandler, status)
-    return return_value
+    val status = UniffiRustCallStatus()
+    try {
+        val returned = callback(status)
+        uniffiCheckCallStatus(errorHandler, status)
+        return returned
+    } finally {
+        uniffiClose(status)
+    }
 }
 
 // Check UniffiRustCallStatus and throw an error if the call wasn't successful
@@ -784,6 +788,8 @@ internal object IntegrityCheckingUniffiLib {
     ): Int
     external fun uniffi_bowline_ffi_checksum_method_engine_find_agent(
     ): Int
+    external fun uniffi_bowline_ffi_checksum_method_engine_history(
+    ): Int
     external fun uniffi_bowline_ffi_checksum_method_engine_login_environment(
     ): Int
     external fun uniffi_bowline_ffi_checksum_method_engine_metrics(
@@ -840,6 +846,10 @@ internal object IntegrityCheckingUniffiLib {
     ): Int
     external fun uniffi_bowline_ffi_checksum_method_hostterminal_cleanup(
     ): Int
+    external fun uniffi_bowline_ffi_checksum_method_history_list(
+    ): Int
+    external fun uniffi_bowline_ffi_checksum_method_history_open(
+    ): Int
     external fun uniffi_bowline_ffi_checksum_method_hookserver_answer(
     ): Int
     external fun uniffi_bowline_ffi_checksum_method_hookserver_environment(
@@ -851,6 +861,8 @@ internal object IntegrityCheckingUniffiLib {
     external fun uniffi_bowline_ffi_checksum_method_hookserver_report(
     ): Int
     external fun uniffi_bowline_ffi_checksum_method_hookserver_settings(
+    ): Int
+    external fun uniffi_bowline_ffi_checksum_method_hookserver_settings_for(
     ): Int
     external fun uniffi_bowline_ffi_checksum_method_hookserver_stop(
     ): Int
@@ -1086,6 +1098,8 @@ internal object UniffiLib {
     ): Long
     external fun uniffi_bowline_ffi_fn_method_engine_find_agent(`ptr`: Long,`program`: RustBuffer.ByValue,`environment`: RustBuffer.ByValue,
     ): Long
+    external fun uniffi_bowline_ffi_fn_method_engine_history(`ptr`: Long,`configuration`: RustBuffer.ByValue,uniffi_out_err: UniffiRustCallStatus,
+    ): Long
     external fun uniffi_bowline_ffi_fn_method_engine_login_environment(`ptr`: Long,`query`: RustBuffer.ByValue,
     ): Long
     external fun uniffi_bowline_ffi_fn_method_engine_metrics(`ptr`: Long,uniffi_out_err: UniffiRustCallStatus,
@@ -1094,7 +1108,7 @@ internal object UniffiLib {
     ): Long
     external fun uniffi_bowline_ffi_fn_method_engine_open_permissions(`ptr`: Long,uniffi_out_err: UniffiRustCallStatus,
     ): RustBuffer.ByValue
-    external fun uniffi_bowline_ffi_fn_method_engine_open_recording(`ptr`: Long,`path`: RustBuffer.ByValue,
+    external fun uniffi_bowline_ffi_fn_method_engine_open_recording(`ptr`: Long,`path`: RustBuffer.ByValue,`dialect`: RustBuffer.ByValue,
     ): Long
     external fun uniffi_bowline_ffi_fn_method_engine_respond(`ptr`: Long,`session`: RustBuffer.ByValue,`requestId`: RustBuffer.ByValue,`answer`: RustBuffer.ByValue,`answeredBy`: RustBuffer.ByValue,
     ): Long
@@ -1156,6 +1170,14 @@ internal object UniffiLib {
     ): Unit
     external fun uniffi_bowline_ffi_fn_method_hostterminal_cleanup(`ptr`: Long,`session`: RustBuffer.ByValue,uniffi_out_err: UniffiRustCallStatus,
     ): Unit
+    external fun uniffi_bowline_ffi_fn_clone_history(`handle`: Long,uniffi_out_err: UniffiRustCallStatus,
+    ): Long
+    external fun uniffi_bowline_ffi_fn_free_history(`handle`: Long,uniffi_out_err: UniffiRustCallStatus,
+    ): Unit
+    external fun uniffi_bowline_ffi_fn_method_history_list(`ptr`: Long,`query`: RustBuffer.ByValue,
+    ): Long
+    external fun uniffi_bowline_ffi_fn_method_history_open(`ptr`: Long,`id`: RustBuffer.ByValue,
+    ): Long
     external fun uniffi_bowline_ffi_fn_clone_hookserver(`handle`: Long,uniffi_out_err: UniffiRustCallStatus,
     ): Long
     external fun uniffi_bowline_ffi_fn_free_hookserver(`handle`: Long,uniffi_out_err: UniffiRustCallStatus,
@@ -1171,6 +1193,8 @@ internal object UniffiLib {
     external fun uniffi_bowline_ffi_fn_method_hookserver_report(`ptr`: Long,uniffi_out_err: UniffiRustCallStatus,
     ): RustBuffer.ByValue
     external fun uniffi_bowline_ffi_fn_method_hookserver_settings(`ptr`: Long,`interaction`: RustBuffer.ByValue,uniffi_out_err: UniffiRustCallStatus,
+    ): RustBuffer.ByValue
+    external fun uniffi_bowline_ffi_fn_method_hookserver_settings_for(`ptr`: Long,`interaction`: RustBuffer.ByValue,`agent`: RustBuffer.ByValue,uniffi_out_err: UniffiRustCallStatus,
     ): RustBuffer.ByValue
     external fun uniffi_bowline_ffi_fn_method_hookserver_stop(`ptr`: Long,
     ): Long
@@ -1390,7 +1414,7 @@ internal object UniffiLib {
     ): Long
     external fun uniffi_bowline_ffi_fn_method_transcriptsnapshot_entry_count(`ptr`: Long,`thread`: RustBuffer.ByValue,uniffi_out_err: UniffiRustCallStatus,
     ): Long
-    external fun uniffi_bowline_ffi_fn_method_transcriptsnapshot_json(`ptr`: Long,uniffi_out_err: UniffiRustCallStatus,
+    external fun uniffi_bowline_ffi_fn_method_transcriptsnapshot_json(`ptr`: Long,`schema`: RustBuffer.ByValue,uniffi_out_err: UniffiRustCallStatus,
     ): RustBuffer.ByValue
     external fun uniffi_bowline_ffi_fn_method_transcriptsnapshot_page(`ptr`: Long,`thread`: RustBuffer.ByValue,`before`: RustBuffer.ByValue,`maxCount`: Int,uniffi_out_err: UniffiRustCallStatus,
     ): RustBuffer.ByValue
@@ -1582,6 +1606,9 @@ private fun uniffiCheckApiChecksums(lib: IntegrityCheckingUniffiLib) {
     if ((lib.uniffi_bowline_ffi_checksum_method_engine_find_agent() and 0xFFFF) != 39344) {
         throw RuntimeException("UniFFI API checksum mismatch: try cleaning and rebuilding your project")
     }
+    if ((lib.uniffi_bowline_ffi_checksum_method_engine_history() and 0xFFFF) != 63663) {
+        throw RuntimeException("UniFFI API checksum mismatch: try cleaning and rebuilding your project")
+    }
     if ((lib.uniffi_bowline_ffi_checksum_method_engine_login_environment() and 0xFFFF) != 61809) {
         throw RuntimeException("UniFFI API checksum mismatch: try cleaning and rebuilding your project")
     }
@@ -1594,7 +1621,7 @@ private fun uniffiCheckApiChecksums(lib: IntegrityCheckingUniffiLib) {
     if ((lib.uniffi_bowline_ffi_checksum_method_engine_open_permissions() and 0xFFFF) != 4624) {
         throw RuntimeException("UniFFI API checksum mismatch: try cleaning and rebuilding your project")
     }
-    if ((lib.uniffi_bowline_ffi_checksum_method_engine_open_recording() and 0xFFFF) != 23759) {
+    if ((lib.uniffi_bowline_ffi_checksum_method_engine_open_recording() and 0xFFFF) != 18725) {
         throw RuntimeException("UniFFI API checksum mismatch: try cleaning and rebuilding your project")
     }
     if ((lib.uniffi_bowline_ffi_checksum_method_engine_respond() and 0xFFFF) != 59570) {
@@ -1666,6 +1693,12 @@ private fun uniffiCheckApiChecksums(lib: IntegrityCheckingUniffiLib) {
     if ((lib.uniffi_bowline_ffi_checksum_method_hostterminal_cleanup() and 0xFFFF) != 49196) {
         throw RuntimeException("UniFFI API checksum mismatch: try cleaning and rebuilding your project")
     }
+    if ((lib.uniffi_bowline_ffi_checksum_method_history_list() and 0xFFFF) != 58503) {
+        throw RuntimeException("UniFFI API checksum mismatch: try cleaning and rebuilding your project")
+    }
+    if ((lib.uniffi_bowline_ffi_checksum_method_history_open() and 0xFFFF) != 16981) {
+        throw RuntimeException("UniFFI API checksum mismatch: try cleaning and rebuilding your project")
+    }
     if ((lib.uniffi_bowline_ffi_checksum_method_hookserver_answer() and 0xFFFF) != 57135) {
         throw RuntimeException("UniFFI API checksum mismatch: try cleaning and rebuilding your project")
     }
@@ -1681,7 +1714,10 @@ private fun uniffiCheckApiChecksums(lib: IntegrityCheckingUniffiLib) {
     if ((lib.uniffi_bowline_ffi_checksum_method_hookserver_report() and 0xFFFF) != 10133) {
         throw RuntimeException("UniFFI API checksum mismatch: try cleaning and rebuilding your project")
     }
-    if ((lib.uniffi_bowline_ffi_checksum_method_hookserver_settings() and 0xFFFF) != 59325) {
+    if ((lib.uniffi_bowline_ffi_checksum_method_hookserver_settings() and 0xFFFF) != 16694) {
+        throw RuntimeException("UniFFI API checksum mismatch: try cleaning and rebuilding your project")
+    }
+    if ((lib.uniffi_bowline_ffi_checksum_method_hookserver_settings_for() and 0xFFFF) != 55878) {
         throw RuntimeException("UniFFI API checksum mismatch: try cleaning and rebuilding your project")
     }
     if ((lib.uniffi_bowline_ffi_checksum_method_hookserver_stop() and 0xFFFF) != 43509) {
@@ -1930,10 +1966,10 @@ private fun uniffiCheckApiChecksums(lib: IntegrityCheckingUniffiLib) {
     if ((lib.uniffi_bowline_ffi_checksum_method_transcriptsnapshot_cursor() and 0xFFFF) != 62710) {
         throw RuntimeException("UniFFI API checksum mismatch: try cleaning and rebuilding your project")
     }
-    if ((lib.uniffi_bowline_ffi_checksum_method_transcriptsnapshot_entry_count() and 0xFFFF) != 46094) {
+    if ((lib.uniffi_bowline_ffi_checksum_method_transcriptsnapshot_entry_count() and 0xFFFF) != 24878) {
         throw RuntimeException("UniFFI API checksum mismatch: try cleaning and rebuilding your project")
     }
-    if ((lib.uniffi_bowline_ffi_checksum_method_transcriptsnapshot_json() and 0xFFFF) != 43616) {
+    if ((lib.uniffi_bowline_ffi_checksum_method_transcriptsnapshot_json() and 0xFFFF) != 6368) {
         throw RuntimeException("UniFFI API checksum mismatch: try cleaning and rebuilding your project")
     }
     if ((lib.uniffi_bowline_ffi_checksum_method_transcriptsnapshot_page() and 0xFFFF) != 14426) {
@@ -2277,6 +2313,29 @@ internal object FfiConverterULong: FfiConverter<ULong, Long> {
 
     override fun write(value: ULong, buf: ByteBuffer) {
         buf.putLong(value.toLong())
+    }
+}
+
+/**
+ * @suppress
+ */
+internal object FfiConverterLong: FfiConverter<Long, Long> {
+    override fun lift(value: Long): Long {
+        return value
+    }
+
+    override fun read(buf: ByteBuffer): Long {
+        return buf.getLong()
+    }
+
+    override fun lower(value: Long): Long {
+        return value
+    }
+
+    override fun allocationSize(value: Long) = 8UL
+
+    override fun write(value: Long, buf: ByteBuffer) {
+        buf.putLong(value)
     }
 }
 
@@ -4628,6 +4687,11 @@ public interface EngineInterface {
     suspend fun `findAgent`(`program`: kotlin.String? = null, `environment`: EnvironmentChanges? = null): InstalledAgent
 
     /**
+     * Returns the conversations that agents keep on this machine. Reads nothing yet.
+     */
+    fun `history`(`configuration`: HistoryConfiguration? = null): History
+
+    /**
      * Returns the environment of the user's login shell.
      *
      * Use it for hosts that were not started from a shell, such as desktop apps, whose `PATH` is
@@ -4656,13 +4720,18 @@ public interface EngineInterface {
     fun `openPermissions`(): List<SessionPermission>
 
     /**
-     * Opens a recorded stream at `path`: JSON lines or a journal, optionally gzip-compressed.
+     * Opens a recorded stream at `path`: a file with JSON lines or a journal, optionally
+     * gzip-compressed, or the folder of a journal.
+     *
+     * `dialect` is the agent's protocol, such as `claude`, `codex` or `acp`; when absent it is recognized
+     * by the first lines.
      *
      * # Errors
      *
-     * `NotFound` if the file does not exist; `Io` if it cannot be read.
+     * `NotFound` if the file does not exist; `Io` if it cannot be read; `Invalid` if there is no such
+     * dialect.
      */
-    suspend fun `openRecording`(`path`: kotlin.String): Recording
+    suspend fun `openRecording`(`path`: kotlin.String, `dialect`: kotlin.String? = null): Recording
 
     /**
      * Answers a permission request of the session with the id `session`.
@@ -4981,6 +5050,21 @@ open class Engine: Disposable, AutoCloseable, EngineInterface
 
 
     /**
+     * Returns the conversations that agents keep on this machine. Reads nothing yet.
+     */
+    @Throws(BowlineException::class)override fun `history`(`configuration`: HistoryConfiguration?): History {
+            return FfiConverterTypeHistory.lift(
+    callWithHandle {
+    uniffiRustCallWithError(BowlineException) { _status ->
+    UniffiArguments().run { UniffiLib.uniffi_bowline_ffi_fn_method_engine_history(own(FfiConverterTypeEngine, it), lower(FfiConverterOptionalTypeHistoryConfiguration, `configuration`), _status) }
+}
+    }
+    )
+    }
+
+
+
+    /**
      * Returns the environment of the user's login shell.
      *
      * Use it for hosts that were not started from a shell, such as desktop apps, whose `PATH` is
@@ -5065,18 +5149,23 @@ open class Engine: Disposable, AutoCloseable, EngineInterface
 
 
     /**
-     * Opens a recorded stream at `path`: JSON lines or a journal, optionally gzip-compressed.
+     * Opens a recorded stream at `path`: a file with JSON lines or a journal, optionally
+     * gzip-compressed, or the folder of a journal.
+     *
+     * `dialect` is the agent's protocol, such as `claude`, `codex` or `acp`; when absent it is recognized
+     * by the first lines.
      *
      * # Errors
      *
-     * `NotFound` if the file does not exist; `Io` if it cannot be read.
+     * `NotFound` if the file does not exist; `Io` if it cannot be read; `Invalid` if there is no such
+     * dialect.
      */
     @Throws(BowlineException::class)
     @Suppress("ASSIGNED_BUT_NEVER_ACCESSED_VARIABLE")
-    override suspend fun `openRecording`(`path`: kotlin.String) : Recording {
+    override suspend fun `openRecording`(`path`: kotlin.String, `dialect`: kotlin.String?) : Recording {
         return uniffiRustCallAsync(
         callWithHandle { uniffiHandle ->
-            UniffiArguments().run { UniffiLib.uniffi_bowline_ffi_fn_method_engine_open_recording(own(FfiConverterTypeEngine, uniffiHandle), lower(FfiConverterString, `path`)) }
+            UniffiArguments().run { UniffiLib.uniffi_bowline_ffi_fn_method_engine_open_recording(own(FfiConverterTypeEngine, uniffiHandle), lower(FfiConverterString, `path`), lower(FfiConverterOptionalString, `dialect`)) }
         },
         { future, callback, continuation -> UniffiLib.ffi_bowline_ffi_rust_future_poll_u64(future, callback, continuation) },
         { future, continuation -> UniffiLib.ffi_bowline_ffi_rust_future_complete_u64(future, continuation) },
@@ -5337,6 +5426,328 @@ internal object FfiConverterTypeEngine: FfiConverter<Engine, Long> {
     override fun allocationSize(value: Engine) = 8UL
 
     override fun write(value: Engine, buf: ByteBuffer) {
+        buf.putLong(lower(value))
+    }
+}
+
+
+// This template implements a class for working with a Rust struct via a handle
+// to the live Rust struct on the other side of the FFI.
+//
+// There's some subtlety here, because we have to be careful not to operate on a Rust
+// struct after it has been dropped, and because we must expose a public API for freeing
+// theq Kotlin wrapper object in lieu of reliable finalizers. The core requirements are:
+//
+//   * Each instance holds an opaque handle to the underlying Rust struct.
+//     Method calls need to read this handle from the object's state and pass it in to
+//     the Rust FFI.
+//
+//   * When an instance is no longer needed, its handle should be passed to a
+//     special destructor function provided by the Rust FFI, which will drop the
+//     underlying Rust struct.
+//
+//   * Given an instance, calling code is expected to call the special
+//     `destroy` method in order to free it after use, either by calling it explicitly
+//     or by using a higher-level helper like the `use` method. Failing to do so risks
+//     leaking the underlying Rust struct.
+//
+//   * We can't assume that calling code will do the right thing, and must be prepared
+//     to handle Kotlin method calls executing concurrently with or even after a call to
+//     `destroy`, and to handle multiple (possibly concurrent!) calls to `destroy`.
+//
+//   * We must never allow Rust code to operate on the underlying Rust struct after
+//     the destructor has been called, and must never call the destructor more than once.
+//     Doing so may trigger memory unsafety.
+//
+//   * To mitigate many of the risks of leaking memory and use-after-free unsafety, a `Cleaner`
+//     is implemented to call the destructor when the Kotlin object becomes unreachable.
+//     This is done in a background thread. This is not a panacea, and client code should be aware that
+//      1. the thread may starve if some there are objects that have poorly performing
+//     `drop` methods or do significant work in their `drop` methods.
+//      2. the thread is shared across the whole library. This can be tuned by using `android_cleaner = true`,
+//         or `android = true` in the [`kotlin` section of the `uniffi.toml` file](https://mozilla.github.io/uniffi-rs/kotlin/configuration.html).
+//
+// If we try to implement this with mutual exclusion on access to the handle, there is the
+// possibility of a race between a method call and a concurrent call to `destroy`:
+//
+//    * Thread A starts a method call, reads the value of the handle, but is interrupted
+//      before it can pass the handle over the FFI to Rust.
+//    * Thread B calls `destroy` and frees the underlying Rust struct.
+//    * Thread A resumes, passing the already-read handle value to Rust and triggering
+//      a use-after-free.
+//
+// One possible solution would be to use a `ReadWriteLock`, with each method call taking
+// a read lock (and thus allowed to run concurrently) and the special `destroy` method
+// taking a write lock (and thus blocking on live method calls). However, we aim not to
+// generate methods with any hidden blocking semantics, and a `destroy` method that might
+// block if called incorrectly seems to meet that bar.
+//
+// So, we achieve our goals by giving each instance an associated `AtomicLong` counter to track
+// the number of in-flight method calls, and an `AtomicBoolean` flag to indicate whether `destroy`
+// has been called. These are updated according to the following rules:
+//
+//    * The initial value of the counter is 1, indicating a live object with no in-flight calls.
+//      The initial value for the flag is false.
+//
+//    * At the start of each method call, we atomically check the counter.
+//      If it is 0 then the underlying Rust struct has already been destroyed and the call is aborted.
+//      If it is nonzero them we atomically increment it by 1 and proceed with the method call.
+//
+//    * At the end of each method call, we atomically decrement and check the counter.
+//      If it has reached zero then we destroy the underlying Rust struct.
+//
+//    * When `destroy` is called, we atomically flip the flag from false to true.
+//      If the flag was already true we silently fail.
+//      Otherwise we atomically decrement and check the counter.
+//      If it has reached zero then we destroy the underlying Rust struct.
+//
+// Astute readers may observe that this all sounds very similar to the way that Rust's `Arc<T>` works,
+// and indeed it is, with the addition of a flag to guard against multiple calls to `destroy`.
+//
+// The overall effect is that the underlying Rust struct is destroyed only when `destroy` has been
+// called *and* all in-flight method calls have completed, avoiding violating any of the expectations
+// of the underlying Rust code.
+//
+// This makes a cleaner a better alternative to _not_ calling `destroy()` as
+// and when the object is finished with, but the abstraction is not perfect: if the Rust object's `drop`
+// method is slow, and/or there are many objects to cleanup, and it's on a low end Android device, then the cleaner
+// thread may be starved, and the app will leak memory.
+//
+// In this case, `destroy`ing manually may be a better solution.
+//
+// The cleaner can live side by side with the manual calling of `destroy`. In the order of responsiveness, uniffi objects
+// with Rust peers are reclaimed:
+//
+// 1. By calling the `destroy` method of the object, which calls `rustObject.free()`. If that doesn't happen:
+// 2. When the object becomes unreachable, AND the Cleaner thread gets to call `rustObject.free()`. If the thread is starved then:
+// 3. The memory is reclaimed when the process terminates.
+//
+// [1] https://stackoverflow.com/questions/24376768/can-java-finalize-an-object-when-it-is-still-in-scope/24380219
+//
+
+
+/**
+ * The conversations that Claude Code and Codex keep on this machine. Their files are never written to.
+ */
+public interface HistoryInterface {
+
+    /**
+     * Lists conversations, those with the newest activity first. Reads files, in parallel.
+     *
+     * # Errors
+     *
+     * `NotFound` if the queried agent, or every agent, has no conversations; `Io` if its folder cannot be
+     * read; `Invalid` if there is no such agent.
+     */
+    suspend fun `list`(`query`: HistoryQuery? = null): HistoryListing
+
+    /**
+     * Reads a conversation, with its sub-agents. `id` is its id, or a beginning that no other id has.
+     *
+     * The result is a transcript that has ended, and whose entries are marked as history.
+     *
+     * # Errors
+     *
+     * `NotFound` if there is no such conversation; `Invalid` if several ids begin with `id`; `Io` if its
+     * file cannot be read.
+     */
+    suspend fun `open`(`id`: kotlin.String): Recording
+
+    companion object
+}
+
+/**
+ * The conversations that Claude Code and Codex keep on this machine. Their files are never written to.
+ */
+open class History: Disposable, AutoCloseable, HistoryInterface
+{
+
+    @Suppress("UNUSED_PARAMETER")
+    /**
+     * @suppress
+     */
+    internal constructor(withHandle: UniffiWithHandle, handle: Long) {
+        this.handle = handle
+        this.cleanable = UniffiLib.CLEANER.register(this, UniffiCleanAction(handle))
+    }
+
+    /**
+     * @suppress
+     *
+     * This constructor can be used to instantiate a fake object. Only used for tests. Any
+     * attempt to actually use an object constructed this way will fail as there is no
+     * connected Rust object.
+     */
+    @Suppress("UNUSED_PARAMETER")
+    internal constructor(noHandle: NoHandle) {
+        this.handle = 0
+        this.cleanable = null
+    }
+
+    private val handle: Long
+    private val cleanable: UniffiCleaner.Cleanable?
+
+    private val wasDestroyed = AtomicBoolean(false)
+    private val callCounter = AtomicLong(1)
+
+    /**
+     * Whether the current object has been destroyed and its reference is gone in the Rust side.
+     */
+    val uniffiIsDestroyed: Boolean get() = wasDestroyed.get()
+
+    override fun destroy() {
+        // Only allow a single call to this method.
+        // TODO: maybe we should log a warning if called more than once?
+        if (this.wasDestroyed.compareAndSet(false, true)) {
+            // This decrement always matches the initial count of 1 given at creation time.
+            if (this.callCounter.decrementAndGet() == 0L) {
+                cleanable?.clean()
+            }
+        }
+    }
+
+    @Synchronized
+    override fun close() {
+        this.destroy()
+    }
+
+    internal inline fun <R> callWithHandle(block: (handle: Long) -> R): R {
+        // Check and increment the call counter, to keep the object alive.
+        // This needs a compare-and-set retry loop in case of concurrent updates.
+        do {
+            val c = this.callCounter.get()
+            if (c == 0L) {
+                throw IllegalStateException("${this.javaClass.simpleName} object has already been destroyed")
+            }
+            if (c == Long.MAX_VALUE) {
+                throw IllegalStateException("${this.javaClass.simpleName} call counter would overflow")
+            }
+        } while (! this.callCounter.compareAndSet(c, c + 1L))
+        // Now we can safely do the method call without the handle being freed concurrently.
+        try {
+            return block(this.uniffiCloneHandle())
+        } finally {
+            // This decrement always matches the increment we performed above.
+            if (this.callCounter.decrementAndGet() == 0L) {
+                cleanable?.clean()
+            }
+        }
+    }
+
+    // Use a static inner class instead of a closure so as not to accidentally
+    // capture `this` as part of the cleanable's action.
+    private class UniffiCleanAction(private val handle: Long) : Runnable {
+        override fun run() {
+            if (handle == 0.toLong()) {
+                // Fake object created with `NoHandle`, don't try to free.
+                return;
+            }
+            uniffiRustCall { status ->
+                UniffiLib.uniffi_bowline_ffi_fn_free_history(handle, status)
+            }
+        }
+    }
+
+    /**
+     * @suppress
+     */
+    internal fun uniffiCloneHandle(): Long {
+        if (handle == 0.toLong()) {
+            throw InternalException("uniffiCloneHandle() called on NoHandle object");
+        }
+        return uniffiRustCall() { status ->
+            UniffiLib.uniffi_bowline_ffi_fn_clone_history(handle, status)
+        }
+    }
+
+
+    /**
+     * Lists conversations, those with the newest activity first. Reads files, in parallel.
+     *
+     * # Errors
+     *
+     * `NotFound` if the queried agent, or every agent, has no conversations; `Io` if its folder cannot be
+     * read; `Invalid` if there is no such agent.
+     */
+    @Throws(BowlineException::class)
+    @Suppress("ASSIGNED_BUT_NEVER_ACCESSED_VARIABLE")
+    override suspend fun `list`(`query`: HistoryQuery?) : HistoryListing {
+        return uniffiRustCallAsync(
+        callWithHandle { uniffiHandle ->
+            UniffiArguments().run { UniffiLib.uniffi_bowline_ffi_fn_method_history_list(own(FfiConverterTypeHistory, uniffiHandle), lower(FfiConverterOptionalTypeHistoryQuery, `query`)) }
+        },
+        { future, callback, continuation -> UniffiLib.ffi_bowline_ffi_rust_future_poll_rust_buffer(future, callback, continuation) },
+        { future, continuation -> UniffiLib.ffi_bowline_ffi_rust_future_complete_rust_buffer(future, continuation) },
+        { future -> UniffiLib.ffi_bowline_ffi_rust_future_free_rust_buffer(future) },
+        // lift function
+        { FfiConverterTypeHistoryListing.lift(it) },
+        // Error FFI converter
+        BowlineException.ErrorHandler,
+    )
+    }
+
+
+    /**
+     * Reads a conversation, with its sub-agents. `id` is its id, or a beginning that no other id has.
+     *
+     * The result is a transcript that has ended, and whose entries are marked as history.
+     *
+     * # Errors
+     *
+     * `NotFound` if there is no such conversation; `Invalid` if several ids begin with `id`; `Io` if its
+     * file cannot be read.
+     */
+    @Throws(BowlineException::class)
+    @Suppress("ASSIGNED_BUT_NEVER_ACCESSED_VARIABLE")
+    override suspend fun `open`(`id`: kotlin.String) : Recording {
+        return uniffiRustCallAsync(
+        callWithHandle { uniffiHandle ->
+            UniffiArguments().run { UniffiLib.uniffi_bowline_ffi_fn_method_history_open(own(FfiConverterTypeHistory, uniffiHandle), lower(FfiConverterString, `id`)) }
+        },
+        { future, callback, continuation -> UniffiLib.ffi_bowline_ffi_rust_future_poll_u64(future, callback, continuation) },
+        { future, continuation -> UniffiLib.ffi_bowline_ffi_rust_future_complete_u64(future, continuation) },
+        { future -> UniffiLib.ffi_bowline_ffi_rust_future_free_u64(future) },
+        // lift function
+        { FfiConverterTypeRecording.lift(it) },
+        // Error FFI converter
+        BowlineException.ErrorHandler,
+    )
+    }
+
+
+
+
+
+
+
+
+    /**
+     * @suppress
+     */
+    companion object
+
+}
+
+
+/**
+ * @suppress
+ */
+internal object FfiConverterTypeHistory: FfiConverter<History, Long> {
+    override fun lower(value: History): Long {
+        return value.callWithHandle { it }
+    }
+
+    override fun lift(value: Long): History {
+        return History(UniffiWithHandle, value)
+    }
+
+    override fun read(buf: ByteBuffer): History {
+        return lift(buf.getLong())
+    }
+
+    override fun allocationSize(value: History) = 8UL
+
+    override fun write(value: History, buf: ByteBuffer) {
         buf.putLong(lower(value))
     }
 }
@@ -5818,11 +6229,25 @@ public interface HookServerInterface {
      * Returns settings that make the agent deliver its hooks, as a JSON object for
      * `AgentOptions.settings`. They contain no secret.
      *
+     * They suit the newest agent. An older one may ignore all of its settings; see `settingsFor`.
+     *
      * # Errors
      *
      * As `url`.
      */
     fun `settings`(`interaction`: kotlin.String): kotlin.String
+
+    /**
+     * Returns the settings for a version of the agent, as `Engine.findAgent` returns it: without the
+     * common events that it does not know, and with the helper if it has no HTTP hooks.
+     *
+     * # Errors
+     *
+     * `Configuration` if the configuration needs a newer agent: for an event that it names, for HTTP
+     * hooks without a helper, or for a gate that stays closed if the server cannot be reached. Otherwise
+     * as `url`.
+     */
+    fun `settingsFor`(`interaction`: kotlin.String, `agent`: AgentVersion): kotlin.String
 
     /**
      * Stops the server: closes its port, sends default answers to open questions and forwards queued
@@ -6076,6 +6501,8 @@ open class HookServer: Disposable, AutoCloseable, HookServerInterface
      * Returns settings that make the agent deliver its hooks, as a JSON object for
      * `AgentOptions.settings`. They contain no secret.
      *
+     * They suit the newest agent. An older one may ignore all of its settings; see `settingsFor`.
+     *
      * # Errors
      *
      * As `url`.
@@ -6085,6 +6512,28 @@ open class HookServer: Disposable, AutoCloseable, HookServerInterface
     callWithHandle {
     uniffiRustCallWithError(BowlineException) { _status ->
     UniffiArguments().run { UniffiLib.uniffi_bowline_ffi_fn_method_hookserver_settings(own(FfiConverterTypeHookServer, it), lower(FfiConverterString, `interaction`), _status) }
+}
+    }
+    )
+    }
+
+
+
+    /**
+     * Returns the settings for a version of the agent, as `Engine.findAgent` returns it: without the
+     * common events that it does not know, and with the helper if it has no HTTP hooks.
+     *
+     * # Errors
+     *
+     * `Configuration` if the configuration needs a newer agent: for an event that it names, for HTTP
+     * hooks without a helper, or for a gate that stays closed if the server cannot be reached. Otherwise
+     * as `url`.
+     */
+    @Throws(BowlineException::class)override fun `settingsFor`(`interaction`: kotlin.String, `agent`: AgentVersion): kotlin.String {
+            return FfiConverterString.lift(
+    callWithHandle {
+    uniffiRustCallWithError(BowlineException) { _status ->
+    UniffiArguments().run { UniffiLib.uniffi_bowline_ffi_fn_method_hookserver_settings_for(own(FfiConverterTypeHookServer, it), lower(FfiConverterString, `interaction`), lower(FfiConverterTypeAgentVersion, `agent`), _status) }
 }
     }
     )
@@ -7742,8 +8191,11 @@ internal object FfiConverterTypeReceipt: FfiConverter<Receipt, Long> {
 
 
 /**
- * A recorded stream: lines as written by `bowline run --record` or by the agent, or a journal. Either
- * may be compressed with gzip.
+ * A recorded stream or a past conversation.
+ *
+ * A recorded stream consists of lines as written by `bowline run --record` or by any agent, of a trace of
+ * both directions, or of a journal: one file, or the folder of its segments. Files may be compressed
+ * with gzip.
  *
  * The file is read on demand, and the same code builds the transcript as for a live session. Reading
  * one change at a time therefore shows the state after each line.
@@ -7768,8 +8220,11 @@ public interface RecordingInterface {
 }
 
 /**
- * A recorded stream: lines as written by `bowline run --record` or by the agent, or a journal. Either
- * may be compressed with gzip.
+ * A recorded stream or a past conversation.
+ *
+ * A recorded stream consists of lines as written by `bowline run --record` or by any agent, of a trace of
+ * both directions, or of a journal: one file, or the folder of its segments. Files may be compressed
+ * with gzip.
  *
  * The file is read on demand, and the same code builds the transcript as for a live session. Reading
  * one change at a time therefore shows the state after each line.
@@ -11154,7 +11609,7 @@ public interface TranscriptSnapshotInterface {
 
     /**
      * Returns the number of entries of the main thread, or of the sub-agent that the tool call
-     * `thread` started.
+     * `thread` started, or whose thread has this name.
      *
      * # Errors
      *
@@ -11163,9 +11618,9 @@ public interface TranscriptSnapshotInterface {
     fun `entryCount`(`thread`: kotlin.String?): kotlin.ULong
 
     /**
-     * Returns the transcript as one line of JSON, schema 1.
+     * Returns the transcript as one line of JSON, in schema 2 when `schema` is absent.
      */
-    fun `json`(): kotlin.String
+    fun `json`(`schema`: TranscriptSchema? = null): kotlin.String
 
     /**
      * Returns the last `maxCount` entries of a thread before the entry `before`, or the newest ones
@@ -11313,7 +11768,7 @@ open class TranscriptSnapshot: Disposable, AutoCloseable, TranscriptSnapshotInte
 
     /**
      * Returns the number of entries of the main thread, or of the sub-agent that the tool call
-     * `thread` started.
+     * `thread` started, or whose thread has this name.
      *
      * # Errors
      *
@@ -11332,15 +11787,13 @@ open class TranscriptSnapshot: Disposable, AutoCloseable, TranscriptSnapshotInte
 
 
     /**
-     * Returns the transcript as one line of JSON, schema 1.
+     * Returns the transcript as one line of JSON, in schema 2 when `schema` is absent.
      */
-    @Throws(BowlineException::class)override fun `json`(): kotlin.String {
+    @Throws(BowlineException::class)override fun `json`(`schema`: TranscriptSchema?): kotlin.String {
             return FfiConverterString.lift(
     callWithHandle {
     uniffiRustCallWithError(BowlineException) { _status ->
-    UniffiLib.uniffi_bowline_ffi_fn_method_transcriptsnapshot_json(
-        it,
-        _status)
+    UniffiArguments().run { UniffiLib.uniffi_bowline_ffi_fn_method_transcriptsnapshot_json(own(FfiConverterTypeTranscriptSnapshot, it), lower(FfiConverterOptionalTypeTranscriptSchema, `schema`), _status) }
 }
     }
     )
@@ -11484,6 +11937,53 @@ internal object FfiConverterTypeAgentCapabilities: FfiConverterRustBuffer<AgentC
             FfiConverterSequenceTypeAgentFeature.write(value.`missing`, buf)
             FfiConverterString.write(value.`missingText`, buf)
             FfiConverterBoolean.write(value.`isUntested`, buf)
+    }
+}
+
+
+
+/**
+ * A command that the agent offers. It is sent as a prompt that begins with `/` and its name.
+ */
+data class AgentCommand (
+    /**
+     * The name without the slash.
+     */
+    var `name`: kotlin.String
+    ,
+    /**
+     * What the command does.
+     */
+    var `description`: kotlin.String?
+
+){
+
+
+
+
+
+    companion object
+}
+
+/**
+ * @suppress
+ */
+internal object FfiConverterTypeAgentCommand: FfiConverterRustBuffer<AgentCommand> {
+    override fun read(buf: ByteBuffer): AgentCommand {
+        return AgentCommand(
+            FfiConverterString.read(buf),
+            FfiConverterOptionalString.read(buf),
+        )
+    }
+
+    override fun allocationSize(value: AgentCommand) = (
+            FfiConverterString.allocationSize(value.`name`) +
+            FfiConverterOptionalString.allocationSize(value.`description`)
+    )
+
+    override fun write(value: AgentCommand, buf: ByteBuffer) {
+            FfiConverterString.write(value.`name`, buf)
+            FfiConverterOptionalString.write(value.`description`, buf)
     }
 }
 
@@ -12024,6 +12524,53 @@ internal object FfiConverterTypeAgentVersion: FfiConverterRustBuffer<AgentVersio
 
 
 /**
+ * A half-open range of byte offsets in the agent's output.
+ */
+data class ByteRange (
+    /**
+     * The offset of the first byte.
+     */
+    var `start`: kotlin.ULong
+    ,
+    /**
+     * The offset past the last byte, without its line end.
+     */
+    var `end`: kotlin.ULong
+
+){
+
+
+
+
+
+    companion object
+}
+
+/**
+ * @suppress
+ */
+internal object FfiConverterTypeByteRange: FfiConverterRustBuffer<ByteRange> {
+    override fun read(buf: ByteBuffer): ByteRange {
+        return ByteRange(
+            FfiConverterULong.read(buf),
+            FfiConverterULong.read(buf),
+        )
+    }
+
+    override fun allocationSize(value: ByteRange) = (
+            FfiConverterULong.allocationSize(value.`start`) +
+            FfiConverterULong.allocationSize(value.`end`)
+    )
+
+    override fun write(value: ByteRange, buf: ByteBuffer) {
+            FfiConverterULong.write(value.`start`, buf)
+            FfiConverterULong.write(value.`end`, buf)
+    }
+}
+
+
+
+/**
  * The changes between two cursors of a transcript. Apply them in order.
  */
 data class ChangeBatch (
@@ -12278,6 +12825,108 @@ internal object FfiConverterTypeContainmentView: FfiConverterRustBuffer<Containm
 
 
 /**
+ * The context window, in tokens.
+ */
+data class ContextView (
+    /**
+     * The used part.
+     */
+    var `used`: kotlin.ULong?
+    ,
+    /**
+     * The size of the window.
+     */
+    var `size`: kotlin.ULong?
+
+){
+
+
+
+
+
+    companion object
+}
+
+/**
+ * @suppress
+ */
+internal object FfiConverterTypeContextView: FfiConverterRustBuffer<ContextView> {
+    override fun read(buf: ByteBuffer): ContextView {
+        return ContextView(
+            FfiConverterOptionalULong.read(buf),
+            FfiConverterOptionalULong.read(buf),
+        )
+    }
+
+    override fun allocationSize(value: ContextView) = (
+            FfiConverterOptionalULong.allocationSize(value.`used`) +
+            FfiConverterOptionalULong.allocationSize(value.`size`)
+    )
+
+    override fun write(value: ContextView, buf: ByteBuffer) {
+            FfiConverterOptionalULong.write(value.`used`, buf)
+            FfiConverterOptionalULong.write(value.`size`, buf)
+    }
+}
+
+
+
+/**
+ * The answer to a request.
+ */
+data class DecidedBy (
+    /**
+     * The name of the host or of the rule.
+     */
+    var `who`: kotlin.String?
+    ,
+    /**
+     * The id of the option, or `allow`, `deny`, `answer` or `cancel`.
+     */
+    var `how`: kotlin.String?
+    ,
+    /**
+     * When it was decided, in milliseconds since 1970.
+     */
+    var `atMs`: kotlin.ULong?
+
+){
+
+
+
+
+
+    companion object
+}
+
+/**
+ * @suppress
+ */
+internal object FfiConverterTypeDecidedBy: FfiConverterRustBuffer<DecidedBy> {
+    override fun read(buf: ByteBuffer): DecidedBy {
+        return DecidedBy(
+            FfiConverterOptionalString.read(buf),
+            FfiConverterOptionalString.read(buf),
+            FfiConverterOptionalULong.read(buf),
+        )
+    }
+
+    override fun allocationSize(value: DecidedBy) = (
+            FfiConverterOptionalString.allocationSize(value.`who`) +
+            FfiConverterOptionalString.allocationSize(value.`how`) +
+            FfiConverterOptionalULong.allocationSize(value.`atMs`)
+    )
+
+    override fun write(value: DecidedBy, buf: ByteBuffer) {
+            FfiConverterOptionalString.write(value.`who`, buf)
+            FfiConverterOptionalString.write(value.`how`, buf)
+            FfiConverterOptionalULong.write(value.`atMs`, buf)
+    }
+}
+
+
+
+/**
  * The configuration of a dialogue session. Every field has a default.
  */
 data class DialogueConfiguration (
@@ -12390,6 +13039,18 @@ data class DialogueConfiguration (
     var `endGraceMs`: kotlin.ULong = 30000uL
     ,
     /**
+     * How long the agent may take to exit once its turn is finished; the defaults of `ExitPolicy` when
+     * absent. The time counts towards `endGraceMs`.
+     */
+    var `exit`: ExitPolicy? = null
+    ,
+    /**
+     * Where the past of a resumed conversation is read from. The transcript then begins with it, marked
+     * as history. When absent it begins empty.
+     */
+    var `history`: HistoryConfiguration? = null
+    ,
+    /**
      * What happens when the agent is silent; `WatchdogPolicy.Standard` when absent.
      */
     var `watchdog`: WatchdogPolicy? = null
@@ -12442,6 +13103,8 @@ data class DialogueConfiguration (
         this.`stderrBytes`,
         this.`controlTimeoutMs`,
         this.`endGraceMs`,
+        this.`exit`,
+        this.`history`,
         this.`watchdog`,
         this.`termination`,
         this.`guard`,
@@ -12479,6 +13142,8 @@ internal object FfiConverterTypeDialogueConfiguration: FfiConverterRustBuffer<Di
             FfiConverterULong.read(buf),
             FfiConverterULong.read(buf),
             FfiConverterULong.read(buf),
+            FfiConverterOptionalTypeExitPolicy.read(buf),
+            FfiConverterOptionalTypeHistoryConfiguration.read(buf),
             FfiConverterOptionalTypeWatchdogPolicy.read(buf),
             FfiConverterOptionalTypeTerminationPolicy.read(buf),
             FfiConverterOptionalString.read(buf),
@@ -12508,6 +13173,8 @@ internal object FfiConverterTypeDialogueConfiguration: FfiConverterRustBuffer<Di
             FfiConverterULong.allocationSize(value.`stderrBytes`) +
             FfiConverterULong.allocationSize(value.`controlTimeoutMs`) +
             FfiConverterULong.allocationSize(value.`endGraceMs`) +
+            FfiConverterOptionalTypeExitPolicy.allocationSize(value.`exit`) +
+            FfiConverterOptionalTypeHistoryConfiguration.allocationSize(value.`history`) +
             FfiConverterOptionalTypeWatchdogPolicy.allocationSize(value.`watchdog`) +
             FfiConverterOptionalTypeTerminationPolicy.allocationSize(value.`termination`) +
             FfiConverterOptionalString.allocationSize(value.`guard`) +
@@ -12536,6 +13203,8 @@ internal object FfiConverterTypeDialogueConfiguration: FfiConverterRustBuffer<Di
             FfiConverterULong.write(value.`stderrBytes`, buf)
             FfiConverterULong.write(value.`controlTimeoutMs`, buf)
             FfiConverterULong.write(value.`endGraceMs`, buf)
+            FfiConverterOptionalTypeExitPolicy.write(value.`exit`, buf)
+            FfiConverterOptionalTypeHistoryConfiguration.write(value.`history`, buf)
             FfiConverterOptionalTypeWatchdogPolicy.write(value.`watchdog`, buf)
             FfiConverterOptionalTypeTerminationPolicy.write(value.`termination`, buf)
             FfiConverterOptionalString.write(value.`guard`, buf)
@@ -12794,6 +13463,69 @@ internal object FfiConverterTypeEngineConfiguration: FfiConverterRustBuffer<Engi
     override fun write(value: EngineConfiguration, buf: ByteBuffer) {
             FfiConverterOptionalString.write(value.`program`, buf)
             FfiConverterOptionalString.write(value.`guard`, buf)
+    }
+}
+
+
+
+/**
+ * What every entry has beside its content.
+ */
+data class EntryDetail (
+    /**
+     * The turn: the agent's id, or its number in the session from `1`; absent between turns.
+     */
+    var `turn`: kotlin.String?
+    ,
+    /**
+     * When the entry began, in milliseconds since 1970; absent in most recordings.
+     */
+    var `atMs`: kotlin.ULong?
+    ,
+    /**
+     * The entry's lines in the agent's output. An entry with blocks ends with the last of them.
+     */
+    var `bytes`: ByteRange
+    ,
+    /**
+     * Whether the agent repeated the entry from its own history.
+     */
+    var `isHistory`: kotlin.Boolean
+
+){
+
+
+
+
+
+    companion object
+}
+
+/**
+ * @suppress
+ */
+internal object FfiConverterTypeEntryDetail: FfiConverterRustBuffer<EntryDetail> {
+    override fun read(buf: ByteBuffer): EntryDetail {
+        return EntryDetail(
+            FfiConverterOptionalString.read(buf),
+            FfiConverterOptionalULong.read(buf),
+            FfiConverterTypeByteRange.read(buf),
+            FfiConverterBoolean.read(buf),
+        )
+    }
+
+    override fun allocationSize(value: EntryDetail) = (
+            FfiConverterOptionalString.allocationSize(value.`turn`) +
+            FfiConverterOptionalULong.allocationSize(value.`atMs`) +
+            FfiConverterTypeByteRange.allocationSize(value.`bytes`) +
+            FfiConverterBoolean.allocationSize(value.`isHistory`)
+    )
+
+    override fun write(value: EntryDetail, buf: ByteBuffer) {
+            FfiConverterOptionalString.write(value.`turn`, buf)
+            FfiConverterOptionalULong.write(value.`atMs`, buf)
+            FfiConverterTypeByteRange.write(value.`bytes`, buf)
+            FfiConverterBoolean.write(value.`isHistory`, buf)
     }
 }
 
@@ -13110,6 +13842,65 @@ internal object FfiConverterTypeExecutorConfiguration: FfiConverterRustBuffer<Ex
 
 
 /**
+ * How long an agent may take to exit once its work is done and the session is ended.
+ *
+ * For interactive use, 1,000 ms to answer, 3,000 ms to exit and 1,000 ms after SIGTERM end a session within
+ * 5 s.
+ */
+data class ExitPolicy (
+    /**
+     * The time to answer the request to exit, in milliseconds. After that its input is closed.
+     */
+    var `answerMs`: kotlin.ULong = 2000uL
+    ,
+    /**
+     * The time to exit after the request, in milliseconds; as long as `endGraceMs` allows when absent.
+     * After that it gets SIGTERM.
+     */
+    var `exitMs`: kotlin.ULong? = null
+    ,
+    /**
+     * The time after SIGTERM, in milliseconds. After that its process tree gets SIGKILL.
+     */
+    var `termMs`: kotlin.ULong = 2000uL
+
+){
+
+
+
+
+
+    companion object
+}
+
+/**
+ * @suppress
+ */
+internal object FfiConverterTypeExitPolicy: FfiConverterRustBuffer<ExitPolicy> {
+    override fun read(buf: ByteBuffer): ExitPolicy {
+        return ExitPolicy(
+            FfiConverterULong.read(buf),
+            FfiConverterOptionalULong.read(buf),
+            FfiConverterULong.read(buf),
+        )
+    }
+
+    override fun allocationSize(value: ExitPolicy) = (
+            FfiConverterULong.allocationSize(value.`answerMs`) +
+            FfiConverterOptionalULong.allocationSize(value.`exitMs`) +
+            FfiConverterULong.allocationSize(value.`termMs`)
+    )
+
+    override fun write(value: ExitPolicy, buf: ByteBuffer) {
+            FfiConverterULong.write(value.`answerMs`, buf)
+            FfiConverterOptionalULong.write(value.`exitMs`, buf)
+            FfiConverterULong.write(value.`termMs`, buf)
+    }
+}
+
+
+
+/**
  * How a process ended.
  */
 data class ExitView (
@@ -13167,6 +13958,265 @@ internal object FfiConverterTypeExitView: FfiConverterRustBuffer<ExitView> {
             FfiConverterOptionalInt.write(value.`signal`, buf)
             FfiConverterBoolean.write(value.`isOutOfMemory`, buf)
             FfiConverterBoolean.write(value.`isDrained`, buf)
+    }
+}
+
+
+
+/**
+ * A file that a tool call works on.
+ */
+data class FileLocation (
+    /**
+     * The path as the agent gave it.
+     */
+    var `path`: kotlin.String
+    ,
+    /**
+     * The line, from 1.
+     */
+    var `line`: kotlin.ULong?
+
+){
+
+
+
+
+
+    companion object
+}
+
+/**
+ * @suppress
+ */
+internal object FfiConverterTypeFileLocation: FfiConverterRustBuffer<FileLocation> {
+    override fun read(buf: ByteBuffer): FileLocation {
+        return FileLocation(
+            FfiConverterString.read(buf),
+            FfiConverterOptionalULong.read(buf),
+        )
+    }
+
+    override fun allocationSize(value: FileLocation) = (
+            FfiConverterString.allocationSize(value.`path`) +
+            FfiConverterOptionalULong.allocationSize(value.`line`)
+    )
+
+    override fun write(value: FileLocation, buf: ByteBuffer) {
+            FfiConverterString.write(value.`path`, buf)
+            FfiConverterOptionalULong.write(value.`line`, buf)
+    }
+}
+
+
+
+/**
+ * Where past conversations are read from.
+ */
+data class HistoryConfiguration (
+    /**
+     * Claude Code's folder; by default that of the variable `CLAUDE_CONFIG_DIR`, or `~/.claude`.
+     */
+    var `claudeDirectory`: kotlin.String? = null
+    ,
+    /**
+     * Codex' folder; by default that of the variable `CODEX_HOME`, or `~/.codex`.
+     */
+    var `codexDirectory`: kotlin.String? = null
+    ,
+    /**
+     * A folder for an index, so that a list reads only files that changed since; no index when absent.
+     */
+    var `indexDirectory`: kotlin.String? = null
+
+){
+
+
+
+
+
+    companion object
+}
+
+/**
+ * @suppress
+ */
+internal object FfiConverterTypeHistoryConfiguration: FfiConverterRustBuffer<HistoryConfiguration> {
+    override fun read(buf: ByteBuffer): HistoryConfiguration {
+        return HistoryConfiguration(
+            FfiConverterOptionalString.read(buf),
+            FfiConverterOptionalString.read(buf),
+            FfiConverterOptionalString.read(buf),
+        )
+    }
+
+    override fun allocationSize(value: HistoryConfiguration) = (
+            FfiConverterOptionalString.allocationSize(value.`claudeDirectory`) +
+            FfiConverterOptionalString.allocationSize(value.`codexDirectory`) +
+            FfiConverterOptionalString.allocationSize(value.`indexDirectory`)
+    )
+
+    override fun write(value: HistoryConfiguration, buf: ByteBuffer) {
+            FfiConverterOptionalString.write(value.`claudeDirectory`, buf)
+            FfiConverterOptionalString.write(value.`codexDirectory`, buf)
+            FfiConverterOptionalString.write(value.`indexDirectory`, buf)
+    }
+}
+
+
+
+/**
+ * A list of past conversations.
+ */
+data class HistoryListing (
+    /**
+     * The conversations, those with the newest activity first.
+     */
+    var `conversations`: List<PastConversation>
+    ,
+    /**
+     * The files that were left out.
+     */
+    var `problems`: List<HistoryProblem>
+
+){
+
+
+
+
+
+    companion object
+}
+
+/**
+ * @suppress
+ */
+internal object FfiConverterTypeHistoryListing: FfiConverterRustBuffer<HistoryListing> {
+    override fun read(buf: ByteBuffer): HistoryListing {
+        return HistoryListing(
+            FfiConverterSequenceTypePastConversation.read(buf),
+            FfiConverterSequenceTypeHistoryProblem.read(buf),
+        )
+    }
+
+    override fun allocationSize(value: HistoryListing) = (
+            FfiConverterSequenceTypePastConversation.allocationSize(value.`conversations`) +
+            FfiConverterSequenceTypeHistoryProblem.allocationSize(value.`problems`)
+    )
+
+    override fun write(value: HistoryListing, buf: ByteBuffer) {
+            FfiConverterSequenceTypePastConversation.write(value.`conversations`, buf)
+            FfiConverterSequenceTypeHistoryProblem.write(value.`problems`, buf)
+    }
+}
+
+
+
+/**
+ * A file that was left out of a list.
+ */
+data class HistoryProblem (
+    /**
+     * The path of the file or folder.
+     */
+    var `path`: kotlin.String
+    ,
+    /**
+     * The reason, in one line.
+     */
+    var `reason`: kotlin.String
+
+){
+
+
+
+
+
+    companion object
+}
+
+/**
+ * @suppress
+ */
+internal object FfiConverterTypeHistoryProblem: FfiConverterRustBuffer<HistoryProblem> {
+    override fun read(buf: ByteBuffer): HistoryProblem {
+        return HistoryProblem(
+            FfiConverterString.read(buf),
+            FfiConverterString.read(buf),
+        )
+    }
+
+    override fun allocationSize(value: HistoryProblem) = (
+            FfiConverterString.allocationSize(value.`path`) +
+            FfiConverterString.allocationSize(value.`reason`)
+    )
+
+    override fun write(value: HistoryProblem, buf: ByteBuffer) {
+            FfiConverterString.write(value.`path`, buf)
+            FfiConverterString.write(value.`reason`, buf)
+    }
+}
+
+
+
+/**
+ * Which past conversations are listed. By default it is all of them.
+ */
+data class HistoryQuery (
+    /**
+     * Only those of this agent: `claude` or `codex`.
+     */
+    var `agent`: kotlin.String? = null
+    ,
+    /**
+     * Only those that began in this directory or below it.
+     */
+    var `cwd`: kotlin.String? = null
+    ,
+    /**
+     * Only those in whose title, prompts or answers this text occurs, in any case. All files are read.
+     */
+    var `search`: kotlin.String? = null
+    ,
+    /**
+     * The maximum number of conversations, the newest; no limit when absent.
+     */
+    var `limit`: kotlin.ULong? = null
+
+){
+
+
+
+
+
+    companion object
+}
+
+/**
+ * @suppress
+ */
+internal object FfiConverterTypeHistoryQuery: FfiConverterRustBuffer<HistoryQuery> {
+    override fun read(buf: ByteBuffer): HistoryQuery {
+        return HistoryQuery(
+            FfiConverterOptionalString.read(buf),
+            FfiConverterOptionalString.read(buf),
+            FfiConverterOptionalString.read(buf),
+            FfiConverterOptionalULong.read(buf),
+        )
+    }
+
+    override fun allocationSize(value: HistoryQuery) = (
+            FfiConverterOptionalString.allocationSize(value.`agent`) +
+            FfiConverterOptionalString.allocationSize(value.`cwd`) +
+            FfiConverterOptionalString.allocationSize(value.`search`) +
+            FfiConverterOptionalULong.allocationSize(value.`limit`)
+    )
+
+    override fun write(value: HistoryQuery, buf: ByteBuffer) {
+            FfiConverterOptionalString.write(value.`agent`, buf)
+            FfiConverterOptionalString.write(value.`cwd`, buf)
+            FfiConverterOptionalString.write(value.`search`, buf)
+            FfiConverterOptionalULong.write(value.`limit`, buf)
     }
 }
 
@@ -13328,7 +14378,8 @@ internal object FfiConverterTypeHookBatch: FfiConverterRustBuffer<HookBatch> {
  */
 data class HookConfiguration (
     /**
-     * The events to receive, by the agent's names; the common ones when absent.
+     * The events to receive, by the agent's names. When absent they are those of the common ones that the
+     * agent knows; with an event that is named here and that the agent does not know, `settingsFor` fails.
      */
     var `kinds`: List<kotlin.String>? = null
     ,
@@ -15167,6 +16218,180 @@ internal object FfiConverterTypeModelUsage: FfiConverterRustBuffer<ModelUsage> {
 
 
 /**
+ * A value of a setting.
+ */
+data class OptionChoice (
+    /**
+     * The value to set.
+     */
+    var `id`: kotlin.String
+    ,
+    /**
+     * The label.
+     */
+    var `name`: kotlin.String
+    ,
+    /**
+     * An explanation.
+     */
+    var `description`: kotlin.String?
+
+){
+
+
+
+
+
+    companion object
+}
+
+/**
+ * @suppress
+ */
+internal object FfiConverterTypeOptionChoice: FfiConverterRustBuffer<OptionChoice> {
+    override fun read(buf: ByteBuffer): OptionChoice {
+        return OptionChoice(
+            FfiConverterString.read(buf),
+            FfiConverterString.read(buf),
+            FfiConverterOptionalString.read(buf),
+        )
+    }
+
+    override fun allocationSize(value: OptionChoice) = (
+            FfiConverterString.allocationSize(value.`id`) +
+            FfiConverterString.allocationSize(value.`name`) +
+            FfiConverterOptionalString.allocationSize(value.`description`)
+    )
+
+    override fun write(value: OptionChoice, buf: ByteBuffer) {
+            FfiConverterString.write(value.`id`, buf)
+            FfiConverterString.write(value.`name`, buf)
+            FfiConverterOptionalString.write(value.`description`, buf)
+    }
+}
+
+
+
+/**
+ * A past conversation. Absent values are unknown.
+ */
+data class PastConversation (
+    /**
+     * The agent's id of the conversation, for `History.open` and `Conversation.Resume`.
+     */
+    var `id`: kotlin.String
+    ,
+    /**
+     * The agent: `claude` or `codex`.
+     */
+    var `agent`: kotlin.String
+    ,
+    /**
+     * The title that the user or the agent gave it, or the beginning of the first prompt.
+     */
+    var `title`: kotlin.String?
+    ,
+    /**
+     * The working directory that it began in.
+     */
+    var `cwd`: kotlin.String?
+    ,
+    /**
+     * The branch of the repository.
+     */
+    var `branch`: kotlin.String?
+    ,
+    /**
+     * The model of the last answer.
+     */
+    var `model`: kotlin.String?
+    ,
+    /**
+     * The number of prompts.
+     */
+    var `turns`: kotlin.UInt
+    ,
+    /**
+     * The cost in US dollars.
+     */
+    var `costUsd`: kotlin.Double?
+    ,
+    /**
+     * The time of the last activity, in milliseconds since 1970.
+     */
+    var `lastActivityMs`: kotlin.ULong
+    ,
+    /**
+     * The size of the file in bytes.
+     */
+    var `bytes`: kotlin.ULong
+    ,
+    /**
+     * The file.
+     */
+    var `path`: kotlin.String
+
+){
+
+
+
+
+
+    companion object
+}
+
+/**
+ * @suppress
+ */
+internal object FfiConverterTypePastConversation: FfiConverterRustBuffer<PastConversation> {
+    override fun read(buf: ByteBuffer): PastConversation {
+        return PastConversation(
+            FfiConverterString.read(buf),
+            FfiConverterString.read(buf),
+            FfiConverterOptionalString.read(buf),
+            FfiConverterOptionalString.read(buf),
+            FfiConverterOptionalString.read(buf),
+            FfiConverterOptionalString.read(buf),
+            FfiConverterUInt.read(buf),
+            FfiConverterOptionalDouble.read(buf),
+            FfiConverterULong.read(buf),
+            FfiConverterULong.read(buf),
+            FfiConverterString.read(buf),
+        )
+    }
+
+    override fun allocationSize(value: PastConversation) = (
+            FfiConverterString.allocationSize(value.`id`) +
+            FfiConverterString.allocationSize(value.`agent`) +
+            FfiConverterOptionalString.allocationSize(value.`title`) +
+            FfiConverterOptionalString.allocationSize(value.`cwd`) +
+            FfiConverterOptionalString.allocationSize(value.`branch`) +
+            FfiConverterOptionalString.allocationSize(value.`model`) +
+            FfiConverterUInt.allocationSize(value.`turns`) +
+            FfiConverterOptionalDouble.allocationSize(value.`costUsd`) +
+            FfiConverterULong.allocationSize(value.`lastActivityMs`) +
+            FfiConverterULong.allocationSize(value.`bytes`) +
+            FfiConverterString.allocationSize(value.`path`)
+    )
+
+    override fun write(value: PastConversation, buf: ByteBuffer) {
+            FfiConverterString.write(value.`id`, buf)
+            FfiConverterString.write(value.`agent`, buf)
+            FfiConverterOptionalString.write(value.`title`, buf)
+            FfiConverterOptionalString.write(value.`cwd`, buf)
+            FfiConverterOptionalString.write(value.`branch`, buf)
+            FfiConverterOptionalString.write(value.`model`, buf)
+            FfiConverterUInt.write(value.`turns`, buf)
+            FfiConverterOptionalDouble.write(value.`costUsd`, buf)
+            FfiConverterULong.write(value.`lastActivityMs`, buf)
+            FfiConverterULong.write(value.`bytes`, buf)
+            FfiConverterString.write(value.`path`, buf)
+    }
+}
+
+
+
+/**
  * A permission request and its answer.
  */
 data class PermissionRecord (
@@ -15286,7 +16511,7 @@ internal object FfiConverterTypePermissionRecord: FfiConverterRustBuffer<Permiss
 
 
 /**
- * A permission request in the transcript.
+ * A permission request in the transcript. Absent values are unknown.
  */
 data class PermissionView (
     /**
@@ -15313,6 +16538,46 @@ data class PermissionView (
      * The tool's arguments as a JSON object; absent once the request is closed.
      */
     var `input`: kotlin.String?
+    ,
+    /**
+     * What the request asks for.
+     */
+    var `kind`: RequestKind
+    ,
+    /**
+     * The answers to choose from.
+     */
+    var `options`: List<RequestOption>
+    ,
+    /**
+     * The questions to answer.
+     */
+    var `questions`: List<RequestQuestion>
+    ,
+    /**
+     * The URL to open.
+     */
+    var `url`: kotlin.String?
+    ,
+    /**
+     * The name of the thread that asks; absent on the main thread.
+     */
+    var `thread`: kotlin.String?
+    ,
+    /**
+     * What a lasting answer would add, as the agent writes it.
+     */
+    var `rule`: kotlin.String?
+    ,
+    /**
+     * The answer, if there is one.
+     */
+    var `decidedBy`: DecidedBy?
+    ,
+    /**
+     * The request's line in the agent's output.
+     */
+    var `bytes`: ByteRange
 
 ){
 
@@ -15334,6 +16599,14 @@ internal object FfiConverterTypePermissionView: FfiConverterRustBuffer<Permissio
             FfiConverterString.read(buf),
             FfiConverterTypePermissionState.read(buf),
             FfiConverterOptionalString.read(buf),
+            FfiConverterTypeRequestKind.read(buf),
+            FfiConverterSequenceTypeRequestOption.read(buf),
+            FfiConverterSequenceTypeRequestQuestion.read(buf),
+            FfiConverterOptionalString.read(buf),
+            FfiConverterOptionalString.read(buf),
+            FfiConverterOptionalString.read(buf),
+            FfiConverterOptionalTypeDecidedBy.read(buf),
+            FfiConverterTypeByteRange.read(buf),
         )
     }
 
@@ -15342,7 +16615,15 @@ internal object FfiConverterTypePermissionView: FfiConverterRustBuffer<Permissio
             FfiConverterOptionalString.allocationSize(value.`toolUseId`) +
             FfiConverterString.allocationSize(value.`toolName`) +
             FfiConverterTypePermissionState.allocationSize(value.`state`) +
-            FfiConverterOptionalString.allocationSize(value.`input`)
+            FfiConverterOptionalString.allocationSize(value.`input`) +
+            FfiConverterTypeRequestKind.allocationSize(value.`kind`) +
+            FfiConverterSequenceTypeRequestOption.allocationSize(value.`options`) +
+            FfiConverterSequenceTypeRequestQuestion.allocationSize(value.`questions`) +
+            FfiConverterOptionalString.allocationSize(value.`url`) +
+            FfiConverterOptionalString.allocationSize(value.`thread`) +
+            FfiConverterOptionalString.allocationSize(value.`rule`) +
+            FfiConverterOptionalTypeDecidedBy.allocationSize(value.`decidedBy`) +
+            FfiConverterTypeByteRange.allocationSize(value.`bytes`)
     )
 
     override fun write(value: PermissionView, buf: ByteBuffer) {
@@ -15351,6 +16632,69 @@ internal object FfiConverterTypePermissionView: FfiConverterRustBuffer<Permissio
             FfiConverterString.write(value.`toolName`, buf)
             FfiConverterTypePermissionState.write(value.`state`, buf)
             FfiConverterOptionalString.write(value.`input`, buf)
+            FfiConverterTypeRequestKind.write(value.`kind`, buf)
+            FfiConverterSequenceTypeRequestOption.write(value.`options`, buf)
+            FfiConverterSequenceTypeRequestQuestion.write(value.`questions`, buf)
+            FfiConverterOptionalString.write(value.`url`, buf)
+            FfiConverterOptionalString.write(value.`thread`, buf)
+            FfiConverterOptionalString.write(value.`rule`, buf)
+            FfiConverterOptionalTypeDecidedBy.write(value.`decidedBy`, buf)
+            FfiConverterTypeByteRange.write(value.`bytes`, buf)
+    }
+}
+
+
+
+/**
+ * A step of the agent's plan.
+ */
+data class PlanItem (
+    /**
+     * The step.
+     */
+    var `text`: kotlin.String
+    ,
+    /**
+     * The progress of the step.
+     */
+    var `state`: PlanState
+    ,
+    /**
+     * The priority, if the agent gives one.
+     */
+    var `priority`: PlanPriority?
+
+){
+
+
+
+
+
+    companion object
+}
+
+/**
+ * @suppress
+ */
+internal object FfiConverterTypePlanItem: FfiConverterRustBuffer<PlanItem> {
+    override fun read(buf: ByteBuffer): PlanItem {
+        return PlanItem(
+            FfiConverterString.read(buf),
+            FfiConverterTypePlanState.read(buf),
+            FfiConverterOptionalTypePlanPriority.read(buf),
+        )
+    }
+
+    override fun allocationSize(value: PlanItem) = (
+            FfiConverterString.allocationSize(value.`text`) +
+            FfiConverterTypePlanState.allocationSize(value.`state`) +
+            FfiConverterOptionalTypePlanPriority.allocationSize(value.`priority`)
+    )
+
+    override fun write(value: PlanItem, buf: ByteBuffer) {
+            FfiConverterString.write(value.`text`, buf)
+            FfiConverterTypePlanState.write(value.`state`, buf)
+            FfiConverterOptionalTypePlanPriority.write(value.`priority`, buf)
     }
 }
 
@@ -15538,6 +16882,61 @@ internal object FfiConverterTypeQuestionAnswer: FfiConverterRustBuffer<QuestionA
 
 
 /**
+ * A choice of a question.
+ */
+data class QuestionChoice (
+    /**
+     * The value to answer with.
+     */
+    var `value`: kotlin.String
+    ,
+    /**
+     * The label.
+     */
+    var `name`: kotlin.String
+    ,
+    /**
+     * An explanation.
+     */
+    var `description`: kotlin.String?
+
+){
+
+
+
+
+
+    companion object
+}
+
+/**
+ * @suppress
+ */
+internal object FfiConverterTypeQuestionChoice: FfiConverterRustBuffer<QuestionChoice> {
+    override fun read(buf: ByteBuffer): QuestionChoice {
+        return QuestionChoice(
+            FfiConverterString.read(buf),
+            FfiConverterString.read(buf),
+            FfiConverterOptionalString.read(buf),
+        )
+    }
+
+    override fun allocationSize(value: QuestionChoice) = (
+            FfiConverterString.allocationSize(value.`value`) +
+            FfiConverterString.allocationSize(value.`name`) +
+            FfiConverterOptionalString.allocationSize(value.`description`)
+    )
+
+    override fun write(value: QuestionChoice, buf: ByteBuffer) {
+            FfiConverterString.write(value.`value`, buf)
+            FfiConverterString.write(value.`name`, buf)
+            FfiConverterOptionalString.write(value.`description`, buf)
+    }
+}
+
+
+
+/**
  * An option of a question.
  */
 data class QuestionOption (
@@ -15579,6 +16978,195 @@ internal object FfiConverterTypeQuestionOption: FfiConverterRustBuffer<QuestionO
     override fun write(value: QuestionOption, buf: ByteBuffer) {
             FfiConverterString.write(value.`label`, buf)
             FfiConverterString.write(value.`description`, buf)
+    }
+}
+
+
+
+/**
+ * A prompt that waits for its turn.
+ */
+data class QueuedPrompt (
+    /**
+     * The prompt's id: its UUID, or the id of its request.
+     */
+    var `id`: kotlin.String
+    ,
+    /**
+     * The prompt's text.
+     */
+    var `text`: kotlin.String
+    ,
+    /**
+     * Where the prompt waits.
+     */
+    var `state`: QueuedState
+
+){
+
+
+
+
+
+    companion object
+}
+
+/**
+ * @suppress
+ */
+internal object FfiConverterTypeQueuedPrompt: FfiConverterRustBuffer<QueuedPrompt> {
+    override fun read(buf: ByteBuffer): QueuedPrompt {
+        return QueuedPrompt(
+            FfiConverterString.read(buf),
+            FfiConverterString.read(buf),
+            FfiConverterTypeQueuedState.read(buf),
+        )
+    }
+
+    override fun allocationSize(value: QueuedPrompt) = (
+            FfiConverterString.allocationSize(value.`id`) +
+            FfiConverterString.allocationSize(value.`text`) +
+            FfiConverterTypeQueuedState.allocationSize(value.`state`)
+    )
+
+    override fun write(value: QueuedPrompt, buf: ByteBuffer) {
+            FfiConverterString.write(value.`id`, buf)
+            FfiConverterString.write(value.`text`, buf)
+            FfiConverterTypeQueuedState.write(value.`state`, buf)
+    }
+}
+
+
+
+/**
+ * An answer that the host may choose. A host chooses by kind and answers by id.
+ */
+data class RequestOption (
+    /**
+     * The id to answer with.
+     */
+    var `id`: kotlin.String
+    ,
+    /**
+     * The label.
+     */
+    var `name`: kotlin.String
+    ,
+    /**
+     * What the option does.
+     */
+    var `kind`: AnswerKind
+
+){
+
+
+
+
+
+    companion object
+}
+
+/**
+ * @suppress
+ */
+internal object FfiConverterTypeRequestOption: FfiConverterRustBuffer<RequestOption> {
+    override fun read(buf: ByteBuffer): RequestOption {
+        return RequestOption(
+            FfiConverterString.read(buf),
+            FfiConverterString.read(buf),
+            FfiConverterTypeAnswerKind.read(buf),
+        )
+    }
+
+    override fun allocationSize(value: RequestOption) = (
+            FfiConverterString.allocationSize(value.`id`) +
+            FfiConverterString.allocationSize(value.`name`) +
+            FfiConverterTypeAnswerKind.allocationSize(value.`kind`)
+    )
+
+    override fun write(value: RequestOption, buf: ByteBuffer) {
+            FfiConverterString.write(value.`id`, buf)
+            FfiConverterString.write(value.`name`, buf)
+            FfiConverterTypeAnswerKind.write(value.`kind`, buf)
+    }
+}
+
+
+
+/**
+ * A question with an answer of its own.
+ */
+data class RequestQuestion (
+    /**
+     * The id to answer with.
+     */
+    var `id`: kotlin.String
+    ,
+    /**
+     * A short label.
+     */
+    var `title`: kotlin.String?
+    ,
+    /**
+     * The question.
+     */
+    var `text`: kotlin.String
+    ,
+    /**
+     * How the question is answered.
+     */
+    var `kind`: QuestionKind
+    ,
+    /**
+     * The choices; empty for free text.
+     */
+    var `options`: List<QuestionChoice>
+    ,
+    /**
+     * Whether the answer may be a text that is not among the choices.
+     */
+    var `freeText`: kotlin.Boolean
+
+){
+
+
+
+
+
+    companion object
+}
+
+/**
+ * @suppress
+ */
+internal object FfiConverterTypeRequestQuestion: FfiConverterRustBuffer<RequestQuestion> {
+    override fun read(buf: ByteBuffer): RequestQuestion {
+        return RequestQuestion(
+            FfiConverterString.read(buf),
+            FfiConverterOptionalString.read(buf),
+            FfiConverterString.read(buf),
+            FfiConverterTypeQuestionKind.read(buf),
+            FfiConverterSequenceTypeQuestionChoice.read(buf),
+            FfiConverterBoolean.read(buf),
+        )
+    }
+
+    override fun allocationSize(value: RequestQuestion) = (
+            FfiConverterString.allocationSize(value.`id`) +
+            FfiConverterOptionalString.allocationSize(value.`title`) +
+            FfiConverterString.allocationSize(value.`text`) +
+            FfiConverterTypeQuestionKind.allocationSize(value.`kind`) +
+            FfiConverterSequenceTypeQuestionChoice.allocationSize(value.`options`) +
+            FfiConverterBoolean.allocationSize(value.`freeText`)
+    )
+
+    override fun write(value: RequestQuestion, buf: ByteBuffer) {
+            FfiConverterString.write(value.`id`, buf)
+            FfiConverterOptionalString.write(value.`title`, buf)
+            FfiConverterString.write(value.`text`, buf)
+            FfiConverterTypeQuestionKind.write(value.`kind`, buf)
+            FfiConverterSequenceTypeQuestionChoice.write(value.`options`, buf)
+            FfiConverterBoolean.write(value.`freeText`, buf)
     }
 }
 
@@ -15895,6 +17483,77 @@ internal object FfiConverterTypeSessionEventBatch: FfiConverterRustBuffer<Sessio
 
 
 /**
+ * A setting of the session: its mode, model or effort.
+ */
+data class SessionOption (
+    /**
+     * The id to set it by.
+     */
+    var `id`: kotlin.String
+    ,
+    /**
+     * The label.
+     */
+    var `name`: kotlin.String
+    ,
+    /**
+     * The category, such as `mode`, `model` or `thought_level`.
+     */
+    var `category`: kotlin.String?
+    ,
+    /**
+     * The current value: the id of a choice, or `true` or `false` for a switch.
+     */
+    var `value`: kotlin.String?
+    ,
+    /**
+     * The values to choose from; empty for a switch.
+     */
+    var `choices`: List<OptionChoice>
+
+){
+
+
+
+
+
+    companion object
+}
+
+/**
+ * @suppress
+ */
+internal object FfiConverterTypeSessionOption: FfiConverterRustBuffer<SessionOption> {
+    override fun read(buf: ByteBuffer): SessionOption {
+        return SessionOption(
+            FfiConverterString.read(buf),
+            FfiConverterString.read(buf),
+            FfiConverterOptionalString.read(buf),
+            FfiConverterOptionalString.read(buf),
+            FfiConverterSequenceTypeOptionChoice.read(buf),
+        )
+    }
+
+    override fun allocationSize(value: SessionOption) = (
+            FfiConverterString.allocationSize(value.`id`) +
+            FfiConverterString.allocationSize(value.`name`) +
+            FfiConverterOptionalString.allocationSize(value.`category`) +
+            FfiConverterOptionalString.allocationSize(value.`value`) +
+            FfiConverterSequenceTypeOptionChoice.allocationSize(value.`choices`)
+    )
+
+    override fun write(value: SessionOption, buf: ByteBuffer) {
+            FfiConverterString.write(value.`id`, buf)
+            FfiConverterString.write(value.`name`, buf)
+            FfiConverterOptionalString.write(value.`category`, buf)
+            FfiConverterOptionalString.write(value.`value`, buf)
+            FfiConverterSequenceTypeOptionChoice.write(value.`choices`, buf)
+    }
+}
+
+
+
+/**
  * A permission request and its session.
  */
 data class SessionPermission (
@@ -15989,7 +17648,7 @@ internal object FfiConverterTypeSessionReport: FfiConverterRustBuffer<SessionRep
 
 
 /**
- * The conversation, model and permission mode of a session.
+ * The conversation, agent, plan and settings of a session. Absent values are unknown.
  */
 data class SessionView (
     /**
@@ -16021,6 +17680,56 @@ data class SessionView (
      * The permission mode, such as `default`, `acceptEdits` or `plan`.
      */
     var `permissionMode`: kotlin.String?
+    ,
+    /**
+     * The agent's protocol, such as `claude`, `codex` or `acp`.
+     */
+    var `dialect`: kotlin.String
+    ,
+    /**
+     * The agent's name.
+     */
+    var `agentName`: kotlin.String?
+    ,
+    /**
+     * The title of the conversation.
+     */
+    var `title`: kotlin.String?
+    ,
+    /**
+     * The steps of the agent's plan.
+     */
+    var `plan`: List<PlanItem>
+    ,
+    /**
+     * The prompts that wait for their turn.
+     */
+    var `queue`: List<QueuedPrompt>
+    ,
+    /**
+     * The context window.
+     */
+    var `context`: ContextView?
+    ,
+    /**
+     * The usage limits of the account.
+     */
+    var `limits`: List<UsageLimit>
+    ,
+    /**
+     * The settings of the session.
+     */
+    var `options`: List<SessionOption>
+    ,
+    /**
+     * The commands that the agent offers.
+     */
+    var `commands`: List<AgentCommand>
+    ,
+    /**
+     * The threads of sub-agents that no tool call holds. `ToolCallView.subagent` has the others.
+     */
+    var `threads`: List<ThreadView>
 
 ){
 
@@ -16043,6 +17752,16 @@ internal object FfiConverterTypeSessionView: FfiConverterRustBuffer<SessionView>
             FfiConverterOptionalString.read(buf),
             FfiConverterOptionalString.read(buf),
             FfiConverterOptionalString.read(buf),
+            FfiConverterString.read(buf),
+            FfiConverterOptionalString.read(buf),
+            FfiConverterOptionalString.read(buf),
+            FfiConverterSequenceTypePlanItem.read(buf),
+            FfiConverterSequenceTypeQueuedPrompt.read(buf),
+            FfiConverterOptionalTypeContextView.read(buf),
+            FfiConverterSequenceTypeUsageLimit.read(buf),
+            FfiConverterSequenceTypeSessionOption.read(buf),
+            FfiConverterSequenceTypeAgentCommand.read(buf),
+            FfiConverterSequenceTypeThreadView.read(buf),
         )
     }
 
@@ -16052,7 +17771,17 @@ internal object FfiConverterTypeSessionView: FfiConverterRustBuffer<SessionView>
             FfiConverterOptionalString.allocationSize(value.`model`) +
             FfiConverterOptionalString.allocationSize(value.`cwd`) +
             FfiConverterOptionalString.allocationSize(value.`cliVersion`) +
-            FfiConverterOptionalString.allocationSize(value.`permissionMode`)
+            FfiConverterOptionalString.allocationSize(value.`permissionMode`) +
+            FfiConverterString.allocationSize(value.`dialect`) +
+            FfiConverterOptionalString.allocationSize(value.`agentName`) +
+            FfiConverterOptionalString.allocationSize(value.`title`) +
+            FfiConverterSequenceTypePlanItem.allocationSize(value.`plan`) +
+            FfiConverterSequenceTypeQueuedPrompt.allocationSize(value.`queue`) +
+            FfiConverterOptionalTypeContextView.allocationSize(value.`context`) +
+            FfiConverterSequenceTypeUsageLimit.allocationSize(value.`limits`) +
+            FfiConverterSequenceTypeSessionOption.allocationSize(value.`options`) +
+            FfiConverterSequenceTypeAgentCommand.allocationSize(value.`commands`) +
+            FfiConverterSequenceTypeThreadView.allocationSize(value.`threads`)
     )
 
     override fun write(value: SessionView, buf: ByteBuffer) {
@@ -16062,6 +17791,16 @@ internal object FfiConverterTypeSessionView: FfiConverterRustBuffer<SessionView>
             FfiConverterOptionalString.write(value.`cwd`, buf)
             FfiConverterOptionalString.write(value.`cliVersion`, buf)
             FfiConverterOptionalString.write(value.`permissionMode`, buf)
+            FfiConverterString.write(value.`dialect`, buf)
+            FfiConverterOptionalString.write(value.`agentName`, buf)
+            FfiConverterOptionalString.write(value.`title`, buf)
+            FfiConverterSequenceTypePlanItem.write(value.`plan`, buf)
+            FfiConverterSequenceTypeQueuedPrompt.write(value.`queue`, buf)
+            FfiConverterOptionalTypeContextView.write(value.`context`, buf)
+            FfiConverterSequenceTypeUsageLimit.write(value.`limits`, buf)
+            FfiConverterSequenceTypeSessionOption.write(value.`options`, buf)
+            FfiConverterSequenceTypeAgentCommand.write(value.`commands`, buf)
+            FfiConverterSequenceTypeThreadView.write(value.`threads`, buf)
     }
 }
 
@@ -16671,6 +18410,21 @@ data class SubagentView (
      * The sub-agent's type, such as `general-purpose`.
      */
     var `agentType`: kotlin.String?
+    ,
+    /**
+     * What the sub-agent works on.
+     */
+    var `title`: kotlin.String?
+    ,
+    /**
+     * The progress of the sub-agent.
+     */
+    var `state`: ThreadState?
+    ,
+    /**
+     * The tokens that the sub-agent has used.
+     */
+    var `usage`: TokenUsage?
 
 ){
 
@@ -16689,17 +18443,26 @@ internal object FfiConverterTypeSubagentView: FfiConverterRustBuffer<SubagentVie
         return SubagentView(
             FfiConverterOptionalString.read(buf),
             FfiConverterOptionalString.read(buf),
+            FfiConverterOptionalString.read(buf),
+            FfiConverterOptionalTypeThreadState.read(buf),
+            FfiConverterOptionalTypeTokenUsage.read(buf),
         )
     }
 
     override fun allocationSize(value: SubagentView) = (
             FfiConverterOptionalString.allocationSize(value.`agentId`) +
-            FfiConverterOptionalString.allocationSize(value.`agentType`)
+            FfiConverterOptionalString.allocationSize(value.`agentType`) +
+            FfiConverterOptionalString.allocationSize(value.`title`) +
+            FfiConverterOptionalTypeThreadState.allocationSize(value.`state`) +
+            FfiConverterOptionalTypeTokenUsage.allocationSize(value.`usage`)
     )
 
     override fun write(value: SubagentView, buf: ByteBuffer) {
             FfiConverterOptionalString.write(value.`agentId`, buf)
             FfiConverterOptionalString.write(value.`agentType`, buf)
+            FfiConverterOptionalString.write(value.`title`, buf)
+            FfiConverterOptionalTypeThreadState.write(value.`state`, buf)
+            FfiConverterOptionalTypeTokenUsage.write(value.`usage`, buf)
     }
 }
 
@@ -17221,6 +18984,132 @@ internal object FfiConverterTypeTerminationView: FfiConverterRustBuffer<Terminat
 
 
 /**
+ * The thread of a sub-agent that no tool call holds.
+ */
+data class ThreadView (
+    /**
+     * The name of the thread, by which entries and tool calls refer to it.
+     */
+    var `name`: kotlin.String
+    ,
+    /**
+     * What the sub-agent works on.
+     */
+    var `title`: kotlin.String?
+    ,
+    /**
+     * The progress of the sub-agent.
+     */
+    var `state`: ThreadState?
+    ,
+    /**
+     * The tokens that the sub-agent has used.
+     */
+    var `usage`: TokenUsage?
+
+){
+
+
+
+
+
+    companion object
+}
+
+/**
+ * @suppress
+ */
+internal object FfiConverterTypeThreadView: FfiConverterRustBuffer<ThreadView> {
+    override fun read(buf: ByteBuffer): ThreadView {
+        return ThreadView(
+            FfiConverterString.read(buf),
+            FfiConverterOptionalString.read(buf),
+            FfiConverterOptionalTypeThreadState.read(buf),
+            FfiConverterOptionalTypeTokenUsage.read(buf),
+        )
+    }
+
+    override fun allocationSize(value: ThreadView) = (
+            FfiConverterString.allocationSize(value.`name`) +
+            FfiConverterOptionalString.allocationSize(value.`title`) +
+            FfiConverterOptionalTypeThreadState.allocationSize(value.`state`) +
+            FfiConverterOptionalTypeTokenUsage.allocationSize(value.`usage`)
+    )
+
+    override fun write(value: ThreadView, buf: ByteBuffer) {
+            FfiConverterString.write(value.`name`, buf)
+            FfiConverterOptionalString.write(value.`title`, buf)
+            FfiConverterOptionalTypeThreadState.write(value.`state`, buf)
+            FfiConverterOptionalTypeTokenUsage.write(value.`usage`, buf)
+    }
+}
+
+
+
+/**
+ * Counts of tokens.
+ */
+data class TokenUsage (
+    /**
+     * Input tokens.
+     */
+    var `inputTokens`: kotlin.ULong
+    ,
+    /**
+     * Output tokens.
+     */
+    var `outputTokens`: kotlin.ULong
+    ,
+    /**
+     * Tokens read from the prompt cache.
+     */
+    var `cacheReadTokens`: kotlin.ULong
+    ,
+    /**
+     * Tokens written to the prompt cache.
+     */
+    var `cacheCreationTokens`: kotlin.ULong
+
+){
+
+
+
+
+
+    companion object
+}
+
+/**
+ * @suppress
+ */
+internal object FfiConverterTypeTokenUsage: FfiConverterRustBuffer<TokenUsage> {
+    override fun read(buf: ByteBuffer): TokenUsage {
+        return TokenUsage(
+            FfiConverterULong.read(buf),
+            FfiConverterULong.read(buf),
+            FfiConverterULong.read(buf),
+            FfiConverterULong.read(buf),
+        )
+    }
+
+    override fun allocationSize(value: TokenUsage) = (
+            FfiConverterULong.allocationSize(value.`inputTokens`) +
+            FfiConverterULong.allocationSize(value.`outputTokens`) +
+            FfiConverterULong.allocationSize(value.`cacheReadTokens`) +
+            FfiConverterULong.allocationSize(value.`cacheCreationTokens`)
+    )
+
+    override fun write(value: TokenUsage, buf: ByteBuffer) {
+            FfiConverterULong.write(value.`inputTokens`, buf)
+            FfiConverterULong.write(value.`outputTokens`, buf)
+            FfiConverterULong.write(value.`cacheReadTokens`, buf)
+            FfiConverterULong.write(value.`cacheCreationTokens`, buf)
+    }
+}
+
+
+
+/**
  * How a terminal of this process ended.
  */
 data class TombstoneEntry (
@@ -17324,7 +19213,7 @@ internal object FfiConverterTypeTombstoneEntry: FfiConverterRustBuffer<Tombstone
 
 
 /**
- * A tool call and its result.
+ * A tool call and its result. Absent values are unknown.
  */
 data class ToolCallView (
     /**
@@ -17353,6 +19242,56 @@ data class ToolCallView (
     var `result`: ToolResultView?
     ,
     /**
+     * A line that says what the call does.
+     */
+    var `title`: kotlin.String?
+    ,
+    /**
+     * What the tool does; absent before the tool is known.
+     */
+    var `kind`: ToolKind?
+    ,
+    /**
+     * The files that the call works on.
+     */
+    var `locations`: List<FileLocation>
+    ,
+    /**
+     * Texts, changes of files, commands.
+     */
+    var `content`: List<CallContent>
+    ,
+    /**
+     * What the call's command has printed so far. `result` has the final text.
+     */
+    var `output`: kotlin.String?
+    ,
+    /**
+     * The exit code of the call's command.
+     */
+    var `exitCode`: kotlin.Long?
+    ,
+    /**
+     * When the call was first seen, in milliseconds since 1970.
+     */
+    var `startedMs`: kotlin.ULong?
+    ,
+    /**
+     * When the call ended, in milliseconds since 1970.
+     */
+    var `endedMs`: kotlin.ULong?
+    ,
+    /**
+     * The call's lines in the agent's output, up to that of the result.
+     */
+    var `bytes`: ByteRange
+    ,
+    /**
+     * The tokens that the call has used.
+     */
+    var `usage`: TokenUsage?
+    ,
+    /**
      * The sub-agent that the call started.
      */
     var `subagent`: SubagentView?
@@ -17377,6 +19316,16 @@ internal object FfiConverterTypeToolCallView: FfiConverterRustBuffer<ToolCallVie
             FfiConverterOptionalString.read(buf),
             FfiConverterTypeCallState.read(buf),
             FfiConverterOptionalTypeToolResultView.read(buf),
+            FfiConverterOptionalString.read(buf),
+            FfiConverterOptionalTypeToolKind.read(buf),
+            FfiConverterSequenceTypeFileLocation.read(buf),
+            FfiConverterSequenceTypeCallContent.read(buf),
+            FfiConverterOptionalString.read(buf),
+            FfiConverterOptionalLong.read(buf),
+            FfiConverterOptionalULong.read(buf),
+            FfiConverterOptionalULong.read(buf),
+            FfiConverterTypeByteRange.read(buf),
+            FfiConverterOptionalTypeTokenUsage.read(buf),
             FfiConverterOptionalTypeSubagentView.read(buf),
         )
     }
@@ -17387,6 +19336,16 @@ internal object FfiConverterTypeToolCallView: FfiConverterRustBuffer<ToolCallVie
             FfiConverterOptionalString.allocationSize(value.`input`) +
             FfiConverterTypeCallState.allocationSize(value.`state`) +
             FfiConverterOptionalTypeToolResultView.allocationSize(value.`result`) +
+            FfiConverterOptionalString.allocationSize(value.`title`) +
+            FfiConverterOptionalTypeToolKind.allocationSize(value.`kind`) +
+            FfiConverterSequenceTypeFileLocation.allocationSize(value.`locations`) +
+            FfiConverterSequenceTypeCallContent.allocationSize(value.`content`) +
+            FfiConverterOptionalString.allocationSize(value.`output`) +
+            FfiConverterOptionalLong.allocationSize(value.`exitCode`) +
+            FfiConverterOptionalULong.allocationSize(value.`startedMs`) +
+            FfiConverterOptionalULong.allocationSize(value.`endedMs`) +
+            FfiConverterTypeByteRange.allocationSize(value.`bytes`) +
+            FfiConverterOptionalTypeTokenUsage.allocationSize(value.`usage`) +
             FfiConverterOptionalTypeSubagentView.allocationSize(value.`subagent`)
     )
 
@@ -17396,6 +19355,16 @@ internal object FfiConverterTypeToolCallView: FfiConverterRustBuffer<ToolCallVie
             FfiConverterOptionalString.write(value.`input`, buf)
             FfiConverterTypeCallState.write(value.`state`, buf)
             FfiConverterOptionalTypeToolResultView.write(value.`result`, buf)
+            FfiConverterOptionalString.write(value.`title`, buf)
+            FfiConverterOptionalTypeToolKind.write(value.`kind`, buf)
+            FfiConverterSequenceTypeFileLocation.write(value.`locations`, buf)
+            FfiConverterSequenceTypeCallContent.write(value.`content`, buf)
+            FfiConverterOptionalString.write(value.`output`, buf)
+            FfiConverterOptionalLong.write(value.`exitCode`, buf)
+            FfiConverterOptionalULong.write(value.`startedMs`, buf)
+            FfiConverterOptionalULong.write(value.`endedMs`, buf)
+            FfiConverterTypeByteRange.write(value.`bytes`, buf)
+            FfiConverterOptionalTypeTokenUsage.write(value.`usage`, buf)
             FfiConverterOptionalTypeSubagentView.write(value.`subagent`, buf)
     }
 }
@@ -17593,6 +19562,69 @@ internal object FfiConverterTypeUnknownOption: FfiConverterRustBuffer<UnknownOpt
             FfiConverterString.write(value.`option`, buf)
             FfiConverterOptionalTypeAgentVersion.write(value.`added`, buf)
             FfiConverterString.write(value.`text`, buf)
+    }
+}
+
+
+
+/**
+ * A usage limit of the account.
+ */
+data class UsageLimit (
+    /**
+     * The name of the limit's window, such as `five_hour`, `primary` or `weekly`.
+     */
+    var `window`: kotlin.String
+    ,
+    /**
+     * The used share of the window, from 0.0 to 1.0.
+     */
+    var `usedShare`: kotlin.Double?
+    ,
+    /**
+     * The used share as a decimal number, as in the transcript's JSON.
+     */
+    var `usedShareDecimal`: kotlin.String?
+    ,
+    /**
+     * When the window begins again, in milliseconds since 1970.
+     */
+    var `resetsAtMs`: kotlin.ULong?
+
+){
+
+
+
+
+
+    companion object
+}
+
+/**
+ * @suppress
+ */
+internal object FfiConverterTypeUsageLimit: FfiConverterRustBuffer<UsageLimit> {
+    override fun read(buf: ByteBuffer): UsageLimit {
+        return UsageLimit(
+            FfiConverterString.read(buf),
+            FfiConverterOptionalDouble.read(buf),
+            FfiConverterOptionalString.read(buf),
+            FfiConverterOptionalULong.read(buf),
+        )
+    }
+
+    override fun allocationSize(value: UsageLimit) = (
+            FfiConverterString.allocationSize(value.`window`) +
+            FfiConverterOptionalDouble.allocationSize(value.`usedShare`) +
+            FfiConverterOptionalString.allocationSize(value.`usedShareDecimal`) +
+            FfiConverterOptionalULong.allocationSize(value.`resetsAtMs`)
+    )
+
+    override fun write(value: UsageLimit, buf: ByteBuffer) {
+            FfiConverterString.write(value.`window`, buf)
+            FfiConverterOptionalDouble.write(value.`usedShare`, buf)
+            FfiConverterOptionalString.write(value.`usedShareDecimal`, buf)
+            FfiConverterOptionalULong.write(value.`resetsAtMs`, buf)
     }
 }
 
@@ -17975,6 +20007,57 @@ internal object FfiConverterTypeAgentText : FfiConverterRustBuffer<AgentText>{
                 Unit
             }
         }.let { /* this makes the `when` an expression, which ensures it is exhaustive */ }
+    }
+}
+
+
+
+
+
+/**
+ * What an option does.
+ */
+
+enum class AnswerKind {
+
+    /**
+     * Allows this call.
+     */
+    ALLOW_ONCE,
+    /**
+     * Allows this call and such calls in the future.
+     */
+    ALLOW_ALWAYS,
+    /**
+     * Rejects this call.
+     */
+    REJECT_ONCE,
+    /**
+     * Rejects this call and such calls in the future.
+     */
+    REJECT_ALWAYS;
+
+
+
+
+    companion object
+}
+
+
+/**
+ * @suppress
+ */
+internal object FfiConverterTypeAnswerKind: FfiConverterRustBuffer<AnswerKind> {
+    override fun read(buf: ByteBuffer) = try {
+        AnswerKind.values()[buf.getInt() - 1]
+    } catch (e: IndexOutOfBoundsException) {
+        throw RuntimeException("invalid enum value, something is very wrong!!", e)
+    }
+
+    override fun allocationSize(value: AnswerKind) = 4UL
+
+    override fun write(value: AnswerKind, buf: ByteBuffer) {
+        buf.putInt(value.ordinal + 1)
     }
 }
 
@@ -18612,6 +20695,162 @@ internal object FfiConverterTypeBowlineError : FfiConverterRustBuffer<BowlineExc
 
 
 /**
+ * A part of what a tool call shows.
+ */
+sealed class CallContent {
+
+    /**
+     * Text.
+     */
+    data class Text(
+        /**
+         * The text.
+         */
+        val `text`: kotlin.String) : CallContent()
+
+    {
+
+
+        companion object
+    }
+
+    /**
+     * A change of a file: its old and new text, or a patch.
+     */
+    data class Diff(
+        /**
+         * The file's path.
+         */
+        val `path`: kotlin.String,
+        /**
+         * The replaced text; absent for a new file, or if only a patch is known.
+         */
+        val `old`: kotlin.String?,
+        /**
+         * The new text; absent for a deleted file, or if only a patch is known.
+         */
+        val `new`: kotlin.String?,
+        /**
+         * A unified diff.
+         */
+        val `patch`: kotlin.String?) : CallContent()
+
+    {
+
+
+        companion object
+    }
+
+    /**
+     * A command, whose output is `ToolCallView.output`.
+     */
+    data class Terminal(
+        /**
+         * The command line.
+         */
+        val `command`: kotlin.String,
+        /**
+         * The command's working directory.
+         */
+        val `cwd`: kotlin.String?) : CallContent()
+
+    {
+
+
+        companion object
+    }
+
+
+
+
+
+
+
+
+    companion object
+}
+
+/**
+ * @suppress
+ */
+internal object FfiConverterTypeCallContent : FfiConverterRustBuffer<CallContent>{
+    override fun read(buf: ByteBuffer): CallContent {
+        return when(buf.getInt()) {
+            1 -> CallContent.Text(
+                FfiConverterString.read(buf),
+                )
+            2 -> CallContent.Diff(
+                FfiConverterString.read(buf),
+                FfiConverterOptionalString.read(buf),
+                FfiConverterOptionalString.read(buf),
+                FfiConverterOptionalString.read(buf),
+                )
+            3 -> CallContent.Terminal(
+                FfiConverterString.read(buf),
+                FfiConverterOptionalString.read(buf),
+                )
+            else -> throw RuntimeException("invalid enum value, something is very wrong!!")
+        }
+    }
+
+    override fun allocationSize(value: CallContent): ULong = when(value) {
+        is CallContent.Text -> {
+            // Add the size for the Int that specifies the variant plus the size needed for all fields
+            (
+                4UL
+                + FfiConverterString.allocationSize(value.`text`)
+            )
+        }
+        is CallContent.Diff -> {
+            // Add the size for the Int that specifies the variant plus the size needed for all fields
+            (
+                4UL
+                + FfiConverterString.allocationSize(value.`path`)
+                + FfiConverterOptionalString.allocationSize(value.`old`)
+                + FfiConverterOptionalString.allocationSize(value.`new`)
+                + FfiConverterOptionalString.allocationSize(value.`patch`)
+            )
+        }
+        is CallContent.Terminal -> {
+            // Add the size for the Int that specifies the variant plus the size needed for all fields
+            (
+                4UL
+                + FfiConverterString.allocationSize(value.`command`)
+                + FfiConverterOptionalString.allocationSize(value.`cwd`)
+            )
+        }
+    }
+
+    override fun write(value: CallContent, buf: ByteBuffer) {
+        when(value) {
+            is CallContent.Text -> {
+                buf.putInt(1)
+                FfiConverterString.write(value.`text`, buf)
+                Unit
+            }
+            is CallContent.Diff -> {
+                buf.putInt(2)
+                FfiConverterString.write(value.`path`, buf)
+                FfiConverterOptionalString.write(value.`old`, buf)
+                FfiConverterOptionalString.write(value.`new`, buf)
+                FfiConverterOptionalString.write(value.`patch`, buf)
+                Unit
+            }
+            is CallContent.Terminal -> {
+                buf.putInt(3)
+                FfiConverterString.write(value.`command`, buf)
+                FfiConverterOptionalString.write(value.`cwd`, buf)
+                Unit
+            }
+        }.let { /* this makes the `when` an expression, which ensures it is exhaustive */ }
+    }
+}
+
+
+
+
+
+/**
  * The state of a tool call.
  */
 
@@ -18683,7 +20922,7 @@ internal object FfiConverterTypeCallState: FfiConverterRustBuffer<CallState> {
 sealed class Change {
 
     /**
-     * The conversation, model or permission mode changed.
+     * The conversation, agent, plan or settings changed.
      */
     data class Session(
         /**
@@ -18725,13 +20964,14 @@ sealed class Change {
          */
         val `entry`: kotlin.UInt,
         /**
-         * The id of the tool call whose sub-agent wrote the entry; absent on the main thread.
+         * The id of the tool call whose sub-agent wrote the entry, or the name of a thread that no
+         * call holds; absent on the main thread.
          */
         val `thread`: kotlin.String?,
         /**
-         * When the entry began, in milliseconds since 1970; 0 in a recording.
+         * The entry's turn, time and place.
          */
-        val `atMs`: kotlin.ULong,
+        val `detail`: dev.bowline.EntryDetail,
         /**
          * The entry's content without blocks.
          */
@@ -18771,6 +21011,10 @@ sealed class Change {
          */
         val `entry`: kotlin.UInt,
         /**
+         * The block's lines in the agent's output.
+         */
+        val `bytes`: dev.bowline.ByteRange,
+        /**
          * The block's content.
          */
         val `value`: dev.bowline.BlockKind) : Change()
@@ -18793,6 +21037,10 @@ sealed class Change {
          * The number of UTF-8 bytes to keep. Less than all if the agent corrected its text.
          */
         val `from`: kotlin.UInt,
+        /**
+         * The new end of the block's lines in the agent's output, as a byte offset.
+         */
+        val `end`: kotlin.ULong,
         /**
          * The text to append.
          */
@@ -18828,8 +21076,8 @@ sealed class Change {
          */
         val `call`: kotlin.UInt,
         /**
-         * The id of the tool call whose sub-agent made the call; absent on the main thread. May
-         * change.
+         * The id of the tool call whose sub-agent made the call, or the name of a thread that no call
+         * holds; absent on the main thread. May change.
          */
         val `thread`: kotlin.String?,
         /**
@@ -18952,7 +21200,7 @@ internal object FfiConverterTypeChange : FfiConverterRustBuffer<Change>{
             3 -> Change.Entry(
                 FfiConverterUInt.read(buf),
                 FfiConverterOptionalString.read(buf),
-                FfiConverterULong.read(buf),
+                FfiConverterTypeEntryDetail.read(buf),
                 FfiConverterTypeEntryKind.read(buf),
                 )
             4 -> Change.EntryRemoved(
@@ -18961,11 +21209,13 @@ internal object FfiConverterTypeChange : FfiConverterRustBuffer<Change>{
             5 -> Change.Block(
                 FfiConverterUInt.read(buf),
                 FfiConverterUInt.read(buf),
+                FfiConverterTypeByteRange.read(buf),
                 FfiConverterTypeBlockKind.read(buf),
                 )
             6 -> Change.Append(
                 FfiConverterUInt.read(buf),
                 FfiConverterUInt.read(buf),
+                FfiConverterULong.read(buf),
                 FfiConverterString.read(buf),
                 )
             7 -> Change.BlockRemoved(
@@ -19019,7 +21269,7 @@ internal object FfiConverterTypeChange : FfiConverterRustBuffer<Change>{
                 4UL
                 + FfiConverterUInt.allocationSize(value.`entry`)
                 + FfiConverterOptionalString.allocationSize(value.`thread`)
-                + FfiConverterULong.allocationSize(value.`atMs`)
+                + FfiConverterTypeEntryDetail.allocationSize(value.`detail`)
                 + FfiConverterTypeEntryKind.allocationSize(value.`value`)
             )
         }
@@ -19036,6 +21286,7 @@ internal object FfiConverterTypeChange : FfiConverterRustBuffer<Change>{
                 4UL
                 + FfiConverterUInt.allocationSize(value.`block`)
                 + FfiConverterUInt.allocationSize(value.`entry`)
+                + FfiConverterTypeByteRange.allocationSize(value.`bytes`)
                 + FfiConverterTypeBlockKind.allocationSize(value.`value`)
             )
         }
@@ -19045,6 +21296,7 @@ internal object FfiConverterTypeChange : FfiConverterRustBuffer<Change>{
                 4UL
                 + FfiConverterUInt.allocationSize(value.`block`)
                 + FfiConverterUInt.allocationSize(value.`from`)
+                + FfiConverterULong.allocationSize(value.`end`)
                 + FfiConverterString.allocationSize(value.`text`)
             )
         }
@@ -19120,7 +21372,7 @@ internal object FfiConverterTypeChange : FfiConverterRustBuffer<Change>{
                 buf.putInt(3)
                 FfiConverterUInt.write(value.`entry`, buf)
                 FfiConverterOptionalString.write(value.`thread`, buf)
-                FfiConverterULong.write(value.`atMs`, buf)
+                FfiConverterTypeEntryDetail.write(value.`detail`, buf)
                 FfiConverterTypeEntryKind.write(value.`value`, buf)
                 Unit
             }
@@ -19133,6 +21385,7 @@ internal object FfiConverterTypeChange : FfiConverterRustBuffer<Change>{
                 buf.putInt(5)
                 FfiConverterUInt.write(value.`block`, buf)
                 FfiConverterUInt.write(value.`entry`, buf)
+                FfiConverterTypeByteRange.write(value.`bytes`, buf)
                 FfiConverterTypeBlockKind.write(value.`value`, buf)
                 Unit
             }
@@ -19140,6 +21393,7 @@ internal object FfiConverterTypeChange : FfiConverterRustBuffer<Change>{
                 buf.putInt(6)
                 FfiConverterUInt.write(value.`block`, buf)
                 FfiConverterUInt.write(value.`from`, buf)
+                FfiConverterULong.write(value.`end`, buf)
                 FfiConverterString.write(value.`text`, buf)
                 Unit
             }
@@ -22449,6 +24703,100 @@ internal object FfiConverterTypePhase: FfiConverterRustBuffer<Phase> {
 
 
 /**
+ * The priority of a step.
+ */
+
+enum class PlanPriority {
+
+    /**
+     * High.
+     */
+    HIGH,
+    /**
+     * Medium.
+     */
+    MEDIUM,
+    /**
+     * Low.
+     */
+    LOW;
+
+
+
+
+    companion object
+}
+
+
+/**
+ * @suppress
+ */
+internal object FfiConverterTypePlanPriority: FfiConverterRustBuffer<PlanPriority> {
+    override fun read(buf: ByteBuffer) = try {
+        PlanPriority.values()[buf.getInt() - 1]
+    } catch (e: IndexOutOfBoundsException) {
+        throw RuntimeException("invalid enum value, something is very wrong!!", e)
+    }
+
+    override fun allocationSize(value: PlanPriority) = 4UL
+
+    override fun write(value: PlanPriority, buf: ByteBuffer) {
+        buf.putInt(value.ordinal + 1)
+    }
+}
+
+
+
+
+
+/**
+ * The progress of a step.
+ */
+
+enum class PlanState {
+
+    /**
+     * The step has not begun.
+     */
+    PENDING,
+    /**
+     * The agent is working on the step.
+     */
+    IN_PROGRESS,
+    /**
+     * The step is done.
+     */
+    COMPLETED;
+
+
+
+
+    companion object
+}
+
+
+/**
+ * @suppress
+ */
+internal object FfiConverterTypePlanState: FfiConverterRustBuffer<PlanState> {
+    override fun read(buf: ByteBuffer) = try {
+        PlanState.values()[buf.getInt() - 1]
+    } catch (e: IndexOutOfBoundsException) {
+        throw RuntimeException("invalid enum value, something is very wrong!!", e)
+    }
+
+    override fun allocationSize(value: PlanState) = 4UL
+
+    override fun write(value: PlanState, buf: ByteBuffer) {
+        buf.putInt(value.ordinal + 1)
+    }
+}
+
+
+
+
+
+/**
  * When the agent handles a prompt.
  */
 
@@ -22631,6 +24979,96 @@ internal object FfiConverterTypePromptPart : FfiConverterRustBuffer<PromptPart>{
 
 
 /**
+ * How a question is answered.
+ */
+
+enum class QuestionKind {
+
+    /**
+     * With one of its choices.
+     */
+    SINGLE,
+    /**
+     * With any number of its choices.
+     */
+    MULTIPLE,
+    /**
+     * With a text.
+     */
+    TEXT;
+
+
+
+
+    companion object
+}
+
+
+/**
+ * @suppress
+ */
+internal object FfiConverterTypeQuestionKind: FfiConverterRustBuffer<QuestionKind> {
+    override fun read(buf: ByteBuffer) = try {
+        QuestionKind.values()[buf.getInt() - 1]
+    } catch (e: IndexOutOfBoundsException) {
+        throw RuntimeException("invalid enum value, something is very wrong!!", e)
+    }
+
+    override fun allocationSize(value: QuestionKind) = 4UL
+
+    override fun write(value: QuestionKind, buf: ByteBuffer) {
+        buf.putInt(value.ordinal + 1)
+    }
+}
+
+
+
+
+
+/**
+ * Where a queued prompt waits.
+ */
+
+enum class QueuedState {
+
+    /**
+     * At the host.
+     */
+    WAITING,
+    /**
+     * At the agent.
+     */
+    SENT;
+
+
+
+
+    companion object
+}
+
+
+/**
+ * @suppress
+ */
+internal object FfiConverterTypeQueuedState: FfiConverterRustBuffer<QueuedState> {
+    override fun read(buf: ByteBuffer) = try {
+        QueuedState.values()[buf.getInt() - 1]
+    } catch (e: IndexOutOfBoundsException) {
+        throw RuntimeException("invalid enum value, something is very wrong!!", e)
+    }
+
+    override fun allocationSize(value: QueuedState) = 4UL
+
+    override fun write(value: QueuedState, buf: ByteBuffer) {
+        buf.putInt(value.ordinal + 1)
+    }
+}
+
+
+
+
+
+/**
  * The state of a prompt. It only moves forward.
  */
 
@@ -22693,6 +25131,53 @@ internal object FfiConverterTypeReceiptState: FfiConverterRustBuffer<ReceiptStat
     override fun allocationSize(value: ReceiptState) = 4UL
 
     override fun write(value: ReceiptState, buf: ByteBuffer) {
+        buf.putInt(value.ordinal + 1)
+    }
+}
+
+
+
+
+
+/**
+ * What a request asks for.
+ */
+
+enum class RequestKind {
+
+    /**
+     * One of its options.
+     */
+    PERMISSION,
+    /**
+     * Answers to its questions.
+     */
+    QUESTION,
+    /**
+     * That the user opens its URL.
+     */
+    URL;
+
+
+
+
+    companion object
+}
+
+
+/**
+ * @suppress
+ */
+internal object FfiConverterTypeRequestKind: FfiConverterRustBuffer<RequestKind> {
+    override fun read(buf: ByteBuffer) = try {
+        RequestKind.values()[buf.getInt() - 1]
+    } catch (e: IndexOutOfBoundsException) {
+        throw RuntimeException("invalid enum value, something is very wrong!!", e)
+    }
+
+    override fun allocationSize(value: RequestKind) = 4UL
+
+    override fun write(value: RequestKind, buf: ByteBuffer) {
         buf.putInt(value.ordinal + 1)
     }
 }
@@ -23822,6 +26307,144 @@ internal object FfiConverterTypeThinking: FfiConverterRustBuffer<Thinking> {
 
 
 /**
+ * The progress of a sub-agent.
+ */
+
+enum class ThreadState {
+
+    /**
+     * The sub-agent is working.
+     */
+    RUNNING,
+    /**
+     * The sub-agent waits for the answer to a request.
+     */
+    REQUIRES_ACTION,
+    /**
+     * The sub-agent waits for a message.
+     */
+    IDLE,
+    /**
+     * The sub-agent is done.
+     */
+    COMPLETED,
+    /**
+     * The sub-agent failed.
+     */
+    FAILED,
+    /**
+     * The sub-agent was interrupted.
+     */
+    INTERRUPTED,
+    /**
+     * The process ended before the sub-agent did.
+     */
+    LOST;
+
+
+
+
+    companion object
+}
+
+
+/**
+ * @suppress
+ */
+internal object FfiConverterTypeThreadState: FfiConverterRustBuffer<ThreadState> {
+    override fun read(buf: ByteBuffer) = try {
+        ThreadState.values()[buf.getInt() - 1]
+    } catch (e: IndexOutOfBoundsException) {
+        throw RuntimeException("invalid enum value, something is very wrong!!", e)
+    }
+
+    override fun allocationSize(value: ThreadState) = 4UL
+
+    override fun write(value: ThreadState, buf: ByteBuffer) {
+        buf.putInt(value.ordinal + 1)
+    }
+}
+
+
+
+
+
+/**
+ * What a tool does.
+ */
+
+enum class ToolKind {
+
+    /**
+     * Reads files or data.
+     */
+    READ,
+    /**
+     * Changes files.
+     */
+    EDIT,
+    /**
+     * Deletes files.
+     */
+    DELETE,
+    /**
+     * Moves files.
+     */
+    MOVE,
+    /**
+     * Searches files or the web.
+     */
+    SEARCH,
+    /**
+     * Runs a command.
+     */
+    EXECUTE,
+    /**
+     * Reasons or plans.
+     */
+    THINK,
+    /**
+     * Fetches from the network.
+     */
+    FETCH,
+    /**
+     * Changes the session's mode.
+     */
+    SWITCH_MODE,
+    /**
+     * Anything else.
+     */
+    OTHER;
+
+
+
+
+    companion object
+}
+
+
+/**
+ * @suppress
+ */
+internal object FfiConverterTypeToolKind: FfiConverterRustBuffer<ToolKind> {
+    override fun read(buf: ByteBuffer) = try {
+        ToolKind.values()[buf.getInt() - 1]
+    } catch (e: IndexOutOfBoundsException) {
+        throw RuntimeException("invalid enum value, something is very wrong!!", e)
+    }
+
+    override fun allocationSize(value: ToolKind) = 4UL
+
+    override fun write(value: ToolKind, buf: ByteBuffer) {
+        buf.putInt(value.ordinal + 1)
+    }
+}
+
+
+
+
+
+/**
  * A decision about a tool call.
  */
 
@@ -23864,6 +26487,49 @@ internal object FfiConverterTypeToolVerdict: FfiConverterRustBuffer<ToolVerdict>
     override fun allocationSize(value: ToolVerdict) = 4UL
 
     override fun write(value: ToolVerdict, buf: ByteBuffer) {
+        buf.putInt(value.ordinal + 1)
+    }
+}
+
+
+
+
+
+/**
+ * A version of the transcript as JSON.
+ */
+
+enum class TranscriptSchema {
+
+    /**
+     * The first version.
+     */
+    ONE,
+    /**
+     * Version 1 and the fields that agents of all kinds have in common.
+     */
+    TWO;
+
+
+
+
+    companion object
+}
+
+
+/**
+ * @suppress
+ */
+internal object FfiConverterTypeTranscriptSchema: FfiConverterRustBuffer<TranscriptSchema> {
+    override fun read(buf: ByteBuffer) = try {
+        TranscriptSchema.values()[buf.getInt() - 1]
+    } catch (e: IndexOutOfBoundsException) {
+        throw RuntimeException("invalid enum value, something is very wrong!!", e)
+    }
+
+    override fun allocationSize(value: TranscriptSchema) = 4UL
+
+    override fun write(value: TranscriptSchema, buf: ByteBuffer) {
         buf.putInt(value.ordinal + 1)
     }
 }
@@ -24281,6 +26947,38 @@ internal object FfiConverterOptionalULong: FfiConverterRustBuffer<kotlin.ULong?>
 /**
  * @suppress
  */
+internal object FfiConverterOptionalLong: FfiConverterRustBuffer<kotlin.Long?> {
+    override fun read(buf: ByteBuffer): kotlin.Long? {
+        if (buf.get().toInt() == 0) {
+            return null
+        }
+        return FfiConverterLong.read(buf)
+    }
+
+    override fun allocationSize(value: kotlin.Long?): ULong {
+        if (value == null) {
+            return 1UL
+        } else {
+            return 1UL + FfiConverterLong.allocationSize(value)
+        }
+    }
+
+    override fun write(value: kotlin.Long?, buf: ByteBuffer) {
+        if (value == null) {
+            buf.put(0)
+        } else {
+            buf.put(1)
+            FfiConverterLong.write(value, buf)
+        }
+    }
+}
+
+
+
+
+/**
+ * @suppress
+ */
 internal object FfiConverterOptionalDouble: FfiConverterRustBuffer<kotlin.Double?> {
     override fun read(buf: ByteBuffer): kotlin.Double? {
         if (buf.get().toInt() == 0) {
@@ -24665,6 +27363,70 @@ internal object FfiConverterOptionalTypeClientIdentity: FfiConverterRustBuffer<C
 /**
  * @suppress
  */
+internal object FfiConverterOptionalTypeContextView: FfiConverterRustBuffer<ContextView?> {
+    override fun read(buf: ByteBuffer): ContextView? {
+        if (buf.get().toInt() == 0) {
+            return null
+        }
+        return FfiConverterTypeContextView.read(buf)
+    }
+
+    override fun allocationSize(value: ContextView?): ULong {
+        if (value == null) {
+            return 1UL
+        } else {
+            return 1UL + FfiConverterTypeContextView.allocationSize(value)
+        }
+    }
+
+    override fun write(value: ContextView?, buf: ByteBuffer) {
+        if (value == null) {
+            buf.put(0)
+        } else {
+            buf.put(1)
+            FfiConverterTypeContextView.write(value, buf)
+        }
+    }
+}
+
+
+
+
+/**
+ * @suppress
+ */
+internal object FfiConverterOptionalTypeDecidedBy: FfiConverterRustBuffer<DecidedBy?> {
+    override fun read(buf: ByteBuffer): DecidedBy? {
+        if (buf.get().toInt() == 0) {
+            return null
+        }
+        return FfiConverterTypeDecidedBy.read(buf)
+    }
+
+    override fun allocationSize(value: DecidedBy?): ULong {
+        if (value == null) {
+            return 1UL
+        } else {
+            return 1UL + FfiConverterTypeDecidedBy.allocationSize(value)
+        }
+    }
+
+    override fun write(value: DecidedBy?, buf: ByteBuffer) {
+        if (value == null) {
+            buf.put(0)
+        } else {
+            buf.put(1)
+            FfiConverterTypeDecidedBy.write(value, buf)
+        }
+    }
+}
+
+
+
+
+/**
+ * @suppress
+ */
 internal object FfiConverterOptionalTypeDialogueEventBatch: FfiConverterRustBuffer<DialogueEventBatch?> {
     override fun read(buf: ByteBuffer): DialogueEventBatch? {
         if (buf.get().toInt() == 0) {
@@ -24783,6 +27545,102 @@ internal object FfiConverterOptionalTypeEventLimits: FfiConverterRustBuffer<Even
         } else {
             buf.put(1)
             FfiConverterTypeEventLimits.write(value, buf)
+        }
+    }
+}
+
+
+
+
+/**
+ * @suppress
+ */
+internal object FfiConverterOptionalTypeExitPolicy: FfiConverterRustBuffer<ExitPolicy?> {
+    override fun read(buf: ByteBuffer): ExitPolicy? {
+        if (buf.get().toInt() == 0) {
+            return null
+        }
+        return FfiConverterTypeExitPolicy.read(buf)
+    }
+
+    override fun allocationSize(value: ExitPolicy?): ULong {
+        if (value == null) {
+            return 1UL
+        } else {
+            return 1UL + FfiConverterTypeExitPolicy.allocationSize(value)
+        }
+    }
+
+    override fun write(value: ExitPolicy?, buf: ByteBuffer) {
+        if (value == null) {
+            buf.put(0)
+        } else {
+            buf.put(1)
+            FfiConverterTypeExitPolicy.write(value, buf)
+        }
+    }
+}
+
+
+
+
+/**
+ * @suppress
+ */
+internal object FfiConverterOptionalTypeHistoryConfiguration: FfiConverterRustBuffer<HistoryConfiguration?> {
+    override fun read(buf: ByteBuffer): HistoryConfiguration? {
+        if (buf.get().toInt() == 0) {
+            return null
+        }
+        return FfiConverterTypeHistoryConfiguration.read(buf)
+    }
+
+    override fun allocationSize(value: HistoryConfiguration?): ULong {
+        if (value == null) {
+            return 1UL
+        } else {
+            return 1UL + FfiConverterTypeHistoryConfiguration.allocationSize(value)
+        }
+    }
+
+    override fun write(value: HistoryConfiguration?, buf: ByteBuffer) {
+        if (value == null) {
+            buf.put(0)
+        } else {
+            buf.put(1)
+            FfiConverterTypeHistoryConfiguration.write(value, buf)
+        }
+    }
+}
+
+
+
+
+/**
+ * @suppress
+ */
+internal object FfiConverterOptionalTypeHistoryQuery: FfiConverterRustBuffer<HistoryQuery?> {
+    override fun read(buf: ByteBuffer): HistoryQuery? {
+        if (buf.get().toInt() == 0) {
+            return null
+        }
+        return FfiConverterTypeHistoryQuery.read(buf)
+    }
+
+    override fun allocationSize(value: HistoryQuery?): ULong {
+        if (value == null) {
+            return 1UL
+        } else {
+            return 1UL + FfiConverterTypeHistoryQuery.allocationSize(value)
+        }
+    }
+
+    override fun write(value: HistoryQuery?, buf: ByteBuffer) {
+        if (value == null) {
+            buf.put(0)
+        } else {
+            buf.put(1)
+            FfiConverterTypeHistoryQuery.write(value, buf)
         }
     }
 }
@@ -25465,6 +28323,38 @@ internal object FfiConverterOptionalTypeTerminationView: FfiConverterRustBuffer<
 /**
  * @suppress
  */
+internal object FfiConverterOptionalTypeTokenUsage: FfiConverterRustBuffer<TokenUsage?> {
+    override fun read(buf: ByteBuffer): TokenUsage? {
+        if (buf.get().toInt() == 0) {
+            return null
+        }
+        return FfiConverterTypeTokenUsage.read(buf)
+    }
+
+    override fun allocationSize(value: TokenUsage?): ULong {
+        if (value == null) {
+            return 1UL
+        } else {
+            return 1UL + FfiConverterTypeTokenUsage.allocationSize(value)
+        }
+    }
+
+    override fun write(value: TokenUsage?, buf: ByteBuffer) {
+        if (value == null) {
+            buf.put(0)
+        } else {
+            buf.put(1)
+            FfiConverterTypeTokenUsage.write(value, buf)
+        }
+    }
+}
+
+
+
+
+/**
+ * @suppress
+ */
 internal object FfiConverterOptionalTypeToolResultView: FfiConverterRustBuffer<ToolResultView?> {
     override fun read(buf: ByteBuffer): ToolResultView? {
         if (buf.get().toInt() == 0) {
@@ -25849,6 +28739,38 @@ internal object FfiConverterOptionalTypePermissionPrompts: FfiConverterRustBuffe
 /**
  * @suppress
  */
+internal object FfiConverterOptionalTypePlanPriority: FfiConverterRustBuffer<PlanPriority?> {
+    override fun read(buf: ByteBuffer): PlanPriority? {
+        if (buf.get().toInt() == 0) {
+            return null
+        }
+        return FfiConverterTypePlanPriority.read(buf)
+    }
+
+    override fun allocationSize(value: PlanPriority?): ULong {
+        if (value == null) {
+            return 1UL
+        } else {
+            return 1UL + FfiConverterTypePlanPriority.allocationSize(value)
+        }
+    }
+
+    override fun write(value: PlanPriority?, buf: ByteBuffer) {
+        if (value == null) {
+            buf.put(0)
+        } else {
+            buf.put(1)
+            FfiConverterTypePlanPriority.write(value, buf)
+        }
+    }
+}
+
+
+
+
+/**
+ * @suppress
+ */
 internal object FfiConverterOptionalTypePriority: FfiConverterRustBuffer<Priority?> {
     override fun read(buf: ByteBuffer): Priority? {
         if (buf.get().toInt() == 0) {
@@ -25967,6 +28889,102 @@ internal object FfiConverterOptionalTypeThinking: FfiConverterRustBuffer<Thinkin
         } else {
             buf.put(1)
             FfiConverterTypeThinking.write(value, buf)
+        }
+    }
+}
+
+
+
+
+/**
+ * @suppress
+ */
+internal object FfiConverterOptionalTypeThreadState: FfiConverterRustBuffer<ThreadState?> {
+    override fun read(buf: ByteBuffer): ThreadState? {
+        if (buf.get().toInt() == 0) {
+            return null
+        }
+        return FfiConverterTypeThreadState.read(buf)
+    }
+
+    override fun allocationSize(value: ThreadState?): ULong {
+        if (value == null) {
+            return 1UL
+        } else {
+            return 1UL + FfiConverterTypeThreadState.allocationSize(value)
+        }
+    }
+
+    override fun write(value: ThreadState?, buf: ByteBuffer) {
+        if (value == null) {
+            buf.put(0)
+        } else {
+            buf.put(1)
+            FfiConverterTypeThreadState.write(value, buf)
+        }
+    }
+}
+
+
+
+
+/**
+ * @suppress
+ */
+internal object FfiConverterOptionalTypeToolKind: FfiConverterRustBuffer<ToolKind?> {
+    override fun read(buf: ByteBuffer): ToolKind? {
+        if (buf.get().toInt() == 0) {
+            return null
+        }
+        return FfiConverterTypeToolKind.read(buf)
+    }
+
+    override fun allocationSize(value: ToolKind?): ULong {
+        if (value == null) {
+            return 1UL
+        } else {
+            return 1UL + FfiConverterTypeToolKind.allocationSize(value)
+        }
+    }
+
+    override fun write(value: ToolKind?, buf: ByteBuffer) {
+        if (value == null) {
+            buf.put(0)
+        } else {
+            buf.put(1)
+            FfiConverterTypeToolKind.write(value, buf)
+        }
+    }
+}
+
+
+
+
+/**
+ * @suppress
+ */
+internal object FfiConverterOptionalTypeTranscriptSchema: FfiConverterRustBuffer<TranscriptSchema?> {
+    override fun read(buf: ByteBuffer): TranscriptSchema? {
+        if (buf.get().toInt() == 0) {
+            return null
+        }
+        return FfiConverterTypeTranscriptSchema.read(buf)
+    }
+
+    override fun allocationSize(value: TranscriptSchema?): ULong {
+        if (value == null) {
+            return 1UL
+        } else {
+            return 1UL + FfiConverterTypeTranscriptSchema.allocationSize(value)
+        }
+    }
+
+    override fun write(value: TranscriptSchema?, buf: ByteBuffer) {
+        if (value == null) {
+            buf.put(0)
+        } else {
+            buf.put(1)
+            FfiConverterTypeTranscriptSchema.write(value, buf)
         }
     }
 }
@@ -26129,6 +29147,90 @@ internal object FfiConverterSequenceString: FfiConverterRustBuffer<List<kotlin.S
 /**
  * @suppress
  */
+internal object FfiConverterSequenceTypeAgentCommand: FfiConverterRustBuffer<List<AgentCommand>> {
+    override fun read(buf: ByteBuffer): List<AgentCommand> {
+        val len = buf.getInt()
+        return List<AgentCommand>(len) {
+            FfiConverterTypeAgentCommand.read(buf)
+        }
+    }
+
+    override fun allocationSize(value: List<AgentCommand>): ULong {
+        val sizeForLength = 4UL
+        val sizeForItems = value.map { FfiConverterTypeAgentCommand.allocationSize(it) }.sum()
+        return sizeForLength + sizeForItems
+    }
+
+    override fun write(value: List<AgentCommand>, buf: ByteBuffer) {
+        buf.putInt(value.size)
+        value.iterator().forEach {
+            FfiConverterTypeAgentCommand.write(it, buf)
+        }
+    }
+}
+
+
+
+
+/**
+ * @suppress
+ */
+internal object FfiConverterSequenceTypeFileLocation: FfiConverterRustBuffer<List<FileLocation>> {
+    override fun read(buf: ByteBuffer): List<FileLocation> {
+        val len = buf.getInt()
+        return List<FileLocation>(len) {
+            FfiConverterTypeFileLocation.read(buf)
+        }
+    }
+
+    override fun allocationSize(value: List<FileLocation>): ULong {
+        val sizeForLength = 4UL
+        val sizeForItems = value.map { FfiConverterTypeFileLocation.allocationSize(it) }.sum()
+        return sizeForLength + sizeForItems
+    }
+
+    override fun write(value: List<FileLocation>, buf: ByteBuffer) {
+        buf.putInt(value.size)
+        value.iterator().forEach {
+            FfiConverterTypeFileLocation.write(it, buf)
+        }
+    }
+}
+
+
+
+
+/**
+ * @suppress
+ */
+internal object FfiConverterSequenceTypeHistoryProblem: FfiConverterRustBuffer<List<HistoryProblem>> {
+    override fun read(buf: ByteBuffer): List<HistoryProblem> {
+        val len = buf.getInt()
+        return List<HistoryProblem>(len) {
+            FfiConverterTypeHistoryProblem.read(buf)
+        }
+    }
+
+    override fun allocationSize(value: List<HistoryProblem>): ULong {
+        val sizeForLength = 4UL
+        val sizeForItems = value.map { FfiConverterTypeHistoryProblem.allocationSize(it) }.sum()
+        return sizeForLength + sizeForItems
+    }
+
+    override fun write(value: List<HistoryProblem>, buf: ByteBuffer) {
+        buf.putInt(value.size)
+        value.iterator().forEach {
+            FfiConverterTypeHistoryProblem.write(it, buf)
+        }
+    }
+}
+
+
+
+
+/**
+ * @suppress
+ */
 internal object FfiConverterSequenceTypeHookQuestion: FfiConverterRustBuffer<List<HookQuestion>> {
     override fun read(buf: ByteBuffer): List<HookQuestion> {
         val len = buf.getInt()
@@ -26213,6 +29315,62 @@ internal object FfiConverterSequenceTypeModelUsage: FfiConverterRustBuffer<List<
 /**
  * @suppress
  */
+internal object FfiConverterSequenceTypeOptionChoice: FfiConverterRustBuffer<List<OptionChoice>> {
+    override fun read(buf: ByteBuffer): List<OptionChoice> {
+        val len = buf.getInt()
+        return List<OptionChoice>(len) {
+            FfiConverterTypeOptionChoice.read(buf)
+        }
+    }
+
+    override fun allocationSize(value: List<OptionChoice>): ULong {
+        val sizeForLength = 4UL
+        val sizeForItems = value.map { FfiConverterTypeOptionChoice.allocationSize(it) }.sum()
+        return sizeForLength + sizeForItems
+    }
+
+    override fun write(value: List<OptionChoice>, buf: ByteBuffer) {
+        buf.putInt(value.size)
+        value.iterator().forEach {
+            FfiConverterTypeOptionChoice.write(it, buf)
+        }
+    }
+}
+
+
+
+
+/**
+ * @suppress
+ */
+internal object FfiConverterSequenceTypePastConversation: FfiConverterRustBuffer<List<PastConversation>> {
+    override fun read(buf: ByteBuffer): List<PastConversation> {
+        val len = buf.getInt()
+        return List<PastConversation>(len) {
+            FfiConverterTypePastConversation.read(buf)
+        }
+    }
+
+    override fun allocationSize(value: List<PastConversation>): ULong {
+        val sizeForLength = 4UL
+        val sizeForItems = value.map { FfiConverterTypePastConversation.allocationSize(it) }.sum()
+        return sizeForLength + sizeForItems
+    }
+
+    override fun write(value: List<PastConversation>, buf: ByteBuffer) {
+        buf.putInt(value.size)
+        value.iterator().forEach {
+            FfiConverterTypePastConversation.write(it, buf)
+        }
+    }
+}
+
+
+
+
+/**
+ * @suppress
+ */
 internal object FfiConverterSequenceTypePermissionRecord: FfiConverterRustBuffer<List<PermissionRecord>> {
     override fun read(buf: ByteBuffer): List<PermissionRecord> {
         val len = buf.getInt()
@@ -26231,6 +29389,34 @@ internal object FfiConverterSequenceTypePermissionRecord: FfiConverterRustBuffer
         buf.putInt(value.size)
         value.iterator().forEach {
             FfiConverterTypePermissionRecord.write(it, buf)
+        }
+    }
+}
+
+
+
+
+/**
+ * @suppress
+ */
+internal object FfiConverterSequenceTypePlanItem: FfiConverterRustBuffer<List<PlanItem>> {
+    override fun read(buf: ByteBuffer): List<PlanItem> {
+        val len = buf.getInt()
+        return List<PlanItem>(len) {
+            FfiConverterTypePlanItem.read(buf)
+        }
+    }
+
+    override fun allocationSize(value: List<PlanItem>): ULong {
+        val sizeForLength = 4UL
+        val sizeForItems = value.map { FfiConverterTypePlanItem.allocationSize(it) }.sum()
+        return sizeForLength + sizeForItems
+    }
+
+    override fun write(value: List<PlanItem>, buf: ByteBuffer) {
+        buf.putInt(value.size)
+        value.iterator().forEach {
+            FfiConverterTypePlanItem.write(it, buf)
         }
     }
 }
@@ -26297,6 +29483,34 @@ internal object FfiConverterSequenceTypeQuestionAnswer: FfiConverterRustBuffer<L
 /**
  * @suppress
  */
+internal object FfiConverterSequenceTypeQuestionChoice: FfiConverterRustBuffer<List<QuestionChoice>> {
+    override fun read(buf: ByteBuffer): List<QuestionChoice> {
+        val len = buf.getInt()
+        return List<QuestionChoice>(len) {
+            FfiConverterTypeQuestionChoice.read(buf)
+        }
+    }
+
+    override fun allocationSize(value: List<QuestionChoice>): ULong {
+        val sizeForLength = 4UL
+        val sizeForItems = value.map { FfiConverterTypeQuestionChoice.allocationSize(it) }.sum()
+        return sizeForLength + sizeForItems
+    }
+
+    override fun write(value: List<QuestionChoice>, buf: ByteBuffer) {
+        buf.putInt(value.size)
+        value.iterator().forEach {
+            FfiConverterTypeQuestionChoice.write(it, buf)
+        }
+    }
+}
+
+
+
+
+/**
+ * @suppress
+ */
 internal object FfiConverterSequenceTypeQuestionOption: FfiConverterRustBuffer<List<QuestionOption>> {
     override fun read(buf: ByteBuffer): List<QuestionOption> {
         val len = buf.getInt()
@@ -26325,6 +29539,90 @@ internal object FfiConverterSequenceTypeQuestionOption: FfiConverterRustBuffer<L
 /**
  * @suppress
  */
+internal object FfiConverterSequenceTypeQueuedPrompt: FfiConverterRustBuffer<List<QueuedPrompt>> {
+    override fun read(buf: ByteBuffer): List<QueuedPrompt> {
+        val len = buf.getInt()
+        return List<QueuedPrompt>(len) {
+            FfiConverterTypeQueuedPrompt.read(buf)
+        }
+    }
+
+    override fun allocationSize(value: List<QueuedPrompt>): ULong {
+        val sizeForLength = 4UL
+        val sizeForItems = value.map { FfiConverterTypeQueuedPrompt.allocationSize(it) }.sum()
+        return sizeForLength + sizeForItems
+    }
+
+    override fun write(value: List<QueuedPrompt>, buf: ByteBuffer) {
+        buf.putInt(value.size)
+        value.iterator().forEach {
+            FfiConverterTypeQueuedPrompt.write(it, buf)
+        }
+    }
+}
+
+
+
+
+/**
+ * @suppress
+ */
+internal object FfiConverterSequenceTypeRequestOption: FfiConverterRustBuffer<List<RequestOption>> {
+    override fun read(buf: ByteBuffer): List<RequestOption> {
+        val len = buf.getInt()
+        return List<RequestOption>(len) {
+            FfiConverterTypeRequestOption.read(buf)
+        }
+    }
+
+    override fun allocationSize(value: List<RequestOption>): ULong {
+        val sizeForLength = 4UL
+        val sizeForItems = value.map { FfiConverterTypeRequestOption.allocationSize(it) }.sum()
+        return sizeForLength + sizeForItems
+    }
+
+    override fun write(value: List<RequestOption>, buf: ByteBuffer) {
+        buf.putInt(value.size)
+        value.iterator().forEach {
+            FfiConverterTypeRequestOption.write(it, buf)
+        }
+    }
+}
+
+
+
+
+/**
+ * @suppress
+ */
+internal object FfiConverterSequenceTypeRequestQuestion: FfiConverterRustBuffer<List<RequestQuestion>> {
+    override fun read(buf: ByteBuffer): List<RequestQuestion> {
+        val len = buf.getInt()
+        return List<RequestQuestion>(len) {
+            FfiConverterTypeRequestQuestion.read(buf)
+        }
+    }
+
+    override fun allocationSize(value: List<RequestQuestion>): ULong {
+        val sizeForLength = 4UL
+        val sizeForItems = value.map { FfiConverterTypeRequestQuestion.allocationSize(it) }.sum()
+        return sizeForLength + sizeForItems
+    }
+
+    override fun write(value: List<RequestQuestion>, buf: ByteBuffer) {
+        buf.putInt(value.size)
+        value.iterator().forEach {
+            FfiConverterTypeRequestQuestion.write(it, buf)
+        }
+    }
+}
+
+
+
+
+/**
+ * @suppress
+ */
 internal object FfiConverterSequenceTypeRunnerSession: FfiConverterRustBuffer<List<RunnerSession>> {
     override fun read(buf: ByteBuffer): List<RunnerSession> {
         val len = buf.getInt()
@@ -26343,6 +29641,34 @@ internal object FfiConverterSequenceTypeRunnerSession: FfiConverterRustBuffer<Li
         buf.putInt(value.size)
         value.iterator().forEach {
             FfiConverterTypeRunnerSession.write(it, buf)
+        }
+    }
+}
+
+
+
+
+/**
+ * @suppress
+ */
+internal object FfiConverterSequenceTypeSessionOption: FfiConverterRustBuffer<List<SessionOption>> {
+    override fun read(buf: ByteBuffer): List<SessionOption> {
+        val len = buf.getInt()
+        return List<SessionOption>(len) {
+            FfiConverterTypeSessionOption.read(buf)
+        }
+    }
+
+    override fun allocationSize(value: List<SessionOption>): ULong {
+        val sizeForLength = 4UL
+        val sizeForItems = value.map { FfiConverterTypeSessionOption.allocationSize(it) }.sum()
+        return sizeForLength + sizeForItems
+    }
+
+    override fun write(value: List<SessionOption>, buf: ByteBuffer) {
+        buf.putInt(value.size)
+        value.iterator().forEach {
+            FfiConverterTypeSessionOption.write(it, buf)
         }
     }
 }
@@ -26437,6 +29763,34 @@ internal object FfiConverterSequenceTypeTerminalEntry: FfiConverterRustBuffer<Li
 /**
  * @suppress
  */
+internal object FfiConverterSequenceTypeThreadView: FfiConverterRustBuffer<List<ThreadView>> {
+    override fun read(buf: ByteBuffer): List<ThreadView> {
+        val len = buf.getInt()
+        return List<ThreadView>(len) {
+            FfiConverterTypeThreadView.read(buf)
+        }
+    }
+
+    override fun allocationSize(value: List<ThreadView>): ULong {
+        val sizeForLength = 4UL
+        val sizeForItems = value.map { FfiConverterTypeThreadView.allocationSize(it) }.sum()
+        return sizeForLength + sizeForItems
+    }
+
+    override fun write(value: List<ThreadView>, buf: ByteBuffer) {
+        buf.putInt(value.size)
+        value.iterator().forEach {
+            FfiConverterTypeThreadView.write(it, buf)
+        }
+    }
+}
+
+
+
+
+/**
+ * @suppress
+ */
 internal object FfiConverterSequenceTypeTombstoneEntry: FfiConverterRustBuffer<List<TombstoneEntry>> {
     override fun read(buf: ByteBuffer): List<TombstoneEntry> {
         val len = buf.getInt()
@@ -26493,6 +29847,34 @@ internal object FfiConverterSequenceTypeUnknownCount: FfiConverterRustBuffer<Lis
 /**
  * @suppress
  */
+internal object FfiConverterSequenceTypeUsageLimit: FfiConverterRustBuffer<List<UsageLimit>> {
+    override fun read(buf: ByteBuffer): List<UsageLimit> {
+        val len = buf.getInt()
+        return List<UsageLimit>(len) {
+            FfiConverterTypeUsageLimit.read(buf)
+        }
+    }
+
+    override fun allocationSize(value: List<UsageLimit>): ULong {
+        val sizeForLength = 4UL
+        val sizeForItems = value.map { FfiConverterTypeUsageLimit.allocationSize(it) }.sum()
+        return sizeForLength + sizeForItems
+    }
+
+    override fun write(value: List<UsageLimit>, buf: ByteBuffer) {
+        buf.putInt(value.size)
+        value.iterator().forEach {
+            FfiConverterTypeUsageLimit.write(it, buf)
+        }
+    }
+}
+
+
+
+
+/**
+ * @suppress
+ */
 internal object FfiConverterSequenceTypeAgentDocument: FfiConverterRustBuffer<List<AgentDocument>> {
     override fun read(buf: ByteBuffer): List<AgentDocument> {
         val len = buf.getInt()
@@ -26539,6 +29921,34 @@ internal object FfiConverterSequenceTypeAgentFeature: FfiConverterRustBuffer<Lis
         buf.putInt(value.size)
         value.iterator().forEach {
             FfiConverterTypeAgentFeature.write(it, buf)
+        }
+    }
+}
+
+
+
+
+/**
+ * @suppress
+ */
+internal object FfiConverterSequenceTypeCallContent: FfiConverterRustBuffer<List<CallContent>> {
+    override fun read(buf: ByteBuffer): List<CallContent> {
+        val len = buf.getInt()
+        return List<CallContent>(len) {
+            FfiConverterTypeCallContent.read(buf)
+        }
+    }
+
+    override fun allocationSize(value: List<CallContent>): ULong {
+        val sizeForLength = 4UL
+        val sizeForItems = value.map { FfiConverterTypeCallContent.allocationSize(it) }.sum()
+        return sizeForLength + sizeForItems
+    }
+
+    override fun write(value: List<CallContent>, buf: ByteBuffer) {
+        buf.putInt(value.size)
+        value.iterator().forEach {
+            FfiConverterTypeCallContent.write(it, buf)
         }
     }
 }

@@ -11,7 +11,7 @@ import java.util.TreeMap
  * never change; an update replaces them.
  */
 public class Transcript {
-    /** The conversation, model and permission mode. */
+    /** The conversation, agent, plan and settings. */
     public var session: SessionView? = null
         private set
 
@@ -51,10 +51,13 @@ public class Transcript {
     /** The entries of the main thread, in order. */
     public val entries: Collection<Entry> get() = entries(null)
 
-    /** Returns the entries of the sub-agent that the tool call [thread] started, or of the main thread if null. */
+    /**
+     * Returns the entries of the sub-agent that the tool call [thread] started, or whose thread has this name, or of
+     * the main thread if null.
+     */
     public fun entries(thread: String?): Collection<Entry> = threads[thread]?.entries?.values.orEmpty()
 
-    /** Returns the tool calls of the sub-agent that the tool call [thread] started, or of the main thread if null. */
+    /** Returns the tool calls of a thread, which is named as for [entries]. */
     public fun toolCalls(thread: String? = null): List<ToolCallView> =
         threads[thread]?.calls?.values.orEmpty().map { it.value }
 
@@ -82,10 +85,10 @@ public class Transcript {
     public class Entry internal constructor(
         /** The number of the entry. Entries are ordered by number. */
         public val number: UInt,
-        /** The id of the tool call whose sub-agent wrote the entry; null on the main thread. */
+        /** The tool call whose sub-agent wrote the entry, or the name of a thread without a call; null on the main thread. */
         public val thread: String?,
-        /** When the entry began, in milliseconds since 1970; 0 in a recording. */
-        public val atMs: ULong,
+        /** The turn, time and place of the entry. */
+        public val detail: EntryDetail,
         /** The content of the entry without blocks. */
         public val value: EntryKind,
         /** The blocks of a message, in order. */
@@ -93,7 +96,7 @@ public class Transcript {
     ) {
         internal fun withBlocks(change: NumberedList<Block>.() -> Unit): Entry {
             val changed = NumberedList(Block::number, blocks).apply(change)
-            return Entry(number, thread, atMs, value, changed.values)
+            return Entry(number, thread, detail, value, changed.values)
         }
     }
 
@@ -101,6 +104,8 @@ public class Transcript {
     public class Block private constructor(
         /** The number of the block. Blocks are ordered by number. */
         public val number: UInt,
+        /** The lines of the block in the agent's output. */
+        public val bytes: ByteRange,
         /** The content of the block when it was added. For a block that grows, [text] has the current text. */
         public val value: BlockKind,
         /** The current text of a text or thinking block; empty for other blocks. */
@@ -109,9 +114,10 @@ public class Transcript {
         private val utf8Length: Int,
     ) {
         internal companion object {
-            fun of(number: UInt, value: BlockKind): Block {
+            fun of(change: Change.Block): Block {
+                val value = change.value
                 val text = (value as? BlockKind.Text)?.text ?: (value as? BlockKind.Thinking)?.text ?: ""
-                return Block(number, value, text, utf8Length(text))
+                return Block(change.block, change.bytes, value, text, utf8Length(text))
             }
 
             private fun utf8Length(text: String): Int {
@@ -153,10 +159,12 @@ public class Transcript {
             }
         }
 
-        /** The block with [added] after the first [from] bytes of its text. */
-        internal fun append(from: Int, added: String): Block {
+        /** The block with the text of [change] after the first bytes of its own. */
+        internal fun append(change: Change.Append): Block {
+            val from = change.from.toInt()
             val kept = if (from < utf8Length) text.substring(0, indexOfByte(text, from)) else text
-            return Block(number, value, kept + added, minOf(from, utf8Length) + utf8Length(added))
+            val length = minOf(from, utf8Length) + utf8Length(change.text)
+            return Block(number, bytes.copy(end = change.end), value, kept + change.text, length)
         }
     }
 
@@ -223,10 +231,10 @@ public class Transcript {
                 if (change.entry in index.threadOfEntry) thread(index.threadOfEntry.remove(change.entry)).entries.remove(change.entry)
             is Change.Block -> changeEntry(change.entry, index) {
                 index.entryOfBlock[change.block] = change.entry
-                put(Block.of(change.block, change.value))
+                put(Block.of(change))
             }
             is Change.Append -> changeEntry(index.entryOfBlock[change.block], index) {
-                get(change.block)?.let { put(it.append(change.from.toInt(), change.text)) }
+                get(change.block)?.let { put(it.append(change)) }
             }
             is Change.BlockRemoved -> changeEntry(index.entryOfBlock.remove(change.block), index) { remove(change.block) }
             is Change.ToolCall -> put(change, index)
@@ -258,7 +266,7 @@ public class Transcript {
         val entry = if (isKnown) threads[earlier]?.entries?.get(change.entry) else null
         if (isKnown && earlier != change.thread) thread(earlier).entries.remove(change.entry)
         val blocks = entry?.blocks.orEmpty()
-        thread(change.thread).entries.put(Entry(change.entry, change.thread, change.atMs, change.value, blocks))
+        thread(change.thread).entries.put(Entry(change.entry, change.thread, change.detail, change.value, blocks))
     }
 
     private fun put(change: Change.ToolCall, index: Index) {
@@ -268,8 +276,13 @@ public class Transcript {
         thread(change.thread).calls.put(Call(change.call, change.thread, change.value))
     }
 
-    /** Returns the transcript as one line of JSON, schema 1, equal to [TranscriptSnapshot.json] byte by byte. */
-    public fun toJson(): String = TranscriptJson(this).write()
+    /** The tool calls of all threads, in the order in which they began. */
+    internal fun allCalls(): List<ToolCallView> =
+        threads.values.flatMap { it.calls.values }.sortedBy { it.number }.map { it.value }
+
+    /** Returns the transcript as one line of JSON, equal to [TranscriptSnapshot.json] byte by byte. */
+    @JvmOverloads
+    public fun toJson(schema: TranscriptSchema = TranscriptSchema.TWO): String = TranscriptJson(this, schema).write()
 }
 
 /** Values in the order of their numbers. */

@@ -1,12 +1,13 @@
 package dev.bowline
 
-/** Writes a transcript as JSON, schema 1. */
-internal class TranscriptJson(private val transcript: Transcript) {
+/** Writes a transcript as JSON. */
+internal class TranscriptJson(private val transcript: Transcript, schema: TranscriptSchema) {
     private val out = StringBuilder()
+    private val isNewest = schema == TranscriptSchema.TWO
 
     fun write(): String {
         members {
-            raw("schema", "1")
+            raw("schema", if (isNewest) 2 else 1)
             session()
             value("status") {
                 members {
@@ -19,6 +20,7 @@ internal class TranscriptJson(private val transcript: Transcript) {
             value("permissions") { list(transcript.permissions, ::permission) }
             value("usage") { usage() }
             value("stats") { stats() }
+            if (isNewest) value("threads") { members { threads() } }
         }
         return out.toString()
     }
@@ -31,6 +33,80 @@ internal class TranscriptJson(private val transcript: Transcript) {
         text("cwd", session?.cwd)
         text("cli_version", session?.cliVersion)
         text("permission_mode", session?.permissionMode)
+        if (!isNewest) return
+        text("dialect", session?.dialect)
+        value("agent") {
+            members {
+                text("name", session?.agentName)
+                text("version", session?.cliVersion)
+            }
+        }
+        text("title", session?.title)
+        objects("plan", session?.plan) {
+            text("text", it.text)
+            text("state", schemaName(it.state))
+            text("priority", it.priority?.let(::schemaName))
+        }
+        objects("queue", session?.queue) {
+            text("id", it.id)
+            text("text", it.text)
+            text("state", schemaName(it.state))
+        }
+        optional("context", session?.context) {
+            raw("used", it.used)
+            raw("size", it.size)
+        }
+        objects("limits", session?.limits) {
+            text("window", it.window)
+            raw("used_share", it.usedShareDecimal)
+            raw("resets_at_ms", it.resetsAtMs)
+        }
+        objects("options", session?.options) { option ->
+            text("id", option.id)
+            text("name", option.name)
+            text("category", option.category)
+            text("value", option.value)
+            objects("choices", option.choices) {
+                text("id", it.id)
+                text("name", it.name)
+                text("description", it.description)
+            }
+        }
+        objects("commands", session?.commands) {
+            text("name", it.name)
+            text("description", it.description)
+        }
+    }
+
+    /** The threads of sub-agents by name. One that a tool call holds has its content there. */
+    private fun threads() {
+        val names = HashSet<String>()
+        transcript.session?.threads.orEmpty().forEach { thread ->
+            names += thread.name
+            value(thread.name) { members { thread(null, thread.title, thread.state, thread.usage); thread(thread.name) } }
+        }
+        for (call in transcript.allCalls()) {
+            val subagent = call.subagent ?: continue
+            val name = subagent.agentId?.takeIf(names::add) ?: call.id
+            value(name) {
+                members {
+                    thread(call.id, subagent.title, subagent.state, subagent.usage)
+                    raw("entries", null)
+                    raw("tool_calls", null)
+                }
+            }
+        }
+    }
+
+    private fun thread(call: String?, title: String?, state: ThreadState?, usage: TokenUsage?) {
+        text("call", call)
+        agent(title, state, usage)
+    }
+
+    private fun agent(title: String?, state: ThreadState?, usage: TokenUsage?) {
+        text("title", title)
+        text("state", state?.let(::schemaName))
+        optional("usage", usage, ::tokens)
     }
 
     private fun thread(call: String?) {
@@ -75,7 +151,21 @@ internal class TranscriptJson(private val transcript: Transcript) {
                 text("text", value.text)
             }
         }
+        if (isNewest) detail(entry)
     }
+
+    private fun detail(entry: Transcript.Entry) {
+        val detail = entry.detail
+        text("turn", detail.turn)
+        raw("at_ms", detail.atMs)
+        // A message ends with the last of its blocks.
+        val start = detail.bytes.start
+        val end = if (entry.value is EntryKind.Assistant) entry.blocks.maxOfOrNull { it.bytes.end } ?: start else detail.bytes.end
+        bytes(ByteRange(start, end))
+        raw("history", detail.isHistory)
+    }
+
+    private fun bytes(range: ByteRange) = raw("bytes", "[${range.start},${range.end}]")
 
     private fun block(block: Transcript.Block) = members {
         when (val value = block.value) {
@@ -97,6 +187,7 @@ internal class TranscriptJson(private val transcript: Transcript) {
                 raw("raw", value.json)
             }
         }
+        if (isNewest) bytes(block.bytes)
     }
 
     private fun call(call: ToolCallView) = members {
@@ -104,21 +195,59 @@ internal class TranscriptJson(private val transcript: Transcript) {
         text("name", call.name)
         raw("input", call.input)
         text("state", schemaName(call.state))
-        val result = call.result
-        if (result == null) raw("result", null) else value("result") {
-            members {
-                raw("is_error", result.isError)
-                text("text", result.text)
-            }
+        optional("result", call.result) {
+            raw("is_error", it.isError)
+            text("text", it.text)
         }
-        val subagent = call.subagent
-        if (subagent == null) raw("subagent", null) else value("subagent") {
-            members {
-                text("agent_id", subagent.agentId)
-                text("type", subagent.agentType)
-                thread(call.id)
-            }
+        if (isNewest) shown(call)
+        optional("subagent", call.subagent) {
+            text("agent_id", it.agentId)
+            text("type", it.agentType)
+            if (isNewest) agent(it.title, it.state, it.usage)
+            thread(call.id)
         }
+    }
+
+    private fun shown(call: ToolCallView) {
+        text("title", call.title)
+        text("kind", call.kind?.let(::schemaName))
+        objects("locations", call.locations) {
+            text("path", it.path)
+            raw("line", it.line)
+        }
+        objects("content", call.content, ::content)
+        text("output", call.output)
+        raw("exit_code", call.exitCode)
+        raw("started_ms", call.startedMs)
+        raw("ended_ms", call.endedMs)
+        bytes(call.bytes)
+        optional("usage", call.usage, ::tokens)
+    }
+
+    private fun content(content: CallContent) = when (content) {
+        is CallContent.Text -> {
+            text("type", "text")
+            text("text", content.text)
+        }
+        is CallContent.Diff -> {
+            text("type", "diff")
+            text("path", content.path)
+            text("old", content.old)
+            text("new", content.new)
+            text("patch", content.patch)
+        }
+        is CallContent.Terminal -> {
+            text("type", "terminal")
+            text("command", content.command)
+            text("cwd", content.cwd)
+        }
+    }
+
+    private fun tokens(tokens: TokenUsage) {
+        raw("input_tokens", tokens.inputTokens)
+        raw("output_tokens", tokens.outputTokens)
+        raw("cache_read_tokens", tokens.cacheReadTokens)
+        raw("cache_creation_tokens", tokens.cacheCreationTokens)
     }
 
     private fun task(task: TaskView) = members {
@@ -133,6 +262,37 @@ internal class TranscriptJson(private val transcript: Transcript) {
         text("tool_use_id", permission.toolUseId)
         text("tool_name", permission.toolName)
         text("state", schemaName(permission.state))
+        if (isNewest) asked(permission)
+    }
+
+    private fun asked(permission: PermissionView) {
+        text("kind", schemaName(permission.kind))
+        objects("options", permission.options) {
+            text("id", it.id)
+            text("name", it.name)
+            text("kind", schemaName(it.kind))
+        }
+        objects("questions", permission.questions) { question ->
+            text("id", question.id)
+            text("title", question.title)
+            text("text", question.text)
+            text("kind", schemaName(question.kind))
+            objects("options", question.options) {
+                text("value", it.value)
+                text("name", it.name)
+                text("description", it.description)
+            }
+            raw("free_text", question.freeText)
+        }
+        text("url", permission.url)
+        text("thread", permission.thread)
+        text("rule", permission.rule)
+        optional("decided_by", permission.decidedBy) {
+            text("who", it.who)
+            text("how", it.how)
+            raw("at_ms", it.atMs)
+        }
+        bytes(permission.bytes)
     }
 
     private fun usage() = members {
@@ -180,6 +340,14 @@ internal class TranscriptJson(private val transcript: Transcript) {
             write(value)
         }
     }
+
+    /** A list of objects. */
+    private fun <T> objects(name: String, values: List<T>?, write: (T) -> Unit) =
+        value(name) { list(values.orEmpty()) { members { write(it) } } }
+
+    /** An object, or null without a value. */
+    private fun <T : Any> optional(name: String, value: T?, write: (T) -> Unit) =
+        if (value == null) raw(name, null) else value(name) { members { write(value) } }
 
     private fun nested(open: Char, close: Char, write: () -> Unit) {
         out.append(open)

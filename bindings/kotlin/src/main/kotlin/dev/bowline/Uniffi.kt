@@ -2,7 +2,9 @@ package dev.bowline
 
 import com.sun.jna.Callback
 import com.sun.jna.CallbackThreadInitializer
+import com.sun.jna.Memory
 import com.sun.jna.Native
+import com.sun.jna.Structure
 import java.nio.charset.MalformedInputException
 import kotlin.coroutines.ContinuationInterceptor
 import kotlin.coroutines.EmptyCoroutineContext
@@ -42,6 +44,11 @@ internal inline fun uniffiRelease(lift: () -> Any?) {
     } catch (_: Exception) {
         // The result is an error, or there is none.
     }
+}
+
+/** Releases the memory of [structure], which is not used afterwards. */
+internal fun uniffiClose(structure: Structure) {
+    (structure.pointer as? Memory)?.close()
 }
 
 /**

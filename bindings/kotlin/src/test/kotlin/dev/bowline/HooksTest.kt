@@ -20,6 +20,17 @@ class HooksTest {
     }
 
     @Test
+    fun `settings leave out what a version does not know`() = runTest {
+        engine.startHooks(HookConfiguration()).use { server ->
+            val newest = server.settingsFor("i1", AgentVersion(2u, 1u, 330u))
+            assertEquals(server.settings("i1"), newest)
+            val older = assertThrowsBowline<BowlineException.Configuration> { server.settingsFor("i1", AgentVersion(1u, 0u, 128u)) }
+            assertTrue("2.1.63" in older.reason, older.reason)
+            server.stop()
+        }
+    }
+
+    @Test
     fun `hook event is received and its question answered`() = runTest {
         assertTrue("PreToolUse" in commonHookKinds())
         engine.startHooks(HookConfiguration(gate = gate)).use { server ->

@@ -1,6 +1,7 @@
 // Tests: the library itself, LogSink
 package dev.bowline
 
+import com.sun.jna.Memory
 import java.util.concurrent.CopyOnWriteArrayList
 import org.junit.jupiter.api.Assertions.assertEquals
 import org.junit.jupiter.api.Assertions.assertTrue
@@ -10,10 +11,21 @@ class LibraryTest {
     @Test
     fun `library reports version and containment`() {
         Bowline.engine()
-        assertEquals(8u, apiRevision())
+        assertEquals(9u, apiRevision())
         assertEquals("0.1.0", libraryVersion())
         assertTrue(probeContainment().level in setOf("group", "subreaper", "cgroup"))
         assertTrue(liveCounters().recordings == 0uL)
+    }
+
+    @Test
+    fun `memory of a call is released with it`() {
+        Bowline.engine()
+        val allocated = Memory::class.java.getDeclaredField("allocatedMemory").apply { isAccessible = true }
+        fun count(): Int = (allocated.get(null) as Map<*, *>).size
+        val before = count()
+        repeat(1_000) { apiRevision() }
+        // A collection meanwhile may release other memory, but not 1,000 structures that are in use.
+        assertTrue(count() < before + 500, "$before, then ${count()}")
     }
 
     @Test

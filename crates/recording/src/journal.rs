@@ -15,21 +15,22 @@ pub(super) const CHUNK: usize = 256 << 10;
 
 /// What a journal contains beside the agent's output.
 #[derive(Debug)]
-pub(crate) struct JournalSummary {
+pub struct JournalSummary {
     /// When it was created, in milliseconds since the Unix epoch; `None` if its header is damaged.
-    pub(crate) started_ms: Option<u64>,
+    pub started_ms: Option<u64>,
     /// The range of offsets that is present of each stream.
-    pub(crate) streams: KeptStreams,
+    pub streams: KeptStreams,
     /// What cannot be read.
-    pub(crate) damage: Vec<Damage>,
+    pub damage: Vec<Damage>,
     /// The ends of the output streams when the agent exited. `None` if the exit, which is the last record
     /// of a whole journal, is missing.
-    pub(crate) exit_ends: Option<BTreeMap<StreamId, u64>>,
+    pub exit_ends: Option<BTreeMap<StreamId, u64>>,
 }
 
 impl JournalSummary {
     /// Returns what is lost, one message each.
-    pub(crate) fn losses(&self) -> Vec<String> {
+    #[must_use]
+    pub fn losses(&self) -> Vec<String> {
         let ends = self.exit_ends.iter().flatten();
         let missing = ends.filter_map(|(stream, end)| {
             let kept = self.streams.get(stream).map_or(0, |kept| kept.end);
@@ -40,7 +41,8 @@ impl JournalSummary {
     }
 
     /// Returns the losses of unknown length.
-    pub(crate) fn unreadable(&self) -> Vec<String> {
+    #[must_use]
+    pub fn unreadable(&self) -> Vec<String> {
         let message = |damage: &Damage| damage_message("journal", &damage.to_string());
         let mut losses: Vec<_> = self.damage.iter().map(message).collect();
         if losses.is_empty() && self.exit_ends.is_none() {
@@ -56,7 +58,8 @@ impl JournalSummary {
 }
 
 /// Describes damage of a journal or of the log that is made from it.
-pub(crate) fn damage_message(what: &str, damage: &str) -> String {
+#[must_use]
+pub fn damage_message(what: &str, damage: &str) -> String {
     format!("the {what} is damaged: {damage}, and the rest of that segment was not read")
 }
 
@@ -78,7 +81,7 @@ enum Segments {
 
 /// One segment of a journal.
 struct JournalFile {
-    raw: Box<dyn Read>,
+    raw: Box<dyn Read + Send>,
     scan: Scan,
     /// The gap before this segment was returned.
     has_begun: bool,
@@ -94,7 +97,7 @@ struct JournalFolder {
 
 impl Journal {
     /// Reads one segment.
-    pub(super) fn of_file(raw: Box<dyn Read>) -> Self {
+    pub(super) fn of_file(raw: Box<dyn Read + Send>) -> Self {
         let (scan, has_begun) = (Scan::default(), false);
         let file = JournalFile {
             raw,

@@ -1,0 +1,38 @@
+//! Reads recordings of agents: their output as lines, traces of both directions, and journals.
+//!
+//! [`RecordingSource`] reads the output of a file or a folder, plain or gzip, in pieces;
+//! [`RecordedTranscript`] folds its lines in the dialect of the first of them. Both block.
+//!
+//! ```no_run
+//! use bowline_jsonl::Framer;
+//! use bowline_lifecycle::Piece;
+//! use bowline_lifecycle::journal::Merged;
+//! use bowline_recording::{RecordedTranscript, RecordingSource, meta};
+//!
+//! let mut source = RecordingSource::open("session.jsonl".as_ref())?;
+//! let (mut framer, mut recorded) = (Framer::default(), RecordedTranscript::new(None));
+//! while let Some(piece) = source.next_piece()? {
+//!     // An agent whose requests and responses make sense only together also needs its input.
+//!     let Merged::Output(output) = piece else { continue };
+//!     let at = meta(output.arrival);
+//!     match output.piece {
+//!         Piece::Bytes { bytes, .. } => framer.push(bytes),
+//!         Piece::Gap { to, .. } => framer.skip_to(to),
+//!     }
+//!     while let Some(frame) = framer.next_frame() {
+//!         frame.items().for_each(|item| recorded.apply(&item, at));
+//!     }
+//! }
+//! println!("{}", recorded.transcript().to_json());
+//! # Ok::<(), std::io::Error>(())
+//! ```
+
+mod journal;
+mod source;
+mod trace;
+mod transcript;
+
+pub use journal::{JournalSummary, damage_message};
+pub use source::{RecordingSource, meta};
+pub use trace::TraceLine;
+pub use transcript::RecordedTranscript;
