@@ -163,7 +163,11 @@ impl Arena {
     }
 
     /// Length in bytes.
+    #[inline]
     pub(crate) fn len(&self, text: Text) -> u32 {
+        if text.chain == NONE {
+            return text.head.len;
+        }
         match self.chains.get(text.chain as usize) {
             None => text.head.len,
             Some(chain) => chain.len,

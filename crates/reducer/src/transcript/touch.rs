@@ -123,12 +123,17 @@ impl Transcript {
     }
 
     /// Records that a line changed an entry, so that a reload needs the line.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn mark_entry_changed(&mut self, id: EntryId) {
         if id.index() < self.segment_start.entry {
-            self.depend_on_entry(id);
-            self.mark_changed(|ids| ids.entry, id.index());
+            self.mark_older_entry_changed(id);
         }
+    }
+
+    #[cold]
+    fn mark_older_entry_changed(&mut self, id: EntryId) {
+        self.depend_on_entry(id);
+        self.mark_changed(|ids| ids.entry, id.index());
     }
 
     /// Records that a line changed a call.
