@@ -2,7 +2,8 @@
 //!
 //! A [`DialogueSession`] owns the agent's process. Its start is atomic, and its end leaves no process,
 //! task, descriptor or file. Inside is a pure state machine without clock or I/O, driven by one task.
-//! The crate never parses JSON by itself and never names a pseudoterminal library.
+//! The crate leaves the agent's lines to `bowline-jsonl`, and never names a pseudoterminal library.
+//! Applications use it through the crate `bowline`.
 //!
 //! # Words
 //!

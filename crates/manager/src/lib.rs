@@ -1,5 +1,7 @@
 //! Manages many sessions of both kinds: creates, lists, prompts and ends them, and keeps the list on
 //! disk.
+//!
+//! An internal crate of Bowline; its interface may change in any release.
 
 mod configuration;
 mod create;

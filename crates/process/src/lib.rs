@@ -1,5 +1,7 @@
 //! Runs one child process, on pipes or on a PTY, and owns every process that it starts.
 //!
+//! An internal crate of Bowline; its interface may change in any release.
+//!
 //! A [`LocalProcess`] is one child with its byte streams, its input, its exit and its process tree.
 //! Nothing in this crate looks at the bytes. Output goes to an in-memory [`SharedLog`](log::SharedLog)
 //! that is addressed by `u64` offsets; what it drops is reported as a [`Piece::Gap`]. Ending a session

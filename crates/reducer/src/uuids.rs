@@ -1,6 +1,6 @@
 //! Duplicate detection by line uuid.
 
-use std::hash::{BuildHasher as _, Hasher as _};
+use std::hash::BuildHasher as _;
 
 use bowline_jsonl::Str;
 use foldhash::fast::FixedState;
@@ -27,20 +27,16 @@ pub(crate) struct Uuid(u64);
 
 impl Uuid {
     // The hash has a fixed seed, so that the same stream gives the same transcript, byte for byte.
-    // Words cost a third of what a string costs, and every line has a uuid.
     #[inline]
     pub(crate) fn new(text: &str) -> Self {
-        let mut hasher = FixedState::with_seed(1).build_hasher();
-        let (words, rest) = text.as_bytes().as_chunks();
-        for word in words {
-            hasher.write_u64(u64::from_le_bytes(*word));
-        }
-        let last = rest
-            .iter()
-            .fold(0, |last, byte| last << 8 | u64::from(*byte));
-        // Less than eight bytes, and the length, so that no other text has the same words.
-        hasher.write_u64(last | (text.len() as u64) << 56);
-        Self(hasher.finish())
+        let bytes = text.as_bytes();
+        let Some(last) = bytes.last_chunk() else {
+            return Self(FixedState::with_seed(1).hash_one(text));
+        };
+        let (blocks, _) = bytes.as_chunks();
+        let hash = blocks.iter().fold(bytes.len() as u64, mix);
+        // Overlaps the last whole block.
+        Self(mix(hash, last))
     }
 
     /// The uuid of a line; `None` if it has none, or an empty one.
@@ -52,6 +48,18 @@ impl Uuid {
         }
         Some(Self::new(uuid.raw()))
     }
+}
+
+/// Mixes a block into a hash by a folded multiplication, as foldhash does. In this place it takes a third
+/// of the instructions of foldhash for a string, for which every line would pay.
+#[inline]
+fn mix(hash: u64, block: &[u8; 16]) -> u64 {
+    /// Digits of pi, which fill the blocks that are mostly zeros.
+    const PI: [u64; 2] = [0x243f_6a88_85a3_08d3, 0x1319_8a2e_0370_7344];
+    let block = u128::from_le_bytes(*block);
+    let (low, high) = (block as u64 ^ hash ^ PI[0], (block >> 64) as u64 ^ PI[1]);
+    let product = u128::from(low) * u128::from(high);
+    product as u64 ^ (product >> 64) as u64
 }
 
 /// Uuids of earlier lines.

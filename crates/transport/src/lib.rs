@@ -1,5 +1,7 @@
 //! Terminal sessions: a process on a PTY or on pipes, its byte streams, and its exit.
 //!
+//! An internal crate of Bowline; its interface may change in any release.
+//!
 //! This crate does not interpret the bytes, reports all lost bytes ([`Piece::Gap`]), writes only the
 //! host's input to the child, spawns no thread per session, and leaves no process, task or descriptor
 //! when a session ends.

@@ -4,7 +4,6 @@
 use std::ffi::OsString;
 use std::path::PathBuf;
 
-use crate::dialect::DialectName;
 use crate::version::Version;
 
 /// Flags of the agent that take a value and are ignored. Without this table their values would be
@@ -57,6 +56,30 @@ const IGNORED_WITH_VALUES: &[&str] = &[
     "--betas",
     "--file",
 ];
+
+/// The names of the dialects, for `--dialect`.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) enum DialectName {
+    /// Claude Code's stream-json.
+    #[default]
+    Claude,
+    /// `codex app-server`.
+    Codex,
+    /// The Agent Client Protocol, version 1.
+    Acp,
+}
+
+impl DialectName {
+    /// Parses the value of `--dialect`.
+    pub(crate) fn parse(name: &str) -> Option<Self> {
+        Some(match name {
+            "claude" => Self::Claude,
+            "codex" => Self::Codex,
+            "acp" => Self::Acp,
+            _ => return None,
+        })
+    }
+}
 
 /// The parsed command line.
 #[derive(Clone, Debug, Default)]

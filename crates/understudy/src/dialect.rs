@@ -10,6 +10,7 @@ use std::path::PathBuf;
 
 use serde_json::Value;
 
+use crate::args::DialectName;
 use crate::event::Event;
 use crate::prompt::Prompt;
 use crate::session::Session;
@@ -72,29 +73,7 @@ pub(crate) enum Joining {
     Separate,
 }
 
-/// The names of the dialects, for `--dialect`.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) enum DialectName {
-    /// Claude Code's stream-json.
-    #[default]
-    Claude,
-    /// `codex app-server`.
-    Codex,
-    /// The Agent Client Protocol, version 1.
-    Acp,
-}
-
 impl DialectName {
-    /// Parses the value of `--dialect`.
-    pub(crate) fn parse(name: &str) -> Option<Self> {
-        Some(match name {
-            "claude" => Self::Claude,
-            "codex" => Self::Codex,
-            "acp" => Self::Acp,
-            _ => return None,
-        })
-    }
-
     /// Returns the dialect; `None` for stream-json, which the player writes itself.
     pub(crate) fn dialect(self, setup: Setup) -> Option<Box<dyn Dialect>> {
         match self {

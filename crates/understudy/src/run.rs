@@ -5,9 +5,9 @@ use std::io::{self, IsTerminal, Write};
 use std::path::Path;
 use std::process::ExitCode;
 
-use crate::args::Options;
+use crate::args::{DialectName, Options};
 use crate::builtin::{builtin, builtin_names};
-use crate::dialect::{DialectName, Setup};
+use crate::dialect::Setup;
 use crate::help::HELP;
 use crate::hooks::Hooks;
 use crate::input::InputQueue;

@@ -5,8 +5,7 @@ use std::path::PathBuf;
 use serde_json::{Map, Value, json};
 use uuid::Uuid;
 
-use crate::args::Options;
-use crate::dialect::DialectName;
+use crate::args::{DialectName, Options};
 use crate::version::Version;
 
 /// The model that the recordings name.
