@@ -43,20 +43,20 @@ const CALLS: [Correction; 4] = [
     once("import kotlin.coroutines.resume\n", ""),
 ];
 
-/// The native memory of a call's status is released with the call, not by the garbage collector.
+/// A thread uses the status of its last call again, so that calls leave nothing to the garbage collector.
 const STATUS: Correction = once(
     "    var status = UniffiRustCallStatus()
     val return_value = callback(status)
     uniffiCheckCallStatus(errorHandler, status)
     return return_value
 ",
-    "    val status = UniffiRustCallStatus()
+    "    val status = uniffiTakeStatus()
     try {
         val returned = callback(status)
         uniffiCheckCallStatus(errorHandler, status)
         return returned
     } finally {
-        uniffiClose(status)
+        uniffiReturnStatus(status)
     }
 ",
 );

@@ -274,13 +274,13 @@ internal interface UniffiRustCallStatusErrorHandler<E> {
 
 // Call a rust function that returns a Result<>.  Pass in the Error class companion that corresponds to the Err
 private inline fun <U, E: kotlin.Exception> uniffiRustCallWithError(errorHandler: UniffiRustCallStatusErrorHandler<E>, callback: (UniffiRustCallStatus) -> U): U {
-    val status = UniffiRustCallStatus()
+    val status = uniffiTakeStatus()
     try {
         val returned = callback(status)
         uniffiCheckCallStatus(errorHandler, status)
         return returned
     } finally {
-        uniffiClose(status)
+        uniffiReturnStatus(status)
     }
 }
 

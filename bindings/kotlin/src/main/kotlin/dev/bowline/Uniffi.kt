@@ -2,9 +2,7 @@ package dev.bowline
 
 import com.sun.jna.Callback
 import com.sun.jna.CallbackThreadInitializer
-import com.sun.jna.Memory
 import com.sun.jna.Native
-import com.sun.jna.Structure
 import java.nio.charset.MalformedInputException
 import kotlin.coroutines.ContinuationInterceptor
 import kotlin.coroutines.EmptyCoroutineContext
@@ -46,9 +44,19 @@ internal inline fun uniffiRelease(lift: () -> Any?) {
     }
 }
 
-/** Releases the memory of [structure], which is not used afterwards. */
-internal fun uniffiClose(structure: Structure) {
-    (structure.pointer as? Memory)?.close()
+/** The statuses that a thread does not use. Calls may be nested: one that fails lifts its error with others. */
+private val statuses: ThreadLocal<ArrayList<UniffiRustCallStatus>> = ThreadLocal.withInitial { ArrayList() }
+
+/** Returns a status for a call. Its memory is native, so that creating one for each call is expensive. */
+internal fun uniffiTakeStatus(): UniffiRustCallStatus = statuses.get().removeLastOrNull() ?: UniffiRustCallStatus()
+
+/** Takes back the status of a call whose error was lifted. */
+internal fun uniffiReturnStatus(status: UniffiRustCallStatus) {
+    status.code = UNIFFI_CALL_SUCCESS
+    status.error_buf.capacity = 0
+    status.error_buf.len = 0
+    status.error_buf.data = null
+    statuses.get().add(status)
 }
 
 /**

@@ -18,10 +18,11 @@ class LibraryTest {
     }
 
     @Test
-    fun `memory of a call is released with it`() {
+    fun `calls leave no memory to the garbage collector`() {
         Bowline.engine()
         val allocated = Memory::class.java.getDeclaredField("allocatedMemory").apply { isAccessible = true }
         fun count(): Int = (allocated.get(null) as Map<*, *>).size
+        apiRevision() // the first call of a thread keeps its memory for the next one
         val before = count()
         repeat(1_000) { apiRevision() }
         // A collection meanwhile may release other memory, but not 1,000 structures that are in use.
