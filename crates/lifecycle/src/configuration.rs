@@ -17,7 +17,7 @@ use crate::command::{AgentCommand, AgentMode, AgentOptions};
 use crate::conversations::Conversation;
 use crate::error::{ResumeError, StartError};
 use crate::exit_policy::ExitPolicy;
-use crate::machine::Opening;
+use crate::machine::{Limits, Opening};
 use crate::watchdog::WatchdogPolicy;
 
 /// The default of the agent vendor's own hosts (`crates/jsonl/PROTOCOL.md`).
@@ -322,6 +322,22 @@ impl DialogueConfiguration {
             options.permission_prompt_tool = Some("stdio".to_owned());
         }
         options
+    }
+}
+
+impl From<&DialogueConfiguration> for Limits {
+    fn from(configuration: &DialogueConfiguration) -> Self {
+        Self {
+            max_line: configuration.max_line,
+            window: configuration.window,
+            stderr_bytes: configuration.stderr_bytes,
+            control_timeout: configuration.control_timeout,
+            end_grace: configuration.end_grace,
+            exit: configuration.exit,
+            termination: configuration.termination,
+            initialize: configuration.initialize,
+            watchdog: configuration.watchdog,
+        }
     }
 }
 

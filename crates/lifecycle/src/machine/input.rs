@@ -9,7 +9,6 @@ use bowline_transport::{ConnectionState, Exit, ResourceUsage, TerminationPolicy}
 use bytes::Bytes;
 
 use super::receipts::ReceiptState;
-use crate::configuration::DialogueConfiguration;
 use crate::error::DialogueError;
 use crate::events::PendingEvent;
 use crate::exit_policy::ExitPolicy;
@@ -148,20 +147,4 @@ pub(crate) struct Limits {
     pub(crate) termination: TerminationPolicy,
     pub(crate) initialize: bool,
     pub(crate) watchdog: WatchdogPolicy,
-}
-
-impl From<&DialogueConfiguration> for Limits {
-    fn from(configuration: &DialogueConfiguration) -> Self {
-        Self {
-            max_line: configuration.max_line,
-            window: configuration.window,
-            stderr_bytes: configuration.stderr_bytes,
-            control_timeout: configuration.control_timeout,
-            end_grace: configuration.end_grace,
-            exit: configuration.exit,
-            termination: configuration.termination,
-            initialize: configuration.initialize,
-            watchdog: configuration.watchdog,
-        }
-    }
 }
