@@ -9,8 +9,8 @@ mod view;
 pub(crate) use convert::{batch, block, call, entry};
 
 pub use call::{
-    ByteRange, CallContent, CallState, FileLocation, SubagentView, TokenUsage, ToolCallView,
-    ToolKind, ToolResultView,
+    ByteRange, CallContent, CallState, FileLocation, SubagentView, ThreadState, TokenUsage,
+    ToolCallView, ToolKind, ToolResultView,
 };
 pub use request::{
     AnswerKind, DecidedBy, PermissionState, PermissionView, QuestionChoice, QuestionKind,
@@ -18,7 +18,7 @@ pub use request::{
 };
 pub use session::{
     AgentCommand, ContextView, OptionChoice, PlanItem, PlanPriority, PlanState, QueuedPrompt,
-    QueuedState, SessionOption, SessionView, ThreadState, ThreadView, UsageLimit,
+    QueuedState, SessionOption, SessionView, ThreadView, UsageLimit,
 };
 pub use view::{
     BlockKind, EntryDetail, EntryErrorKind, EntryKind, MessageState, ModelUsage, Phase, StatsView,

@@ -2,11 +2,31 @@
 
 use std::ops::Range;
 
-use super::convert::json;
-use super::session::ThreadState;
+use serde_json::value::RawValue;
+
 use crate::core::reducer::owned::ToolCallValue;
 use crate::core::reducer::{self, model};
 use crate::mirror::mirror;
+
+mirror! {
+    /// The progress of a sub-agent.
+    ThreadState = model::ThreadState, else Running {
+        /// The sub-agent is working.
+        Running,
+        /// The sub-agent waits for the answer to a request.
+        RequiresAction,
+        /// The sub-agent waits for a message.
+        Idle,
+        /// The sub-agent is done.
+        Completed,
+        /// The sub-agent failed.
+        Failed,
+        /// The sub-agent was interrupted.
+        Interrupted,
+        /// The process ended before the sub-agent did.
+        Lost,
+    }
+}
 
 mirror! {
     /// The state of a tool call.
@@ -254,4 +274,9 @@ impl From<reducer::ModelUsage> for TokenUsage {
             cache_creation_tokens: it.cache_creation_tokens,
         }
     }
+}
+
+/// Returns the value as in the transcript's JSON.
+pub(super) fn json(raw: Box<RawValue>) -> String {
+    Box::<str>::from(raw).into()
 }

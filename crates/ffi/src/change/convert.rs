@@ -1,7 +1,6 @@
 //! Converts the reducer's views, which borrow from a transcript, to owned values.
 
-use serde_json::value::RawValue;
-
+use super::call::json;
 use super::session::SessionView;
 use super::view::{
     BlockKind, EntryDetail, EntryKind, ModelUsage, StatsView, TaskView, UnknownCount, UsageView,
@@ -127,11 +126,6 @@ pub(crate) fn call(call: reducer::ToolCall<'_>) -> Change {
 fn thread_key(thread: reducer::Thread<'_>) -> Option<String> {
     let key = thread.call().map(|it| it.id()).or_else(|| thread.name());
     key.map(str::to_owned)
-}
-
-/// Returns the value as in the transcript's JSON.
-pub(super) fn json(raw: Box<RawValue>) -> String {
-    Box::<str>::from(raw).into()
 }
 
 fn entry_kind(kind: reducer::EntryKind<'_>) -> EntryKind {

@@ -1,6 +1,6 @@
 //! The session's record: its conversation, agent, plan, settings and limits.
 
-use super::call::TokenUsage;
+use super::call::{ThreadState, TokenUsage};
 use crate::core::reducer::{self, Transcript, model};
 use crate::mirror::mirror;
 
@@ -165,26 +165,6 @@ pub struct ThreadView {
     pub state: Option<ThreadState>,
     /// The tokens that the sub-agent has used.
     pub usage: Option<TokenUsage>,
-}
-
-mirror! {
-    /// The progress of a sub-agent.
-    ThreadState = model::ThreadState, else Running {
-        /// The sub-agent is working.
-        Running,
-        /// The sub-agent waits for the answer to a request.
-        RequiresAction,
-        /// The sub-agent waits for a message.
-        Idle,
-        /// The sub-agent is done.
-        Completed,
-        /// The sub-agent failed.
-        Failed,
-        /// The sub-agent was interrupted.
-        Interrupted,
-        /// The process ended before the sub-agent did.
-        Lost,
-    }
 }
 
 impl SessionView {
