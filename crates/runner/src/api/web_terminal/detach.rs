@@ -1,11 +1,9 @@
 //! What happens to a session whose web terminal has disconnected: it runs until the detach window
 //! closes, unless a client attaches before.
 
-use std::fs::{self, OpenOptions};
-use std::io::Write as _;
-use std::os::unix::fs::OpenOptionsExt as _;
 use std::sync::Arc;
 use std::time::Duration;
+use std::{fs, io};
 
 use bowline_transport::wire::Message;
 use bowline_transport::{SessionId, TerminationPolicy};
@@ -22,30 +20,38 @@ use crate::shim::SessionDir;
 pub(super) const CLOSE_TIMEOUT: Duration = Duration::from_secs(2);
 
 /// A file in a session's folder, which marks the session as a web terminal's. After a crash of the
-/// daemon, the next one starts the detach timers of marked sessions. The file is empty unless
-/// another host has taken over the session.
+/// daemon, the next one starts the detach timers of marked sessions. The file contains the generation
+/// of the web terminal's write lease, or [`RELEASED`].
 const MARKER_FILE: &str = "panel";
 
-/// Generation of a timer that an earlier daemon would have started. The write lease begins with 1.
-const UNKNOWN_GENERATION: u64 = 0;
+/// Content of the marker once another host has taken over the session.
+const RELEASED: &str = "released";
 
-/// Marks a session as a web terminal's. Returns whether it had a marker already.
-pub(super) fn mark(session: &SessionDir) -> bool {
-    let mut create = OpenOptions::new();
-    create.write(true).create_new(true).mode(0o600);
-    let path = session.path().join(MARKER_FILE);
-    if create.open(&path).is_ok() {
-        return false;
-    }
-    // A host may have taken over the session in between.
-    let _ = OpenOptions::new().write(true).truncate(true).open(path);
-    true
+/// Generation in the marker of a session that no client has attached to yet. The write lease begins
+/// with 1.
+pub(super) const NOT_ATTACHED: u64 = 0;
+
+/// Marks a session as that of the web terminal with a generation of the write lease. Returns whether
+/// it had a marker already.
+pub(super) fn mark(session: &SessionDir, generation: u64) -> io::Result<bool> {
+    let was_marked = session.path().join(MARKER_FILE).exists();
+    write_marker(session, &generation.to_string())?;
+    Ok(was_marked)
 }
 
-/// Returns whether a session is terminated when its web terminal does not reconnect.
-fn is_marked(session: &SessionDir) -> bool {
-    let marker = fs::metadata(session.path().join(MARKER_FILE));
-    marker.is_ok_and(|it| it.len() == 0)
+/// Replaces a marker by rename(2), since the daemon may be killed at any moment.
+fn write_marker(session: &SessionDir, content: &str) -> io::Result<()> {
+    let path = session.path().join(MARKER_FILE);
+    let new = path.with_extension("new");
+    fs::write(&new, content)?;
+    fs::rename(new, path)
+}
+
+/// Returns the generation under which a session is terminated unless its web terminal reconnects;
+/// `None` if it does not wait for one.
+fn marked_generation(session: &SessionDir) -> Option<u64> {
+    let marker = fs::read_to_string(session.path().join(MARKER_FILE)).ok()?;
+    marker.parse().ok()
 }
 
 /// Records that a host has taken over a session from its web terminal, so that neither this daemon
@@ -54,14 +60,16 @@ pub(in crate::api) async fn release_to_host(app: &AppState, id: SessionId) {
     let Some(session) = app.sessions.find(id) else {
         return;
     };
-    let update = move || {
-        let marker = OpenOptions::new()
-            .write(true)
-            .open(session.path().join(MARKER_FILE));
-        marker.and_then(|mut marker| marker.write_all(b"released\n"))
+    let release = move || {
+        // Most sessions never had a web terminal.
+        if marked_generation(&session).is_some() {
+            let released = write_marker(&session, RELEASED);
+            released.unwrap_or_else(|error| {
+                warn!(session.id = %id, %error, "cannot mark a session that a host has taken over");
+            });
+        }
     };
-    // Fails for most sessions, which never had a web terminal.
-    let _ = spawn_blocking(update).await;
+    let _ = spawn_blocking(release).await;
 }
 
 /// Detaches a web terminal whose connection was lost, and terminates the session unless a client
@@ -109,7 +117,7 @@ async fn run_timer(
         return;
     }
     let policy = TerminationPolicy::default();
-    let terminated = if generation == UNKNOWN_GENERATION {
+    let terminated = if generation == NOT_ATTACHED {
         app.sessions.terminate(id, policy).await
     } else {
         app.sessions
@@ -132,15 +140,17 @@ async fn run_timer(
 /// Starts the timers of sessions whose web terminal was attached to an earlier daemon. Must run
 /// before clients are accepted, since a client that attaches cancels the timer.
 pub(crate) async fn restore_detach_timers(app: &Arc<AppState>) {
+    let is_marked = |session: &SessionDir| marked_generation(session).is_some();
     for id in app.sessions.matching(is_marked).await {
-        let (app, cancelled) = (
-            Arc::clone(app),
-            app.detach_timers.start(id, UNKNOWN_GENERATION),
-        );
+        let session = app.sessions.find(id);
+        let Some(generation) = session.as_ref().and_then(marked_generation) else {
+            continue;
+        };
+        let (app, cancelled) = (Arc::clone(app), app.detach_timers.start(id, generation));
         if is_running(&app, id).await {
-            tokio::spawn(async move { run_timer(&app, id, UNKNOWN_GENERATION, cancelled).await });
+            tokio::spawn(async move { run_timer(&app, id, generation, cancelled).await });
         } else {
-            app.detach_timers.finish(id, UNKNOWN_GENERATION);
+            app.detach_timers.finish(id, generation);
         }
     }
 }
@@ -173,12 +183,16 @@ mod tests {
     use super::*;
 
     #[test]
-    fn marker_is_created_once() {
+    fn marker_has_the_generation_of_the_lease() {
         let scratch = tempfile::tempdir_in("/tmp").unwrap();
         let state = crate::shim::StateDir::at(scratch.path().join("s")).unwrap();
         let session = state.session(SessionId::random());
+        assert!(mark(&session, 1).is_err(), "the session was removed");
         fs::create_dir(session.path()).unwrap();
-        assert!(!mark(&session));
-        assert!(mark(&session));
+        assert!(!mark(&session, NOT_ATTACHED).unwrap());
+        assert!(mark(&session, 7).unwrap());
+        assert_eq!(marked_generation(&session), Some(7));
+        write_marker(&session, RELEASED).unwrap();
+        assert_eq!(marked_generation(&session), None);
     }
 }

@@ -13,7 +13,7 @@ use bytes::Bytes;
 use futures_util::stream::{SplitSink, SplitStream};
 use futures_util::{SinkExt as _, StreamExt as _};
 use tokio::time::{Instant, sleep_until, timeout};
-use tracing::debug;
+use tracing::{debug, warn};
 
 use super::detach::{self, CLOSE_TIMEOUT};
 use super::machine::{Action, Disposition, WebTerminal, close};
@@ -43,7 +43,10 @@ pub(in crate::api) async fn attach(mut socket: WebSocket, id: SessionId, app: Ar
     match open_link(&session).await {
         Ok((link, attached)) if attached.info.stdio == StdioKind::Pty => {
             app.detach_timers.cancel(id);
-            let is_reconnect = detach::mark(&session);
+            let is_reconnect = detach::mark(&session, link.generation()).unwrap_or_else(|error| {
+                warn!(session.id = %id, %error, "cannot mark the session of a web terminal");
+                true
+            });
             let machine = WebTerminal::new(&attached, true, is_reconnect);
             Driver::new(socket, link, machine, app, id).run().await;
         }

@@ -3,18 +3,18 @@
 use std::sync::Arc;
 
 use axum::extract::ws::{Message as WsMessage, WebSocket};
-use bowline_transport::wire::{DEAD_AFTER, SessionKind};
+use bowline_transport::wire::{Attached, DEAD_AFTER, SessionKind};
 use bowline_transport::{TerminationPolicy, WindowSize};
 use bytes::Bytes;
 use tokio::time::timeout;
 
-use super::detach;
+use super::detach::{self, NOT_ATTACHED};
 use super::driver::{Driver, open_link, refuse};
 use super::machine::{WebTerminal, close, is_short};
 use super::messages::{ClientMessage, ServerMessage, StartRequest};
 use crate::app_state::AppState;
-use crate::sessions::CreateError;
-use crate::shim::{SessionSpec, SpawnFault, SpecStdio, TerminalMode};
+use crate::sessions::{CreateError, ShimLink};
+use crate::shim::{SessionDir, SessionSpec, SpawnFault, SpecStdio, TerminalMode};
 
 /// The program that is started by default.
 const DEFAULT_PROGRAM: &str = "claude";
@@ -37,8 +37,8 @@ pub(in crate::api) async fn start(
         Err(error) => return report_failure(&mut socket, &program, &error).await,
     }
     let link = match app.sessions.find(id) {
-        Some(session) if !detach::mark(&session) => {
-            open_link(&session).await.map_err(|error| error.to_string())
+        Some(session) if detach::mark(&session, NOT_ATTACHED).is_ok() => {
+            open_marked(&session).await
         }
         _ => Err("the session was removed".to_owned()),
     };
@@ -54,6 +54,16 @@ pub(in crate::api) async fn start(
     // No client knows the id, so nothing of the session is needed any more.
     let _ = app.sessions.terminate(id, TerminationPolicy::AT_ONCE).await;
     let _ = app.sessions.remove(id).await;
+}
+
+/// Attaches to a session, and marks it with the lease.
+async fn open_marked(session: &SessionDir) -> Result<(ShimLink, Attached), String> {
+    let (link, attached) = open_link(session)
+        .await
+        .map_err(|error| error.to_string())?;
+    let marked = detach::mark(session, link.generation());
+    marked.map_err(|error| error.to_string())?;
+    Ok((link, attached))
 }
 
 /// Waits for `start` or for the first bytes of input.

@@ -330,3 +330,20 @@ async fn attach_that_misses_the_timer_keeps_the_session() {
     Reader::of(&runner, &left).await.exit().await;
     assert_eq!(runner.session(&taken).await["state"], "running");
 }
+
+#[tokio::test]
+async fn restored_timer_keeps_a_session_that_another_client_has_taken() {
+    let runner = TestRunner::start().await;
+    let (taken, left) = (runner.shell(ECHO).await, runner.shell(ECHO).await);
+    for id in [&taken, &left] {
+        let mut terminal = WebTerminal::attach(&runner, id).await;
+        terminal.wait_for_screen("ready").await;
+    }
+    // No daemon notices this client, as one that attaches while the timer fires.
+    let _client = Reader::attach(&runner, &taken, Lease::Write).await;
+    let runner = runner
+        .restart(|limits| limits.detach_window = Duration::from_millis(1))
+        .await;
+    while runner.session(&left).await["state"] != "exited" {}
+    assert_eq!(runner.session(&taken).await["state"], "running");
+}
