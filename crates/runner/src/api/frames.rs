@@ -20,6 +20,7 @@ use tokio::io::{AsyncRead, AsyncWriteExt as _, WriteHalf};
 use tokio::time::timeout;
 use tracing::debug;
 
+use crate::api::problem::Problem;
 use crate::api::web_terminal::release_to_host;
 use crate::app_state::AppState;
 use crate::unix_connection::UnixConnection;
@@ -45,8 +46,9 @@ pub(super) async fn serve(
     let mut frames = ShimFrames::new(read, &app, &guard);
     let mut client = ClientSink { sink, app: &app };
     let (close, text) = tokio::select! {
-        violation = forward_to_shim(stream, write, guard, &app) => match violation {
-            Some(violation) => (POLICY_VIOLATION, violation.to_string()),
+        refusal = forward_to_shim(stream, write, guard, &app) => match refusal {
+            Some(Refusal::Violation(violation)) => (POLICY_VIOLATION, violation.to_string()),
+            Some(Refusal::ShimStalled) => (GOING_AWAY, Problem::session_not_responding().detail),
             None => return,
         },
         () = client.forward_from(&mut frames) => {
@@ -68,13 +70,20 @@ pub(super) async fn serve(
     client.close(close, text).await;
 }
 
-/// Forwards the client's frames. Returns its violation, or `None` once it has disconnected.
+/// Why a client's frames are not forwarded any more.
+enum Refusal {
+    Violation(FrameViolation),
+    /// The shim takes nothing for [`DEAD_AFTER`].
+    ShimStalled,
+}
+
+/// Forwards the client's frames until one is refused. Returns `None` once the client has disconnected.
 async fn forward_to_shim(
     mut stream: SplitStream<WebSocket>,
     mut shim: WriteHalf<UnixConnection>,
     mut guard: FrameGuard,
     app: &AppState,
-) -> Option<FrameViolation> {
+) -> Option<Refusal> {
     // Clients ping at least every 9 s, so silence means that the connection is lost.
     while let Ok(Some(Ok(message))) = timeout(DEAD_AFTER, stream.next()).await {
         match message {
@@ -83,22 +92,22 @@ async fn forward_to_shim(
                 match guard.check(&bytes, Instant::now()) {
                     Ok(true) => release_to_host(app, guard.session).await,
                     Ok(false) => {}
-                    Err(violation) => return Some(violation),
+                    Err(violation) => return Some(Refusal::Violation(violation)),
                 }
                 match timeout(DEAD_AFTER, shim.write_all(&bytes)).await {
                     Ok(Ok(())) => {}
                     // The other direction ends too, and determines why.
                     Ok(Err(_)) => std::future::pending().await,
-                    Err(_) => return None,
+                    Err(_) => return Some(Refusal::ShimStalled),
                 }
             }
             Message::Ping(_) => {
                 if let Err(violation) = guard.count_ping(Instant::now()) {
-                    return Some(violation);
+                    return Some(Refusal::Violation(violation));
                 }
             }
             Message::Pong(_) => {}
-            Message::Text(_) => return Some(FrameViolation::Text),
+            Message::Text(_) => return Some(Refusal::Violation(FrameViolation::Text)),
             Message::Close(_) => return None,
         }
     }

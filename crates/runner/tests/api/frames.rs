@@ -196,3 +196,20 @@ async fn attach_rate_is_limited() {
     let third = Frames::open(&runner, &id, runner.token()).await;
     assert_eq!(third.err(), Some(429));
 }
+
+#[tokio::test]
+async fn client_of_stopped_shim_is_closed_after_the_deadline() {
+    let runner = TestRunner::start().await;
+    let id = runner.shell(ECHO).await;
+    let (mut host, attached) = Frames::attach(&runner, &id, Lease::Write).await;
+    let pid = runner.folder(&id).info().unwrap().unwrap().shim_pid;
+    let pid = rustix::process::Pid::from_raw(pid.cast_signed()).unwrap();
+    rustix::process::kill_process(pid, rustix::process::Signal::STOP).unwrap();
+    let offset = attached.input_next;
+    // More than a socket buffers.
+    for _ in 0..10 {
+        let bytes = vec![b'x'; 60_000].into();
+        host.send(Message::Input { offset, bytes }).await;
+    }
+    assert!(host.closed().await.contains("did not respond in time"));
+}

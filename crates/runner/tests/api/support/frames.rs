@@ -119,6 +119,17 @@ impl Frames {
         }
     }
 
+    /// Waits until the connection is closed. Returns the reason.
+    pub(crate) async fn closed(&mut self) -> String {
+        loop {
+            match within_limit("a close frame", self.socket.next()).await {
+                Some(Ok(WsMessage::Close(Some(frame)))) => return frame.reason.to_string(),
+                Some(Ok(_)) => {}
+                other => panic!("closed without a reason: {other:?}"),
+            }
+        }
+    }
+
     /// Reads until the output contains a text. Returns the whole output.
     pub(crate) async fn wait_for_output(&mut self, what: &str) -> String {
         let mut read = Vec::new();
