@@ -141,6 +141,32 @@ async fn session_is_created_once_despite_lost_responses() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn session_that_cannot_be_attached_to_or_ended_is_named() {
+    // Refused at once, and until the attempts to end the session are given up.
+    for status in [StatusCode::FORBIDDEN, StatusCode::SERVICE_UNAVAILABLE] {
+        let rig = rig("unix:/none", 0, HttpServer::default());
+        *rig.server.answer_once_created.lock().unwrap() = Some(status);
+        let order = SessionRequest {
+            id: Some(rig.owner.session),
+            ..order()
+        };
+        let making = TerminalEngine.make_remote(&rig.remote, &order);
+        let error = making.await.unwrap_err();
+        let RemoteError::LeftRunning { id, source } = &error else {
+            panic!("{error}");
+        };
+        assert_eq!(*id, rig.owner.session);
+        assert!(matches!(**source, RemoteError::Link { .. }), "{source}");
+        assert!(error.to_string().contains(&id.to_string()), "{error}");
+        let requests = rig.server.requests.lock().unwrap().clone();
+        assert!(
+            requests.iter().any(|it| it.starts_with("DELETE")),
+            "{requests:?}"
+        );
+    }
+}
+
+#[tokio::test(start_paused = true)]
 async fn existing_id_is_refused() {
     let rig = rig("unix:/none", 0, HttpServer::default());
     let order = SessionRequest {

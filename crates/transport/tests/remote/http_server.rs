@@ -28,6 +28,8 @@ pub(crate) struct HttpServer {
     pub(crate) token: Mutex<Option<&'static str>>,
     /// The status of all responses, if set.
     pub(crate) answer: Mutex<Option<StatusCode>>,
+    /// The status of all responses once a session was created, if set.
+    pub(crate) answer_once_created: Mutex<Option<StatusCode>>,
     /// The parts of the response in place of any other, sent one after the other.
     pub(crate) raw: Mutex<Option<Vec<Bytes>>>,
     /// How many requests for a session are disconnected, before or after it is created.
@@ -171,6 +173,8 @@ impl HttpServer {
             reply(StatusCode::CONFLICT, body.into())
         } else {
             orders.push(order);
+            *self.answer.lock().expect("alone") =
+                self.answer_once_created.lock().expect("alone").take();
             let epoch = owner.with(|state| state.epoch);
             let made = serde_json::json!({"id": owner.session, "epoch": epoch, "more": 1});
             reply(StatusCode::CREATED, made.to_string())
