@@ -25,9 +25,16 @@ pub(crate) async fn attach(options: args::Attach) -> Result<ExitCode, Failure> {
     match session.kind {
         SessionKind::Dialogue => dialogue::show(&client, runner, &session).await,
         SessionKind::Terminal if is_running => terminal::attach(&client, runner, id).await,
-        SessionKind::Terminal => Err(Failure::failed(format!(
-            "session {id} has ended; list the sessions with `bowline ps{}`",
-            runner.options()
-        ))),
+        SessionKind::Terminal => {
+            let what = if session.state == SessionSummaryState::Lost {
+                "was lost: its process was killed"
+            } else {
+                "has ended"
+            };
+            Err(Failure::failed(format!(
+                "session {id} {what}; list the sessions with `bowline ps{}`",
+                runner.options()
+            )))
+        }
     }
 }

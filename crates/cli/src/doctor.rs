@@ -29,7 +29,7 @@ pub(crate) async fn doctor(options: &args::Doctor) -> Result<ExitCode, Failure> 
     let mut out = String::new();
     let mut add = |name: &str, value: &str| {
         // Writing into a string cannot fail.
-        let _ = writeln!(out, "{name:13} {value}");
+        let _ = writeln!(out, "{name:13} {}", one_line(value, usize::MAX));
     };
     add("bowline", concat!("version ", env!("CARGO_PKG_VERSION")));
     add("agent", agent.as_deref().unwrap_or("none"));

@@ -15,7 +15,7 @@ use crate::args;
 use crate::failure::Failure;
 use crate::recording::{LineReader, Recording, line_name, report_losses};
 use crate::stdio::print;
-use crate::text::{sanitize, text_width};
+use crate::text::{escape_json, one_line, text_width};
 
 /// Number of parse errors that are listed; all are counted.
 const LISTED_ERRORS: usize = 10;
@@ -254,26 +254,22 @@ impl Report {
             "missing": self.missing,
             "journal": self.journal.as_ref().map(journal_json),
         });
-        format!("{value:#}\n")
+        escape_json(format!("{value:#}\n"))
     }
 
     /// The counts as a table.
     fn text(&self) -> String {
         let mut out = String::new();
-        let width = self
-            .types
-            .keys()
-            .map(|name| text_width(name))
-            .max()
-            .unwrap_or(0)
-            .max(4);
+        let types = || self.types.iter().map(|(name, count)| (cell(name), count));
+        let widths = types().map(|(name, _)| text_width(&name));
+        let width = widths.max().unwrap_or(0).max(4);
         // Writing into a string cannot fail.
         let _ = writeln!(
             out,
             "{:width$} {:>8} {:>12} {:>10}",
             "type", "lines", "bytes", "longest"
         );
-        for (name, count) in &self.types {
+        for (name, count) in types() {
             let Count {
                 lines,
                 bytes,
@@ -302,23 +298,25 @@ impl Report {
         let dialect = self.conversation.transcript().dialect();
         let _ = writeln!(out, "dialect        {dialect}");
         for id in &self.sessions {
-            let _ = writeln!(out, "session        {id}");
+            let _ = writeln!(out, "session        {}", cell(id));
         }
         if let (Some(first), Some(last)) = (&self.first_timestamp, &self.last_timestamp) {
-            let _ = writeln!(out, "time           {first} to {last}");
+            let _ = writeln!(out, "time           {} to {}", cell(first), cell(last));
         }
         for (number, turn) in (1..).zip(&self.turns) {
             let _ = writeln!(out, "turn {number:<9} {}", turn.text());
         }
         for (name, count) in &self.unknown {
-            let _ = writeln!(out, "unknown        {name}: {count}");
+            let _ = writeln!(out, "unknown        {}: {count}", cell(name));
         }
         let _ = writeln!(out, "parse errors   {}", self.error_count);
         for bad in &self.errors {
             let _ = writeln!(
                 out,
                 "  line {}, byte {}: {}",
-                bad.line, bad.offset, bad.error
+                bad.line,
+                bad.offset,
+                cell(&bad.error)
             );
         }
         if self.truncated {
@@ -328,7 +326,7 @@ impl Report {
             let _ = writeln!(out, "missing        bytes {from} to {to}");
         }
         out.push_str(&self.journal.as_ref().map(journal_text).unwrap_or_default());
-        sanitize(&out)
+        out
     }
 }
 
@@ -353,7 +351,7 @@ impl Turn {
     }
 
     fn text(&self) -> String {
-        let mut out = self.subtype.clone();
+        let mut out = cell(&self.subtype);
         if self.is_error {
             out.push_str(" (error)");
         }
@@ -367,6 +365,11 @@ impl Turn {
         }
         out
     }
+}
+
+/// A text of a recording, safe for a terminal and on one line: it must not look like a row of its own.
+fn cell(text: &str) -> String {
+    one_line(text, usize::MAX)
 }
 
 /// The journal as a JSON object.

@@ -1,6 +1,6 @@
 //! `bowline inspect`.
 
-use crate::support::{bowline, fixture, json, recordings};
+use crate::support::{bowline, bowline_reading, fixture, json, recordings};
 
 #[test]
 fn lines_are_counted_by_type() {
@@ -37,4 +37,22 @@ fn counts_of_every_recording_add_up() {
         assert_eq!(counts["lines"], lines, "{file}");
         assert_eq!(counts["unknown"], serde_json::json!({}), "{file}");
     }
+}
+
+#[test]
+fn names_forge_no_rows_and_hide_nothing() {
+    let stream = "{\"type\":\"a\\ntotal 0\\u001b[2J\u{9b}2J\u{202e}\",\"session_id\":\"s\\nforged\"}\n\
+        {\"type\":\"result\",\"subtype\":\"b\\nforged\u{202e}\",\"is_error\":true,\"session_id\":\"s\"}\n";
+    let text = bowline_reading(&["inspect", "-"], stream.as_bytes()).ok();
+    let rows = text.lines().filter(|row| row.starts_with("total"));
+    assert_eq!(rows.count(), 1, "{text}");
+    assert!(!text.lines().any(|row| row.starts_with("forged")), "{text}");
+    let json_text = bowline_reading(&["inspect", "-", "--json"], stream.as_bytes()).ok();
+    let is_unsafe = |c: char| c.is_control() && c != '\n' || c == '\u{202e}';
+    for shown in [&text, &json_text] {
+        assert!(!shown.contains(is_unsafe), "{shown:?}");
+    }
+    let types = json(&json_text)["types"].take();
+    let name = types.as_object().unwrap().keys().next().unwrap();
+    assert!(name.contains('\u{202e}'), "the value is the same: {name:?}");
 }

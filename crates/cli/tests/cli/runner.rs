@@ -132,6 +132,20 @@ impl TestRunner {
         finish(command.spawn().unwrap())
     }
 
+    fn kill_shim(&self, id: &str) {
+        let info = self
+            .folder
+            .path()
+            .join(format!("s/sessions/{id}/info.json"));
+        let info: Value = serde_json::from_slice(&std::fs::read(info).unwrap()).unwrap();
+        let pid = info["shim_pid"].as_i64().unwrap();
+        kill_process(
+            Pid::from_raw(pid.try_into().unwrap()).unwrap(),
+            Signal::KILL,
+        )
+        .unwrap();
+    }
+
     fn end_sessions(&self) {
         let sessions = PathBuf::from(self.state()).join("sessions");
         let folders = std::fs::read_dir(sessions).into_iter().flatten().flatten();
@@ -333,6 +347,23 @@ fn sessions_are_listed_attached_and_killed() {
 }
 
 /// Damages the log of a session that has ended: its output, but not the exit.
+#[test]
+fn attach_to_lost_session_says_so() {
+    let served = TestRunner::start();
+    let dialogue = served.dialogue("[[turn]]\nsteps = [ { text = \"Hello there.\" } ]\n");
+    let shell = served.shell("sleep 1000");
+    for (id, reason) in [
+        (dialogue, "its process was killed; output after byte"),
+        (shell, "was lost: its process was killed"),
+    ] {
+        served.kill_shim(&id);
+        served.until(&format!("/api/sessions/{id}"), |it| it["state"] == "lost");
+        let done = served.bowline(&["attach", &id]);
+        assert_eq!(done.code, Some(1), "{done:?}");
+        assert!(done.stderr.contains(reason), "{done:?}");
+    }
+}
+
 #[test]
 fn attach_reports_what_is_missing() {
     let served = TestRunner::start();
