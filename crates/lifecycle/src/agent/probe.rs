@@ -2,6 +2,7 @@
 
 use std::ffi::OsStr;
 use std::fs;
+use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
@@ -72,8 +73,8 @@ pub enum ProbeError {
 
 impl InstalledAgent {
     /// Finds a program as a session would, and runs it with `--version`, which takes up to 2 s. The
-    /// result is remembered in this process until the size or the modification time of the file
-    /// changes. Must be called within a tokio runtime.
+    /// result is remembered in this process for the program and `env`, until the size or the
+    /// modification time of the file changes. Must be called within a tokio runtime.
     ///
     /// Cancel safe: dropping the future ends the program.
     ///
@@ -86,8 +87,8 @@ impl InstalledAgent {
         configuration.env = env.clone();
         configuration.args = vec!["--version".into()];
         let path = configuration.find_program()?;
-        let file = FileIdentity::of(&path);
-        if let Some(known) = file.as_ref().and_then(cached) {
+        let probe = ProbeIdentity::of(&path, env);
+        if let Some(known) = probe.as_ref().and_then(cached) {
             return Ok(Self { path, ..known });
         }
         let session = TerminalEngine.make_session(configuration)?;
@@ -108,8 +109,8 @@ impl InstalledAgent {
             }
         };
         let agent = Self { path, version_line };
-        if let Some(file) = file {
-            remember(file, &agent);
+        if let Some(probe) = probe {
+            remember(probe, &agent);
         }
         Ok(agent)
     }
@@ -162,44 +163,54 @@ fn version_line(text: &str) -> Option<&str> {
     lines().rfind(has_version).or_else(|| lines().next())
 }
 
-/// What changes when a program is replaced by another version.
+/// What changes when another version is started: the program is replaced, or it is a version manager
+/// that selects one by its variables.
 #[derive(Clone, Debug, PartialEq, Eq)]
-struct FileIdentity {
+struct ProbeIdentity {
     path: PathBuf,
     size: u64,
     modified: SystemTime,
+    /// Hash of the environment, whose values may be secret.
+    environment: u64,
 }
 
-impl FileIdentity {
+impl ProbeIdentity {
     /// Follows links: an update of the agent replaces what its name links to.
-    fn of(path: &Path) -> Option<Self> {
+    fn of(path: &Path, env: &Environment) -> Option<Self> {
         let path = fs::canonicalize(path).ok()?;
         let metadata = fs::metadata(&path).ok()?;
+        let mut environment = DefaultHasher::new();
+        env.parts().hash(&mut environment);
         Some(Self {
             size: metadata.len(),
             modified: metadata.modified().ok()?,
             path,
+            environment: environment.finish(),
         })
+    }
+
+    fn is_same_program(&self, other: &Self) -> bool {
+        (&self.path, self.environment) == (&other.path, other.environment)
     }
 }
 
-static VERSIONS: Mutex<Vec<(FileIdentity, InstalledAgent)>> = Mutex::new(Vec::new());
+static VERSIONS: Mutex<Vec<(ProbeIdentity, InstalledAgent)>> = Mutex::new(Vec::new());
 
-fn cached(file: &FileIdentity) -> Option<InstalledAgent> {
+fn cached(probe: &ProbeIdentity) -> Option<InstalledAgent> {
     let versions = VERSIONS.lock();
     let mut known = versions.iter();
     known
-        .find(|(known, _)| known == file)
+        .find(|(known, _)| known == probe)
         .map(|(_, agent)| agent.clone())
 }
 
-fn remember(file: FileIdentity, agent: &InstalledAgent) {
+fn remember(probe: ProbeIdentity, agent: &InstalledAgent) {
     let mut versions = VERSIONS.lock();
-    versions.retain(|(known, _)| known.path != file.path);
+    versions.retain(|(known, _)| !known.is_same_program(&probe));
     if versions.len() == CACHED {
         versions.remove(0);
     }
-    versions.push((file, agent.clone()));
+    versions.push((probe, agent.clone()));
 }
 
 #[cfg(test)]
@@ -241,6 +252,22 @@ mod tests {
         write_script(&program, &script("2.1.330"));
         assert_eq!(line_of(&program).await, "2.1.330 (Claude Code)");
         assert_eq!(calls(), 2);
+    }
+
+    #[tokio::test]
+    async fn version_is_asked_for_each_environment() {
+        let folder = tempfile::tempdir().unwrap();
+        let program = folder.path().join("claude");
+        // As a version manager does.
+        write_script(&program, r#"echo "$SELECTED (Claude Code)""#);
+        for version in ["2.1.5", "2.1.330", "2.1.5"] {
+            let mut env = Environment::inherited();
+            env.set("SELECTED", version);
+            let found = InstalledAgent::find(program.as_os_str(), &env)
+                .await
+                .unwrap();
+            assert_eq!(found.version_line, format!("{version} (Claude Code)"));
+        }
     }
 
     #[test]
