@@ -63,6 +63,28 @@ pub(crate) enum Round {
     Dying,
 }
 
+/// Where a kill pass looks for members.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum KillScope {
+    /// In the control group alone. A thousand sessions that end at once would otherwise scan the
+    /// process table a thousand times.
+    Group,
+    /// In the process table as well.
+    ProcessTable,
+}
+
+impl KillScope {
+    /// A process outside of the control group is a descendant of the guard, which ends its
+    /// descendants before it exits. One that was killed ends nothing any more.
+    const fn of(has_group: bool, has_live_guard: bool) -> Self {
+        if has_group && has_live_guard {
+            Self::Group
+        } else {
+            Self::ProcessTable
+        }
+    }
+}
+
 impl Tree {
     pub(crate) fn new(leader: Arc<Leader>, handle: ContainmentHandle, id: SessionId) -> Self {
         // Registers the child's start time: only processes started later can carry the marker.
@@ -93,7 +115,7 @@ impl Tree {
     /// for processes outside runs while the kernel ends those inside.
     pub(crate) fn kill_pass(&mut self, since: Instant) -> Round {
         let round = self.kill_group();
-        if self.is_guarded() {
+        if self.scope() == KillScope::Group {
             return round;
         }
         match (round, self.outside) {
@@ -108,12 +130,12 @@ impl Tree {
         }
     }
 
-    /// Whether the control group alone is looked at: a process outside of it is a descendant of the
-    /// guard, which ends its descendants before it exits. A thousand sessions that end at once would
-    /// otherwise scan the process table a thousand times.
-    fn is_guarded(&self) -> bool {
+    fn scope(&self) -> KillScope {
         let guard = self.handle.guard();
-        self.handle.group().is_some() && guard.is_some_and(|guard| guard.is_alive())
+        KillScope::of(
+            self.handle.group().is_some(),
+            guard.is_some_and(|guard| guard.is_alive()),
+        )
     }
 
     fn scan_outside(&mut self, since: Instant) -> Outside {
@@ -194,7 +216,7 @@ impl Tree {
     /// ended since, in particular the child, so survivors are checked again; a guard that has not
     /// exited may have some.
     pub(crate) fn outcome(&mut self) -> (Vec<u32>, Vec<u32>) {
-        if !self.left.is_empty() || self.is_guarded() {
+        if !self.left.is_empty() || self.scope() == KillScope::Group {
             self.left = self.alive();
         }
         (
@@ -254,6 +276,14 @@ fn own_pid() -> i32 {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn process_table_is_scanned_without_group_or_live_guard() {
+        let scopes = [(true, true), (true, false), (false, true), (false, false)]
+            .map(|(has_group, has_live_guard)| KillScope::of(has_group, has_live_guard));
+        let table = KillScope::ProcessTable;
+        assert_eq!(scopes, [KillScope::Group, table, table, table]);
+    }
 
     #[test]
     fn marker_includes_enclosing_sessions() {
