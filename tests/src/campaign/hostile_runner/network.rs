@@ -38,6 +38,13 @@ enum Behaviour {
     Session(Duration, Ending),
 }
 
+impl Behaviour {
+    fn refuses_token(&self) -> bool {
+        let statuses: [&[u8]; 2] = [b"HTTP/1.1 401", b"HTTP/1.1 403"];
+        matches!(self, Self::Say(bytes, _) if statuses.iter().any(|it| bytes.starts_with(it)))
+    }
+}
+
 /// How a connection to the session ends.
 #[derive(Clone, Debug)]
 enum Ending {
@@ -48,13 +55,21 @@ enum Ending {
     Say(Vec<u8>),
 }
 
+/// An attempt to connect.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Attempt {
+    pub(super) at: Instant,
+    /// Whether the response begins as that to a wrong token, so that another token is tried at once.
+    pub(super) is_token_refused: bool,
+}
+
 /// A network whose every connection misbehaves.
 #[derive(Debug)]
 pub(super) struct HostileNetwork {
     session: SessionHandle,
     is_http: bool,
     random: Mutex<Random>,
-    attempts: Mutex<Vec<Instant>>,
+    attempts: Mutex<Vec<Attempt>>,
     last_byte: Arc<Mutex<Instant>>,
 }
 
@@ -69,8 +84,8 @@ impl HostileNetwork {
         }
     }
 
-    /// When each connection was attempted.
-    pub(super) fn attempts(&self) -> Vec<Instant> {
+    /// Each attempt to connect.
+    pub(super) fn attempts(&self) -> Vec<Attempt> {
         self.attempts.lock().clone()
     }
 
@@ -99,8 +114,11 @@ impl HostileNetwork {
     }
 
     async fn open(&self) -> io::Result<Box<dyn ByteStream>> {
-        self.attempts.lock().push(Instant::now());
         let behaviour = self.behaviour();
+        self.attempts.lock().push(Attempt {
+            at: Instant::now(),
+            is_token_refused: behaviour.refuses_token(),
+        });
         let (ours, theirs) = duplex(PIPE_BYTES);
         match behaviour {
             Behaviour::Refuse => return Err(io::ErrorKind::ConnectionRefused.into()),
