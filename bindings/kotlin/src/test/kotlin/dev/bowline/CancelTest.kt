@@ -13,6 +13,7 @@ import kotlin.io.path.listDirectoryEntries
 import kotlin.random.Random
 import kotlin.time.Duration
 import kotlin.time.Duration.Companion.microseconds
+import kotlin.time.Duration.Companion.seconds
 import kotlinx.coroutines.CancellationException
 import kotlinx.coroutines.CompletableDeferred
 import kotlinx.coroutines.CoroutineScope
@@ -22,6 +23,7 @@ import kotlinx.coroutines.coroutineScope
 import kotlinx.coroutines.delay
 import kotlinx.coroutines.launch
 import kotlinx.coroutines.runBlocking
+import kotlinx.coroutines.withTimeoutOrNull
 import org.junit.jupiter.api.Assertions.assertEquals
 import org.junit.jupiter.api.Assertions.assertTrue
 import org.junit.jupiter.api.Assertions.fail
@@ -338,7 +340,8 @@ class CancelTest {
             return cancelAt(moment, operation.prepare(resources))
         } finally {
             eventually("${operation.name} is pending") { Bowline.counters().pendingCalls == 0uL }
-            resources.release()
+            withTimeoutOrNull(60.seconds) { resources.release() }
+                ?: fail<Unit>("what ${operation.name} began does not end: ${Bowline.counters()}")
         }
     }
 
