@@ -249,6 +249,7 @@ impl Driver {
                 let _ = reply.send(self.machine.capabilities());
             }
             Some(Message::AwaitHandshake(reply)) => self.handshake_waiters.push(reply),
+            #[cfg(feature = "remote")]
             Some(Message::AwaitHistory(reply)) => self.history_waiters.push(reply),
             Some(Message::Detach) => self.detach(),
             // Dropping the last handle terminates a local agent. One at a runner continues, as it
