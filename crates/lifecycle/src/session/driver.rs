@@ -243,7 +243,6 @@ impl Driver {
                 let last = self.machine.last_activity();
                 let _ = reply.send(last.aged(self.start.elapsed()));
             }
-            #[cfg(feature = "remote")]
             Some(Message::Capabilities(reply)) => {
                 // The caller may have stopped waiting.
                 let _ = reply.send(self.machine.capabilities());
