@@ -25,7 +25,10 @@ fn run(dialect: &str, more: &[&str]) -> Value {
     args.extend(["--output", "transcript"]);
     args.extend(more);
     args.push("What is here?");
-    json(&bowline(&args).ok())
+    let output = bowline(&args);
+    // Standard error says that the permission was denied.
+    assert_eq!(output.code, Some(0), "{output:?}");
+    json(&output.stdout)
 }
 
 #[test]

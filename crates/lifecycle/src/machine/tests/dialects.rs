@@ -276,8 +276,6 @@ fn acp_agents_are_driven_as_recorded() {
         ("claude-agent-acp/acp.ask", "completed"),
         ("claude-agent-acp/acp.cancel", "cancelled"),
         ("claude-agent-acp/acp.perm", "completed"),
-        ("codex-acp/acp.tool", "completed"),
-        ("codex-acp-zed/acp.plain", "completed"),
     ] {
         let mut session = Session::acp();
         session.replay(&Recording::read(name), host);
