@@ -251,3 +251,26 @@ fn codex_interrupt_closes_open_message() {
         }
     ));
 }
+
+#[test]
+fn codex_paragraph_past_the_largest_number_is_apart() {
+    let mut recording = named("codex/app-server.plain.trace.jsonl");
+    let is_paragraph =
+        |(_, message): &(String, Value)| message["method"] == "item/reasoning/summaryTextDelta";
+    let at = recording.messages.iter().position(is_paragraph);
+    let at = at.expect("a summary");
+    recording.messages.truncate(at + 1);
+    let (direction, mut other) = recording.messages[at].clone();
+    other["params"]["summaryIndex"] = (1_u64 << 16).into();
+    other["params"]["delta"] = "other".into();
+    recording.messages.push((direction, other));
+    recording.output = recording.outputs();
+    let transcript = recording.fold_open();
+    let entry = transcript.main().entries().last().expect("an entry");
+    let texts = entry
+        .blocks()
+        .filter_map(|block| Some(block.text()?.to_cow().into_owned()));
+    let texts: Vec<_> = texts.collect();
+    assert_eq!(texts.len(), 2, "{texts:?}");
+    assert_eq!(texts[1], "other");
+}

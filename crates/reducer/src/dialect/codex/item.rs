@@ -125,7 +125,7 @@ fn whole<T: AsRef<str>>(
         let place = Place {
             thread,
             message: Some(&id),
-            part: Some(part as u16),
+            part: Some(u16::try_from(part).unwrap_or(u16::MAX)),
         };
         if !text.as_ref().is_empty() {
             fold.set_text(place, kind, text.as_ref());

@@ -89,7 +89,7 @@ impl Codex {
         let place = Place {
             thread: self.thread(delta.thread_id, fold),
             message: Some(&item),
-            part: Some(delta.summary_index.unwrap_or_default() as u16),
+            part: Some(u16::try_from(delta.summary_index.unwrap_or_default()).unwrap_or(u16::MAX)),
         };
         fold.append(place, kind, text);
     }
