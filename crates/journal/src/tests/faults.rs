@@ -370,14 +370,17 @@ const LEAST: u64 = 44 + 4_096;
 
 #[test]
 fn exit_and_gap_are_recorded_on_a_disk_that_is_full_at_any_byte() {
-    let (output, written, now) = (StreamId::STDOUT, 900, Instant::now());
-    for capacity in LEAST..LEAST + 2_000 {
+    let (output, now) = (StreamId::STDOUT, Instant::now());
+    // As much as fits beside what is kept for the exit, and more than the whole disk.
+    let cases = [900, 9_000].map(|written| (LEAST..LEAST + 2_000).map(move |it| (written, it)));
+    for (written, capacity) in cases.into_iter().flatten() {
         let disk = Memory::with_capacity(capacity);
         let mut writer = super::begin(disk.clone(), JournalLimits::one_segment());
-        for from in (0..written).step_by(90) {
+        let step = written / 10;
+        for from in (0..written).step_by(step as usize) {
             // What was refused before is offered again.
             let from = writer.end(output).min(from);
-            let bytes = bytes_of(output, from, (from + 90).min(written));
+            let bytes = bytes_of(output, from, (from + step).min(written));
             let _ = writer.append(output, from, bytes, AT, now);
         }
         let kept = writer.end(output);
@@ -395,7 +398,7 @@ fn exit_and_gap_are_recorded_on_a_disk_that_is_full_at_any_byte() {
         let mut reader = JournalReader::open(disk).unwrap();
         let expected: &[_] = if kept > 0 { &[(0, kept)] } else { &[] };
         assert_eq!(
-            ranges(&mut reader, output, 0, 1_000),
+            ranges(&mut reader, output, 0, written as usize),
             expected,
             "{capacity}"
         );
