@@ -2,6 +2,7 @@
 
 use crate::host::{End, Meta};
 use crate::host_log::LoggedHostEvent;
+use crate::model::ThreadState;
 use crate::record::Ended;
 use crate::record::ThreadId;
 use crate::state::{CallState, ErrorKind, PermissionState, TaskState};
@@ -48,13 +49,30 @@ impl Transcript {
         self.close_drafts(|_| true);
         self.close_permissions();
         for thread in self.threads.numbers().collect::<Vec<_>>() {
-            self.close_thread(ThreadId::new(thread as u32), CallState::Lost);
+            let thread = ThreadId::new(thread as u32);
+            self.close_thread(thread, CallState::Lost);
+            self.lose_thread(thread);
         }
         for id in self.evidence.tasks.clone() {
             self.set_task(id, TaskState::Lost);
         }
         self.evidence.turn.close();
         self.evidence.is_interrupting = false;
+    }
+
+    /// Ends the progress of a sub-agent that was at work: nothing reports its end any more.
+    fn lose_thread(&mut self, thread: ThreadId) {
+        let Some(detail) = &mut self.threads[thread].detail else {
+            return;
+        };
+        let is_at_work = matches!(
+            detail.state,
+            Some(ThreadState::Running | ThreadState::RequiresAction)
+        );
+        if is_at_work {
+            detail.state = Some(ThreadState::Lost);
+            self.touch_thread(thread);
+        }
     }
 
     fn close_permissions(&mut self) {

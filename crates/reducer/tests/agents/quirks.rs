@@ -4,8 +4,8 @@ use bowline_reducer::model::{
     AnswerKind, Content, QuestionKind, RequestKind, ThreadState, ToolKind,
 };
 use bowline_reducer::{
-    CallState, Entry, EntryKind, MessageState, Outcome, PermissionState, Phase, ToolCall,
-    Transcript,
+    CallState, End, Entry, EntryKind, MessageState, Meta, Outcome, PermissionState, Phase,
+    ToolCall, Transcript,
 };
 use serde_json::Value;
 
@@ -274,4 +274,24 @@ fn codex_paragraph_past_the_largest_number_is_apart() {
     let texts: Vec<_> = texts.map(|text| text.to_cow()).collect();
     assert_eq!(texts.len(), 2, "{texts:?}");
     assert_eq!(texts[1], "other");
+}
+
+#[test]
+fn sub_agent_at_work_is_lost_at_end() {
+    type Begins = fn(&Value) -> bool;
+    let begins: [(&str, Begins); 2] = [
+        ("codex/app-server.sub.trace.jsonl", |line| {
+            line["method"] == "turn/started" && line["params"]["threadId"] == CODEX_CHILD
+        }),
+        ("claude-agent-acp/acp.sub_child.trace.jsonl", |line| {
+            line["params"]["update"]["sessionUpdate"] == "subagent_update"
+        }),
+    ];
+    let states = |it: &Transcript| it.threads().map(|it| it.state()).collect::<Vec<_>>();
+    for (name, begins) in begins {
+        let mut transcript = until(name, begins);
+        assert_eq!(states(&transcript), [Some(ThreadState::Running)], "{name}");
+        transcript.end(End::Recording, Meta::default());
+        assert_eq!(states(&transcript), [Some(ThreadState::Lost)], "{name}");
+    }
 }
