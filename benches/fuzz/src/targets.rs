@@ -1,5 +1,6 @@
 //! The fuzz targets.
 
+mod dialects;
 mod frames;
 mod hooks;
 mod http;
@@ -18,7 +19,7 @@ mod sealed;
 use crate::guided::Target;
 
 /// All targets.
-pub static ALL: [&Target; 12] = [
+pub static ALL: [&Target; 14] = [
     &parser::PARSER,
     &parser::FRAMER,
     &frames::FRAMES,
@@ -27,6 +28,8 @@ pub static ALL: [&Target; 12] = [
     &screen::SCREEN,
     &replay::REPLAY,
     &reducer::REDUCER,
+    &dialects::CODEX,
+    &dialects::ACP,
     &hooks::HOOKS,
     &panel::PANEL,
     &rest::REST,

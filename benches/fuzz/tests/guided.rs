@@ -73,6 +73,16 @@ fn reducer() {
 }
 
 #[test]
+fn codex() {
+    holds("codex", 300);
+}
+
+#[test]
+fn acp() {
+    holds("acp", 300);
+}
+
+#[test]
 fn hooks() {
     holds("hooks", 1_000);
 }

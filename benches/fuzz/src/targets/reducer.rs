@@ -98,7 +98,11 @@ fn read_on_the_way(mut it: Transcript, stream: &[u8], pattern: usize) -> Result<
     json(&it)
 }
 
-fn mirrored(it: &mut Transcript, mirror: &mut Mirror, from: Cursor) -> Result<Cursor, String> {
+pub(super) fn mirrored(
+    it: &mut Transcript,
+    mirror: &mut Mirror,
+    from: Cursor,
+) -> Result<Cursor, String> {
     let changes = it.changes_since(from);
     for change in changes.iter() {
         mirror.apply(&to_value(&change).map_err(|error| error.to_string())?);
@@ -108,7 +112,7 @@ fn mirrored(it: &mut Transcript, mirror: &mut Mirror, from: Cursor) -> Result<Cu
     Ok(cursor)
 }
 
-fn json(it: &Transcript) -> Result<Value, String> {
+pub(super) fn json(it: &Transcript) -> Result<Value, String> {
     to_value(it).map_err(|error| error.to_string())
 }
 
@@ -150,7 +154,7 @@ fn apply(it: &mut Transcript, part: &[u8], offset: u64, lines: u64) {
 }
 
 /// Checks that no record waits for something.
-fn nothing_is_open(value: &Value) -> Result<(), String> {
+pub(super) fn nothing_is_open(value: &Value) -> Result<(), String> {
     const OPEN: [&str; 6] = [
         "streaming",
         "pending",
