@@ -62,6 +62,7 @@
 //! | `examples/shell.rs` | `shell` |
 //! | [Configuration](#configuration) | [`Configuration`], [`AgentOptions`], [`Environment`], [`LoginShell`], [`LoginEnvironment`], [`WatchdogPolicy`], [`PtyBackend`], [`Containment`], [`ContainmentProbe`], [`probe`], [`default_guard`], [`run_guard`] |
 //! | [Questions](#questions) | [`Permissions`], [`PermissionKind`], [`Question`], [`QuestionOption`], [`RequestState`] |
+//! | [Other agents](#other-agents) | [`KnownAgent`], [`DialectName`], [`Capabilities`], [`Capability`], [`HandshakeError`], [`RequestOption`], [`AnswerKind`] |
 //! | [Interrupt and end](#interrupt-and-end) | [`EventLimits`], [`InterruptScope`], [`InterruptReport`], [`SessionEnd`], [`TerminationReport`], [`Exit`], [`ExitStatus`], [`Signal`], [`Snapshot`], [`Phase`] |
 //! | [Runners](#runners) | [`ConnectionState`], `CredentialsProvider`, `NoCredentials`, `NoToken`, `Token`, `TokenFile`, `Trust`, `Identity` |
 //! | [Past conversations](#past-conversations) | `history` |
@@ -131,6 +132,36 @@
 //! let open = session.permissions().open().count();
 //! let answered = session.permissions().iter().filter(|it| it.state == RequestState::Answered).count();
 //! println!("{open} open, {answered} answered");
+//! # Ok(())
+//! # }
+//! ```
+//!
+//! ## Other agents
+//!
+//! ```no_run
+//! use bowline::{AnswerKind, Capability, KnownAgent, PermissionAnswer, RequestOption, Session, StartError};
+//!
+//! # async fn run() -> Result<(), Box<dyn std::error::Error>> {
+//! for agent in KnownAgent::ALL {
+//!     println!("{}: {:?}, {}", agent.name, agent.dialect(), agent.install);
+//! }
+//! let session = Session::builder()
+//!     .agent("codex")
+//!     .on_permission(|request| async move {
+//!         let is_once = |it: &&RequestOption| it.kind == AnswerKind::AllowOnce;
+//!         let option = request.options.iter().find(is_once);
+//!         PermissionAnswer::Option(option.map_or_else(String::new, |it| it.id.clone()))
+//!     })
+//!     .start()
+//!     .await;
+//! // A `HandshakeError` says that the agent runs, and why it opens no session.
+//! let session = match session {
+//!     Err(StartError::Handshake(error)) => return Err(error.into()),
+//!     session => session?,
+//! };
+//! if session.supported().await.has(Capability::Interrupt) {
+//!     session.send("List the open tasks.").await?;
+//! }
 //! # Ok(())
 //! # }
 //! ```

@@ -19,8 +19,9 @@ pub(crate) enum Message {
         states: watch::Sender<ReceiptState>,
         reply: ReplySender,
     },
+    /// In a box, since the channel of each session has room for 32 messages from its beginning.
     Command {
-        command: Command,
+        command: Box<Command>,
         reply: ReplySender,
     },
     Read(Box<dyn FnOnce(&mut Transcript) + Send>),
@@ -40,6 +41,7 @@ pub(crate) async fn command(
     command: Command,
 ) -> Result<Reply, DialogueError> {
     let (reply, result) = oneshot::channel();
+    let command = Box::new(command);
     let message = Message::Command { command, reply };
     messages.send(message).map_err(|_| DialogueError::Ended)?;
     result.await.map_err(|_| DialogueError::Ended)?

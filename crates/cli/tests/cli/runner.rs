@@ -409,10 +409,10 @@ fn attach_reports_what_is_missing() {
     assert!(stderr.contains("segment 0 is cut at byte "), "{stderr}");
 
     let mut newer = whole.clone();
-    newer[8] = 2;
+    newer[8] = 3;
     std::fs::write(&segment, &newer).unwrap();
     let stderr = attach();
-    assert!(stderr.contains("format version 2"), "{stderr}");
+    assert!(stderr.contains("format version 3"), "{stderr}");
 
     std::fs::write(&segment, &whole).unwrap();
     served.bowline(&["attach", &id]).ok();

@@ -46,12 +46,10 @@ impl Machine {
         if self.signals.is_empty() {
             return;
         }
-        // The list keeps its memory: most lines signal nothing, and the next one reuses it.
-        let mut signals = mem::take(&mut self.signals);
-        for signal in signals.drain(..) {
+        // The list gives its memory back: most lines signal nothing, and a session that rests holds none.
+        for signal in mem::take(&mut self.signals) {
             self.carry_out(signal);
         }
-        self.signals = signals;
     }
 
     fn carry_out(&mut self, signal: Signal) {

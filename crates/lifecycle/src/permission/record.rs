@@ -129,7 +129,9 @@ impl PermissionRecord {
         let tool_name = owned(ask.tool_name).unwrap_or_default();
         let input = ask.input.map_or("{}", RawJson::text).to_owned();
         let kind = PermissionKind::of(&tool_name, &input);
-        let is_lasting = ask.permission_suggestions.is_some();
+        // Anything but a list with a rule is nothing that an answer could repeat.
+        let mut rules = ask.permission_suggestions.map(RawJson::elements);
+        let is_lasting = rules.as_mut().is_some_and(|it| it.next().is_some());
         Self {
             options: options_of(&kind, is_lasting),
             kind,

@@ -229,7 +229,7 @@ impl Driver {
                 self.do_outputs();
                 self.new_receipt = None;
             }
-            Some(Message::Command { command, reply }) => self.command(command, reply),
+            Some(Message::Command { command, reply }) => self.command(*command, reply),
             Some(Message::Read(read)) => {
                 // A panic of a reader must not end the session. The reply is dropped unsent, which
                 // panics in the caller.
@@ -252,10 +252,10 @@ impl Driver {
             Some(Message::AwaitHistory(reply)) => self.history_waiters.push(reply),
             Some(Message::Detach) => self.detach(),
             // Dropping the last handle terminates a local agent. One at a runner continues, as it
-            // does when the host exits before a request to end it can be sent.
+            // does when the host exits before a request to end it can be sent. A requested end goes on.
             None => {
                 self.has_handles = false;
-                if self.terminal.is_remote() {
+                if self.terminal.is_remote() && self.terminating.is_none() {
                     self.detach();
                 } else {
                     self.feed(Input::Command(Command::Terminate, 0));

@@ -142,6 +142,14 @@ impl DialogueSession {
         self.ended().await
     }
 
+    /// Requests the termination without waiting for it. The driver carries it out even if no handle is left.
+    pub(super) fn request_termination(&self) {
+        let (reply, _) = oneshot::channel();
+        let command = Box::new(Command::Terminate);
+        // An error means that the session has ended already.
+        let _ = self.post(Message::Command { command, reply });
+    }
+
     /// Waits for the end of the session.
     ///
     /// Cancel safe.

@@ -71,8 +71,15 @@ impl DialogueSession {
             }
         };
         machine.set_epoch(now_ms());
+        let is_open = machine.handshake().is_some();
         let (session, events) = drive(machine, spawned, &configuration, recorder, limits);
-        if let Err(error) = session.shake_hands().await {
+        if is_open {
+            return Ok((session, events));
+        }
+        let opening = Opening(Some(session.clone()));
+        let opened = session.shake_hands().await;
+        opening.done();
+        if let Err(error) = opened {
             session.terminate().await;
             if let Some(recording) = &configuration.record {
                 // It is as good as none: nothing was said.
@@ -81,6 +88,24 @@ impl DialogueSession {
             return Err(error.into());
         }
         Ok((session, events))
+    }
+}
+
+/// A session in its handshake. Dropped, it terminates the agent, at a runner too: the caller never got the
+/// session.
+struct Opening(Option<DialogueSession>);
+
+impl Opening {
+    fn done(mut self) {
+        self.0 = None;
+    }
+}
+
+impl Drop for Opening {
+    fn drop(&mut self) {
+        if let Some(session) = &self.0 {
+            session.request_termination();
+        }
     }
 }
 
