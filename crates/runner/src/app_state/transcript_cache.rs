@@ -6,12 +6,12 @@ use std::sync::{Arc, Weak};
 use std::thread::available_parallelism;
 use std::time::Duration;
 
-use bowline_jsonl::Framer;
-use bowline_reducer::Transcript;
-use bowline_reducer::dialect::DialectName;
-use bowline_transport::SessionId;
-use bowline_transport::journal::Damage;
+use bowline_jsonl::{Framer, RawJson};
+use bowline_reducer::dialect::{DialectName, recognize};
+use bowline_reducer::{HostEvent, Meta, Transcript};
+use bowline_transport::journal::{Arrival, Arrived, Damage, InputLines};
 use bowline_transport::wire::Epoch;
+use bowline_transport::{Piece, SessionId};
 use parking_lot::Mutex;
 use tokio::sync::{Mutex as AsyncMutex, OwnedSemaphorePermit, Semaphore, SemaphorePermit};
 use tokio::time::timeout;
@@ -38,8 +38,15 @@ pub(crate) struct SessionFold {
     pub(crate) epoch: Epoch,
     pub(crate) framer: Framer,
     pub(crate) transcript: Transcript,
-    /// Offset of the next byte.
+    /// Offset of the next byte of output.
     pub(crate) next: u64,
+    input: InputLines,
+    /// Offset of the next byte of input.
+    pub(crate) input_next: u64,
+    /// When the last output arrived.
+    at: Meta,
+    /// Whether the agent's dialect is given or was recognized.
+    has_dialect: bool,
     /// Whether the end of the child was folded.
     pub(crate) has_ended: bool,
     /// The damage of the journal that was folded.
@@ -54,10 +61,77 @@ impl SessionFold {
             framer: Framer::default(),
             transcript: Transcript::with_dialect(dialect),
             next: 0,
+            input: InputLines::default(),
+            input_next: 0,
+            at: Meta::default(),
+            has_dialect: dialect != DialectName::default(),
             has_ended: false,
             damage: Vec::new(),
         }
     }
+
+    /// Folds the next output.
+    pub(crate) fn output(&mut self, Arrived { arrival, piece }: &Arrived) {
+        self.at = meta(*arrival);
+        match piece {
+            Piece::Bytes { offset, bytes } => {
+                self.framer.push(bytes.clone());
+                self.next = offset + bytes.len() as u64;
+            }
+            &Piece::Gap { from, to } => {
+                self.framer.skip_to(to);
+                self.apply_lines();
+                let gap = HostEvent::Gap { from, to };
+                self.transcript.apply_host(gap, Meta::default());
+                self.next = to;
+            }
+        }
+        self.apply_lines();
+    }
+
+    /// Folds the lines of output that are complete.
+    pub(crate) fn apply_lines(&mut self) {
+        while let Some(frame) = self.framer.next_frame() {
+            for item in frame.items() {
+                if let Ok(event) = &item.event {
+                    recognize_dialect(&mut self.transcript, &mut self.has_dialect, event.raw);
+                }
+                self.transcript.apply(&item, self.at);
+            }
+        }
+    }
+
+    /// Folds the next input.
+    pub(crate) fn input(&mut self, input: &Arrived) {
+        self.input_next = input.end();
+        let Piece::Bytes { bytes, .. } = &input.piece else {
+            return self.input.skip();
+        };
+        let (transcript, at) = (&mut self.transcript, meta(input.arrival));
+        let has_dialect = &mut self.has_dialect;
+        self.input.push(bytes, |line| {
+            if let Some(line) = RawJson::parse(line) {
+                recognize_dialect(transcript, has_dialect, line);
+            }
+            transcript.apply_input(line, at);
+        });
+    }
+}
+
+/// Sets the dialect of a transcript by the first line that tells.
+fn recognize_dialect(transcript: &mut Transcript, is_known: &mut bool, line: RawJson<'_>) {
+    if !*is_known && let Some(dialect) = recognize([line]) {
+        *is_known = true;
+        if transcript.dialect() != dialect {
+            transcript.set_dialect(dialect);
+        }
+    }
+}
+
+/// Returns the time of an arrival; 0 if it is unknown.
+fn meta(arrival: Arrival) -> Meta {
+    let at_ms = arrival.at_ms.unwrap_or(0);
+    Meta { at_ms }
 }
 
 /// The fold of one session. Requests use it one after another.

@@ -4,8 +4,8 @@ use std::io;
 use std::time::Duration;
 
 use bowline_transport::wire::{
-    Attach, Attached, DEAD_AFTER, Decoder, Frame, Hello, Message, PING_EVERY, VERSION, WireError,
-    encode,
+    ARRIVALS, Attach, Attached, DEAD_AFTER, Decoder, Frame, Hello, Message, PING_EVERY, VERSION,
+    WireError, encode,
 };
 use bytes::BytesMut;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
@@ -102,7 +102,7 @@ impl ShimLink {
         };
         link.queue(Message::Hello(Hello {
             versions: (VERSION, VERSION),
-            features: Vec::new(),
+            features: vec![ARRIVALS.to_owned()],
         }));
         match link.handshake_reply().await? {
             Message::Welcome(_) => Ok(link),

@@ -3,6 +3,7 @@
 #![expect(clippy::unwrap_used, reason = "a failed test panics")]
 
 mod auth;
+mod both_directions;
 mod damage;
 mod frames;
 mod grpc;

@@ -16,7 +16,7 @@ use utoipa::ToSchema;
 
 use super::dialogue::dialogue_record;
 use super::shim_client::read_record;
-use super::stream_slice::{StreamSlice, output_stream};
+use super::stream_slice::{SliceRequest, StreamSlice, output_stream};
 use super::transcript::transcript_body;
 use super::transcript_schema::Transcript;
 use crate::api::extract::{QueryParams, SessionPath};
@@ -30,7 +30,7 @@ const MAX_BYTES: u64 = 1 << 20;
 #[derive(Debug, Deserialize, utoipa::IntoParams, ToSchema)]
 #[into_params(parameter_in = Query)]
 pub(super) struct LogQuery {
-    /// `tty`, `stdout`, `stderr` or `lifecycle`. Default: the session's output.
+    /// `tty`, `stdout`, `stderr`, `input` (of a dialogue on pipes) or `lifecycle`. Default: the session's output.
     #[serde(default)]
     stream: Option<String>,
     /// Offset of the first byte.
@@ -70,11 +70,18 @@ pub(super) async fn log(
         Some("tty") => StreamId::TTY,
         Some("stdout") => StreamId::STDOUT,
         Some("stderr") => StreamId::STDERR,
+        Some("input") => StreamId::INPUT,
         Some("lifecycle") => StreamId::LIFECYCLE,
         Some(_) => return Err(Problem::bad_request("unknown stream")),
     };
     let max = query.max.unwrap_or(MAX_BYTES).min(MAX_BYTES);
-    let slice = StreamSlice::read(&app, &record, stream, query.from, max).await?;
+    let request = SliceRequest {
+        stream,
+        from: query.from,
+        max,
+        input_from: None,
+    };
+    let slice = StreamSlice::read(&app, &record, request).await?;
     let mut response = LogResponse::new(&slice, query.from, max).into_response(slice.end);
     let damage = slice.damage.first().map(ToString::to_string);
     if let Some(damage) = damage.and_then(|text| HeaderValue::try_from(text).ok()) {
@@ -98,7 +105,7 @@ impl LogResponse {
             bytes: BytesMut::new(),
         };
         for piece in &slice.pieces {
-            match piece {
+            match &piece.piece {
                 Piece::Gap { from, to } if response.bytes.is_empty() => {
                     // Adjacent gaps occur if output is dropped during the read.
                     let start = response.gap.map_or(*from, |(start, _)| start);
@@ -180,11 +187,12 @@ mod tests {
         let (bytes, offset) = (bytes::Bytes::from_static(b"rest"), 9);
         let slice = StreamSlice {
             pieces: vec![
-                Piece::Gap { from: 0, to: 4 },
-                Piece::Gap { from: 4, to: 9 },
-                Piece::Bytes { offset, bytes },
-                Piece::Gap { from: 13, to: 20 },
+                Piece::Gap { from: 0, to: 4 }.into(),
+                Piece::Gap { from: 4, to: 9 }.into(),
+                Piece::Bytes { offset, bytes }.into(),
+                Piece::Gap { from: 13, to: 20 }.into(),
             ],
+            input: Vec::new(),
             end: 20,
             exit: None,
             is_lost: false,

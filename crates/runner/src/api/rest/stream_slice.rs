@@ -5,7 +5,9 @@ use std::io;
 use std::time::Duration;
 
 use axum::http::StatusCode;
-use bowline_transport::journal::{Damage, Folder, JournalReader, UnsupportedVersion};
+use bowline_transport::journal::{
+    Arrival, Arrived, Damage, Folder, JournalReader, UnsupportedVersion,
+};
 use bowline_transport::wire::{DEFAULT_CREDIT, ExitNotice, Lease, Message, StdioKind, StreamId};
 use bowline_transport::{Piece, SessionId};
 use tokio::task::spawn_blocking;
@@ -22,11 +24,26 @@ const READ_TIMEOUT: Duration = Duration::from_secs(15);
 /// Bytes per read from a journal.
 const JOURNAL_READ_BYTES: usize = 256 << 10;
 
+/// What to read of a session.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct SliceRequest {
+    pub(super) stream: StreamId,
+    /// Offset of the first byte.
+    pub(super) from: u64,
+    /// Maximum number of bytes.
+    pub(super) max: u64,
+    /// Offset of the first byte of input, if the input that was taken up to the end of the bytes is wanted
+    /// too.
+    pub(super) input_from: Option<u64>,
+}
+
 /// A range of a stream.
 #[derive(Debug)]
 pub(super) struct StreamSlice {
     /// Bytes and gaps, in order.
-    pub(super) pieces: Vec<Piece>,
+    pub(super) pieces: Vec<Arrived>,
+    /// The session's input, as far as it was wanted.
+    pub(super) input: Vec<Arrived>,
     /// End offset of the stream.
     pub(super) end: u64,
     /// The child's exit status, if it has exited.
@@ -38,21 +55,19 @@ pub(super) struct StreamSlice {
 }
 
 impl StreamSlice {
-    /// Reads at most `max` bytes of a stream, starting at the offset `from`.
+    /// Reads a part of a session.
     pub(super) async fn read(
         app: &AppState,
         record: &SessionRecord,
-        stream: StreamId,
-        from: u64,
-        max: u64,
+        request: SliceRequest,
     ) -> Result<Self, Problem> {
         if record.shim == ShimStatus::Gone {
-            return Self::from_journal(record, stream, from, max).await;
+            return Self::from_journal(record, request).await;
         }
-        match Self::from_shim(app, record.info.id, stream, from, max).await {
+        match Self::from_shim(app, record.info.id, request).await {
             // The shim may have ended in the meantime.
             Err(problem) if matches!(problem.code, "SESSION_ENDED" | "SESSION_LOST") => {
-                Self::from_journal(record, stream, from, max).await
+                Self::from_journal(record, request).await
             }
             read => read,
         }
@@ -61,11 +76,13 @@ impl StreamSlice {
     async fn from_shim(
         app: &AppState,
         id: SessionId,
-        stream: StreamId,
-        from: u64,
-        max: u64,
+        request: SliceRequest,
     ) -> Result<Self, Problem> {
-        let cursors = BTreeMap::from([(stream, from)]);
+        let SliceRequest {
+            stream, from, max, ..
+        } = request;
+        let input = request.input_from.map(|from| (StreamId::INPUT, from));
+        let cursors = [(stream, from)].into_iter().chain(input).collect();
         let credit = DEFAULT_CREDIT.min(max);
         let client = ShimClient::attach(app, id, Lease::Read, cursors, credit).await;
         let mut client = client.map_err(|problem| match problem.code {
@@ -76,75 +93,96 @@ impl StreamSlice {
         let extent = extent.ok_or_else(stream_not_found)?;
         let mut slice = Self {
             pieces: Vec::new(),
+            input: Vec::new(),
             end: extent.end,
             exit: client.attached.exit.clone(),
             is_lost: false,
             damage: Vec::new(),
         };
         let until = extent.end.min(from.saturating_add(max));
-        let reading = slice.read_pieces(&mut client, stream, from, until);
+        // A session of an older runner has no stream of its input.
+        let input = client.attached.streams.get(&StreamId::INPUT);
+        let input = input.filter(|_| until == extent.end && max > 0);
+        let input = request.input_from.zip(input.map(|input| input.end));
+        let mut ends = BTreeMap::from([(stream, (from, until))]);
+        ends.extend(input.map(|(from, end)| (StreamId::INPUT, (from, end))));
+        let reading = slice.read_pieces(&mut client, stream, ends);
         timeout(READ_TIMEOUT, reading)
             .await
             .map_err(|_| Problem::timed_out("reading the log timed out"))??;
         Ok(slice)
     }
 
+    /// Reads until each stream has reached its end, which is beside the offset of its next byte. Input that
+    /// comes before output is kept whether it has an end or not.
     async fn read_pieces(
         &mut self,
         client: &mut ShimClient,
-        stream: StreamId,
-        from: u64,
-        until: u64,
+        output: StreamId,
+        mut ends: BTreeMap<StreamId, (u64, u64)>,
     ) -> Result<(), Problem> {
-        let mut next = from;
-        while next < until {
-            match client.link.next().await? {
+        let mut arrivals: BTreeMap<StreamId, Arrival> = BTreeMap::new();
+        while ends.values().any(|(next, end)| next < end) {
+            let (stream, piece) = match client.link.next().await? {
+                Message::Arrival {
+                    stream,
+                    at_ms,
+                    output,
+                    ..
+                } => {
+                    arrivals.insert(stream, Arrival { at_ms, output });
+                    continue;
+                }
                 Message::Data {
-                    stream: of,
+                    stream,
                     offset,
                     bytes,
                     ..
-                } if of == stream => {
+                } => {
                     let n = bytes.len() as u64;
                     client.link.queue(Message::Credit { stream, n });
-                    next = offset + n;
-                    self.pieces.push(Piece::Bytes { offset, bytes });
+                    (stream, Piece::Bytes { offset, bytes })
                 }
                 Message::Gap {
-                    stream: of,
-                    from,
-                    to,
-                    ..
-                } if of == stream => {
-                    next = to;
-                    self.pieces.push(Piece::Gap { from, to });
-                }
+                    stream, from, to, ..
+                } => (stream, Piece::Gap { from, to }),
                 // A snapshot replaces the bytes before it, which are not available any more.
-                Message::Snapshot { at_offset: to, .. } if to > next => {
-                    let from = next;
-                    next = to;
-                    self.pieces.push(Piece::Gap { from, to });
+                Message::Snapshot { at_offset: to, .. } => {
+                    let from = ends.get(&output).map_or(to, |(next, _)| *next);
+                    if to <= from {
+                        continue;
+                    }
+                    (output, Piece::Gap { from, to })
                 }
+                _ => continue,
+            };
+            let arrival = arrivals.get(&stream).copied().unwrap_or_default();
+            let piece = Arrived { arrival, piece };
+            if let Some((next, _)) = ends.get_mut(&stream) {
+                *next = piece.end();
+            }
+            match stream {
+                _ if stream == output => self.pieces.push(piece),
+                StreamId::INPUT => self.input.push(piece),
                 _ => {}
             }
         }
         Ok(())
     }
 
-    async fn from_journal(
-        record: &SessionRecord,
-        stream: StreamId,
-        from: u64,
-        max: u64,
-    ) -> Result<Self, Problem> {
+    async fn from_journal(record: &SessionRecord, request: SliceRequest) -> Result<Self, Problem> {
         if !record.info.has_journal {
             return Err(no_log());
         }
+        let SliceRequest {
+            stream, from, max, ..
+        } = request;
         let folder = Folder::at(record.session.journal());
-        let read = spawn_blocking(move || read_journal(folder, stream, from, max)).await;
+        let read = spawn_blocking(move || read_journal(folder, request)).await;
         let read = read.map_err(Problem::internal)?;
         let JournalSlice {
             mut pieces,
+            input,
             end: kept,
             damage,
         } = read.map_err(|error| unreadable_journal(&error))?;
@@ -158,10 +196,11 @@ impl StreamSlice {
         // Output that did not reach the disk, or that is damaged there.
         if kept < end && from.saturating_add(max) > kept {
             let from = from.max(kept);
-            pieces.push(Piece::Gap { from, to: end });
+            pieces.push(Piece::Gap { from, to: end }.into());
         }
         Ok(Self {
             pieces,
+            input,
             end,
             is_lost: exit.is_none(),
             exit,
@@ -172,13 +211,17 @@ impl StreamSlice {
 
 /// A range of a stream in a journal.
 struct JournalSlice {
-    pieces: Vec<Piece>,
+    pieces: Vec<Arrived>,
+    input: Vec<Arrived>,
     /// End of the stream in the journal.
     end: u64,
     damage: Vec<Damage>,
 }
 
-fn read_journal(folder: Folder, stream: StreamId, from: u64, max: u64) -> io::Result<JournalSlice> {
+fn read_journal(folder: Folder, request: SliceRequest) -> io::Result<JournalSlice> {
+    let SliceRequest {
+        stream, from, max, ..
+    } = request;
     let mut journal = JournalReader::open(folder)?;
     let end = journal.kept()?.get(&stream).map_or(0, |kept| kept.end);
     let until = end.min(from.saturating_add(max));
@@ -186,18 +229,25 @@ fn read_journal(folder: Folder, stream: StreamId, from: u64, max: u64) -> io::Re
     while next < until {
         let wanted = usize::try_from(until - next).unwrap_or(usize::MAX);
         let wanted = wanted.min(JOURNAL_READ_BYTES);
-        let Some(piece) = journal.read(stream, next, wanted)? else {
+        let Some(piece) = journal.read_arrived(stream, next, wanted)? else {
             break;
         };
-        next = match &piece {
-            Piece::Bytes { offset, bytes } => offset + bytes.len() as u64,
-            Piece::Gap { to, .. } => *to,
-        };
+        next = piece.end();
         pieces.push(piece);
+    }
+    let mut input = Vec::new();
+    let mut input_from = request.input_from.filter(|_| max > 0);
+    while let Some(from) = input_from
+        && let Some(piece) = journal.read_arrived(StreamId::INPUT, from, JOURNAL_READ_BYTES)?
+    {
+        let is_due = piece.arrival.output.is_none_or(|place| place <= next);
+        input_from = is_due.then(|| piece.end());
+        input.extend(Some(piece).filter(|_| is_due));
     }
     let damage = journal.damage().cloned().collect();
     Ok(JournalSlice {
         pieces,
+        input,
         end,
         damage,
     })

@@ -8,15 +8,15 @@ use std::time::Duration;
 use axum::body::Body;
 use bowline_reducer::dialect::DialectName;
 use bowline_reducer::{End, HostEvent, Meta, Schema, Transcript};
-use bowline_transport::journal::Damage;
+use bowline_transport::ExitStatus;
+use bowline_transport::journal::{Damage, Merge, Merged};
 use bowline_transport::wire::ExitNotice;
-use bowline_transport::{ExitStatus, Piece};
 use bytes::Bytes;
 use futures_util::stream;
 use tokio::task::spawn_blocking;
 
 use super::sessions::run_to_completion;
-use super::stream_slice::{StreamSlice, output_stream};
+use super::stream_slice::{SliceRequest, StreamSlice, output_stream};
 use crate::api::problem::Problem;
 use crate::app_state::{AppState, FoldUse, SessionFold};
 use crate::sessions::SessionRecord;
@@ -27,7 +27,7 @@ const SLICE_BYTES: u64 = 4 << 20;
 /// When to request a transcript again if others take up all memory for them.
 const RETRY_AFTER: Duration = Duration::from_secs(1);
 
-/// A log does not record when its lines arrived.
+/// What has no time of arrival: the end of a session, and what its log lacks.
 const NO_TIME: Meta = Meta { at_ms: 0 };
 
 /// Stands for the exit status of a child whose shim was killed.
@@ -88,7 +88,13 @@ async fn use_transcript<T: Send + 'static>(
         let mut kept = cached.fold.lock().await;
         let next = kept.as_ref().map_or(0, |fold| fold.next);
         let stream = output_stream(record.info.stdio);
-        let extent = StreamSlice::read(&app, &record, stream, next, 0).await;
+        let request = SliceRequest {
+            stream,
+            from: next,
+            max: 0,
+            input_from: None,
+        };
+        let extent = StreamSlice::read(&app, &record, request).await;
         let bytes = extent.map_or(next, |extent| extent.end);
         let in_use = app.transcripts.reserve(&cached, bytes).await;
         let in_use = in_use.ok_or_else(too_many_transcripts)?;
@@ -135,7 +141,13 @@ async fn update(
         if app.shutdown.is_cancelled() {
             return Err(Problem::shutting_down());
         }
-        let slice = StreamSlice::read(app, record, stream, fold.next, SLICE_BYTES).await;
+        let request = SliceRequest {
+            stream,
+            from: fold.next,
+            max: SLICE_BYTES,
+            input_from: Some(fold.input_next),
+        };
+        let slice = StreamSlice::read(app, record, request).await;
         let slice = match slice {
             // A journal that could not be written may have less than its shim had.
             Err(problem) if problem.code == "OUT_OF_RANGE" && fold.next > 0 => break,
@@ -155,24 +167,19 @@ async fn update(
     Ok(fold)
 }
 
-/// Folds a slice, which begins where the fold ends.
+/// Folds a slice, which begins where the fold ends: its output and its input in one order. Input that comes
+/// after the slice's output is left for the next one.
 fn add(fold: &mut SessionFold, slice: &StreamSlice) {
-    for piece in &slice.pieces {
-        match piece {
-            Piece::Bytes { offset, bytes } => {
-                fold.framer.push(bytes.clone());
-                fold.next = offset + bytes.len() as u64;
-            }
-            Piece::Gap { from, to } => {
-                let (from, to) = (*from, *to);
-                fold.framer.skip_to(to);
-                apply_lines(fold);
-                fold.transcript
-                    .apply_host(HostEvent::Gap { from, to }, NO_TIME);
-                fold.next = to;
-            }
+    let mut merge = Merge::at(fold.next);
+    let pieces = slice.pieces.iter().cloned();
+    pieces.for_each(|piece| merge.push_output(piece));
+    let input = slice.input.iter().cloned();
+    input.for_each(|piece| merge.push_input(piece));
+    while let Some(merged) = merge.next_piece() {
+        match merged {
+            Merged::Output(piece) => fold.output(&piece),
+            Merged::Input(piece) => fold.input(&piece),
         }
-        apply_lines(fold);
     }
     for damage in &slice.damage {
         if !fold.damage.contains(damage) {
@@ -185,21 +192,13 @@ fn add(fold: &mut SessionFold, slice: &StreamSlice) {
     }
     if fold.next >= slice.end && (slice.exit.is_some() || slice.is_lost) {
         fold.framer.finish();
-        apply_lines(fold);
+        fold.apply_lines();
         let exit = slice.exit.as_ref().map(describe_exit);
         let (exit, expected) = exit.unwrap_or_else(|| (SHIM_KILLED.to_owned(), false));
         let exit = exit.as_str();
         fold.transcript
             .end(End::Process { exit, expected }, NO_TIME);
         fold.has_ended = true;
-    }
-}
-
-fn apply_lines(fold: &mut SessionFold) {
-    while let Some(frame) = fold.framer.next_frame() {
-        for item in frame.items() {
-            fold.transcript.apply(&item, NO_TIME);
-        }
     }
 }
 

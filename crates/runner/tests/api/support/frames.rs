@@ -62,15 +62,27 @@ impl Frames {
 
     /// Attaches. Returns the error code if it is refused.
     pub(crate) async fn join(&mut self, id: &str, lease: Lease) -> Result<Attached, String> {
+        let cursors = BTreeMap::from([(StreamId::TTY, 0), (StreamId::STDOUT, 0)]);
+        self.join_at(id, lease, cursors, Vec::new()).await
+    }
+
+    /// Attaches at cursors, with optional features.
+    pub(crate) async fn join_at(
+        &mut self,
+        id: &str,
+        lease: Lease,
+        cursors: BTreeMap<StreamId, u64>,
+        features: Vec<String>,
+    ) -> Result<Attached, String> {
         self.send(Message::Hello(Hello {
             versions: (VERSION, VERSION),
-            features: Vec::new(),
+            features,
         }))
         .await;
         self.send(Message::Attach(Attach {
             session: id.parse().unwrap(),
             epoch: None,
-            cursors: BTreeMap::from([(StreamId::TTY, 0), (StreamId::STDOUT, 0)]),
+            cursors,
             mode: AttachMode::Resume,
             lease,
             resume_generation: None,
