@@ -169,12 +169,15 @@ impl RenderState {
             line.push_str(&format!(" ({})", one_line(subtype, 40)));
         }
         line.push_str(&format!(" after {}", tenths(duration_ms)));
-        let plural = if num_turns == 1 { "" } else { "s" };
-        line.push_str(&format!(", {num_turns} round trip{plural}"));
-        line.push_str(&format!(
-            ", ${:.4} so far",
-            changes.transcript().usage().cost_usd()
-        ));
+        // Zero is what an agent has that counts neither.
+        if num_turns > 0 {
+            let plural = if num_turns == 1 { "" } else { "s" };
+            line.push_str(&format!(", {num_turns} round trip{plural}"));
+        }
+        let cost = changes.transcript().usage().cost_usd();
+        if cost > 0.0 {
+            line.push_str(&format!(", ${cost:.4} so far"));
+        }
         if let Some(origin) = origin {
             line.push_str(&format!(", started by a {}", one_line(origin, 40)));
         }
