@@ -15,8 +15,8 @@ mod shells;
 use std::task::Poll;
 
 use bowline_lifecycle::{
-    AgentLocation, ConnectionState, Decision, DialogueError, DialogueSession, ExitStatus, Prompt,
-    ReconnectFailure, RemoteError, SessionId, StartError,
+    AgentLocation, ConnectionState, Decision, DialectName, DialogueError, DialogueSession,
+    ExitStatus, Prompt, ReconnectFailure, RemoteError, SessionId, StartError,
 };
 use bowline_tests::session::{answered, converse, entries, kinds, terminate, transcript, within};
 
@@ -221,14 +221,20 @@ async fn polled<T>(work: impl Future<Output = T>, polls: usize) -> Option<T> {
 async fn dropped_start_leaves_no_agent_at_runner() {
     let rig = Rig::new().await;
     let remote = rig.remote();
-    let mut dropped = 0;
-    for polls in 1..40 {
-        match polled(DialogueSession::start(rig.configuration()), polls).await {
-            None => dropped += 1,
-            Some(started) => drop(terminate(&started.expect("it starts")).await),
+    for dialect in [DialectName::Claude, DialectName::Codex, DialectName::Acp] {
+        let mut dropped = 0;
+        for polls in 1..40 {
+            let mut configuration = rig.configuration();
+            configuration.dialect = dialect;
+            let args = ["--dialect", dialect.as_str()];
+            configuration.args.extend(args.map(Into::into));
+            match polled(DialogueSession::start(configuration), polls).await {
+                None => dropped += 1,
+                Some(started) => drop(terminate(&started.expect("it starts")).await),
+            }
         }
+        assert!(dropped > 3, "{dropped} starts were dropped");
     }
-    assert!(dropped > 3, "{dropped} starts were dropped");
     // By its end, the runner has received all earlier requests.
     terminate(&rig.start().await).await;
     within("an empty runner", async {

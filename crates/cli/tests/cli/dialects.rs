@@ -43,7 +43,7 @@ fn session_ends_with_its_turn_in_all_dialects() {
         assert_eq!(result["outcome"], "completed", "{transcript}");
         let unexpected = entries.iter().filter(|it| it["kind"] == "error");
         assert_eq!(unexpected.count(), 0, "{transcript}");
-        // Nobody is asked without a terminal.
+        // Without a terminal, requests are denied.
         assert_eq!(
             transcript["permissions"][0]["state"], "denied",
             "{transcript}"
