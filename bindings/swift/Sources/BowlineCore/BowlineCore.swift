@@ -27869,6 +27869,30 @@ private let UNIFFI_RUST_FUTURE_POLL_WAKE: Int8 = 1
 
 fileprivate let uniffiContinuationHandleMap = UniffiHandleMap<UnsafeContinuation<Int8, Never>>()
 
+/// Holds the cancellation of a call back until its first poll: the call of a cancelled task is to
+/// begin as well, since it may be one that ends something.
+private final class UniffiCancellation: @unchecked Sendable {
+    private let lock = NSLock()
+    private var isPolled = false
+    private var isCancelled = false
+
+    /// Returns whether a cancellation was held back.
+    func polled() -> Bool {
+        lock.withLock {
+            defer { isPolled = true }
+            return !isPolled && isCancelled
+        }
+    }
+
+    /// Returns whether the call can be cancelled now.
+    func cancel() -> Bool {
+        lock.withLock {
+            isCancelled = true
+            return isPolled
+        }
+    }
+}
+
 fileprivate func uniffiRustCallAsync<F, T>(
     rustFutureFunc: () -> UInt64,
     pollFunc: (UInt64, @escaping UniffiRustFutureContinuationCallback, UInt64) -> (),
@@ -27885,8 +27909,7 @@ fileprivate func uniffiRustCallAsync<F, T>(
     defer {
         freeFunc(rustFuture)
     }
-    // Start the call in a cancelled task as well: it may be one that ends something.
-    pollFunc(rustFuture, { _, _ in }, 0)
+    let cancellation = UniffiCancellation()
     // A cancelled future is ready at once.
     await withTaskCancellationHandler {
     var pollResult: Int8;
@@ -27899,10 +27922,11 @@ fileprivate func uniffiRustCallAsync<F, T>(
                 },
                 uniffiContinuationHandleMap.insert(obj: $0)
             )
+            if cancellation.polled() { cancelFunc(rustFuture) }
         }
     } while pollResult != UNIFFI_RUST_FUTURE_POLL_READY
     } onCancel: {
-        cancelFunc(rustFuture)
+        if cancellation.cancel() { cancelFunc(rustFuture) }
     }
 
     return try liftFunc(makeRustCall(

@@ -171,6 +171,13 @@ final class HookRepliesTests: TimedTestCase {
         _ = try await longDeadline.stop()
     }
 
+    /// A call whose task is finished on another thread at about the time of its second poll.
+    func testCallThatIsReadyWhileItBeginsToWaitReturns() async throws {
+        let server = try await server(deadlineMs: 30_000)
+        for _ in 0..<50_000 { try await server.waitForWithdrawal(of: 1) }
+        _ = try await server.stop()
+    }
+
     func testMergeSettingsKeepsExistingHooks() async throws {
         let configuration = HookConfiguration(kinds: ["Stop"])
         let server = try await engine().startHooks(configuration: configuration)

@@ -4,7 +4,37 @@
 use crate::Failure;
 use crate::correction::{Correction, apply, each, once};
 
-const CORRECTIONS: [Correction; 7] = [
+const CORRECTIONS: [Correction; 8] = [
+    once(
+        "fileprivate func uniffiRustCallAsync<F, T>(
+",
+        "/// Holds the cancellation of a call back until its first poll: the call of a cancelled task is to
+/// begin as well, since it may be one that ends something.
+private final class UniffiCancellation: @unchecked Sendable {
+    private let lock = NSLock()
+    private var isPolled = false
+    private var isCancelled = false
+
+    /// Returns whether a cancellation was held back.
+    func polled() -> Bool {
+        lock.withLock {
+            defer { isPolled = true }
+            return !isPolled && isCancelled
+        }
+    }
+
+    /// Returns whether the call can be cancelled now.
+    func cancel() -> Bool {
+        lock.withLock {
+            isCancelled = true
+            return isPolled
+        }
+    }
+}
+
+fileprivate func uniffiRustCallAsync<F, T>(
+",
+    ),
     once(
         "    freeFunc: (UInt64) -> (),
     liftFunc",
@@ -16,8 +46,7 @@ const CORRECTIONS: [Correction; 7] = [
         "    var pollResult: Int8;
     repeat {
 ",
-        "    // Start the call in a cancelled task as well: it may be one that ends something.
-    pollFunc(rustFuture, { _, _ in }, 0)
+        "    let cancellation = UniffiCancellation()
     // A cancelled future is ready at once.
     await withTaskCancellationHandler {
     var pollResult: Int8;
@@ -25,11 +54,18 @@ const CORRECTIONS: [Correction; 7] = [
 ",
     ),
     once(
-        "    } while pollResult != UNIFFI_RUST_FUTURE_POLL_READY
+        "                uniffiContinuationHandleMap.insert(obj: $0)
+            )
+        }
+    } while pollResult != UNIFFI_RUST_FUTURE_POLL_READY
 ",
-        "    } while pollResult != UNIFFI_RUST_FUTURE_POLL_READY
+        "                uniffiContinuationHandleMap.insert(obj: $0)
+            )
+            if cancellation.polled() { cancelFunc(rustFuture) }
+        }
+    } while pollResult != UNIFFI_RUST_FUTURE_POLL_READY
     } onCancel: {
-        cancelFunc(rustFuture)
+        if cancellation.cancel() { cancelFunc(rustFuture) }
     }
 ",
     ),
