@@ -156,12 +156,7 @@ impl Protocol for Acp {
             AgentMessage::Elicitation(id, elicitation) => {
                 self.ask(id, Asking::of(&elicitation), link);
             }
-            AgentMessage::Cancel(Some(id)) => {
-                if let Some(id) = self.asked.resolve(id) {
-                    let state = RequestState::Withdrawn;
-                    link.signal(Signal::PermissionClosed { id, state });
-                }
-            }
+            AgentMessage::Cancel(Some(id)) => self.asked.withdraw(id, link),
             AgentMessage::Other(Message::Response { id, result }) => {
                 self.response(id, result, link);
             }
@@ -264,7 +259,7 @@ impl Protocol for Acp {
         record: &PermissionRecord,
         answer: &PermissionAnswer,
     ) -> Result<EncodedAnswer, DialogueError> {
-        self.encode_answer(record, answer)
+        self.asked.answer(record, answer)
     }
 
     fn end(&mut self, link: &mut Link<'_>) {

@@ -7,9 +7,16 @@ use bowline_jsonl::{Decision, RawJson, Str};
 use bowline_reducer::model::{AnswerKind, RequestOption};
 use bowline_reducer::{PermissionState, Transcript};
 
+use super::{Link, Signal};
 use crate::error::DialogueError;
 use crate::machine::requests::Refusal;
-use crate::permission::{PermissionAnswer, PermissionRecord};
+use crate::permission::{EncodedAnswer, PermissionAnswer, PermissionRecord, RequestState};
+
+/// What a protocol keeps of a request of the agent in order to answer it.
+pub(super) trait RequestDetail {
+    /// Encodes an answer as a line.
+    fn encode(&self, id: Id<'_>, choice: Choice<'_>, record: &PermissionRecord) -> Vec<u8>;
+}
 
 /// The open requests of the agent, by their name in the transcript.
 #[derive(Debug)]
@@ -19,7 +26,7 @@ pub(super) struct Asked<T>(BTreeMap<String, AskedRequest<T>>);
 #[derive(Clone, Debug)]
 pub(super) struct AskedRequest<T> {
     id: String,
-    pub(super) detail: T,
+    detail: T,
 }
 
 impl<T> Default for Asked<T> {
@@ -37,36 +44,63 @@ impl<T> AskedRequest<T> {
     }
 }
 
-impl<T> Asked<T> {
-    /// Adds a request that the transcript has taken in. Returns it as the host sees it.
-    pub(super) fn open(
+impl<T: RequestDetail> Asked<T> {
+    /// Adds a request that the transcript has taken in. It is reported to the host, or answered at once
+    /// with `instead`.
+    pub(super) fn ask(
         &mut self,
         id: Id<'_>,
         detail: T,
-        transcript: &Transcript,
-        at_ms: u64,
-    ) -> Option<PermissionRecord> {
-        let name = name_of(id, transcript)?;
-        let record = PermissionRecord::of_request(&transcript.permission(&name)?, at_ms);
+        instead: Option<PermissionAnswer>,
+        link: &mut Link<'_>,
+    ) {
+        let Some(name) = name_of(id, link.transcript) else {
+            return;
+        };
+        let Some(request) = link.transcript.permission(&name) else {
+            return;
+        };
+        let record = PermissionRecord::of_request(&request, link.at_ms);
         let id = id.text().to_owned();
         self.0.insert(name, AskedRequest { id, detail });
-        Some(record)
+        let Some(answer) = instead else {
+            return link.signal(Signal::PermissionAsked(Box::new(record)));
+        };
+        if let Ok(encoded) = self.answer(&record, &answer) {
+            link.write(encoded.line);
+        }
     }
 
-    pub(super) fn get(&self, name: &str) -> Option<&AskedRequest<T>> {
-        self.0.get(name)
+    /// Encodes the answer to a request, which is then no longer open.
+    ///
+    /// # Errors
+    ///
+    /// The answer does not fit the request, or the request is not open.
+    pub(super) fn answer(
+        &mut self,
+        record: &PermissionRecord,
+        answer: &PermissionAnswer,
+    ) -> Result<EncodedAnswer, DialogueError> {
+        let choice = choose(record, answer)?;
+        let Some(asked) = self.0.remove(&record.request_id) else {
+            let request_id = record.request_id.clone();
+            return Err(DialogueError::NoSuchRequest { request_id });
+        };
+        Ok(EncodedAnswer {
+            line: asked.encode(|id, detail| detail.encode(id, choice, record)),
+            decision: choice.decision(),
+        })
     }
 
-    pub(super) fn remove(&mut self, name: &str) -> Option<AskedRequest<T>> {
-        self.0.remove(name)
-    }
-
-    /// Removes the request with this id of the agent, and returns its name.
-    pub(super) fn resolve(&mut self, id: Id<'_>) -> Option<String> {
+    /// Removes the request with this id of the agent, which has withdrawn it.
+    pub(super) fn withdraw(&mut self, id: Id<'_>, link: &mut Link<'_>) {
         let found = self.0.iter().find(|(_, request)| request.id == id.text());
-        let name = found.map(|(name, _)| name.clone())?;
-        self.0.remove(&name);
-        Some(name)
+        let Some(id) = found.map(|(name, _)| name.clone()) else {
+            return;
+        };
+        self.0.remove(&id);
+        let state = RequestState::Withdrawn;
+        link.signal(Signal::PermissionClosed { id, state });
     }
 
     /// Removes all requests.
@@ -97,7 +131,9 @@ pub(super) enum Choice<'a> {
     Answers(&'a [(String, String)]),
     /// Consent to a request without options.
     Accept,
-    /// Neither.
+    /// A rejection of a request without options.
+    Reject,
+    /// None of these.
     Cancel,
 }
 
@@ -107,7 +143,7 @@ impl Choice<'_> {
         let is_allowed = match self {
             Self::Option(option) => is_allowing(option.kind),
             Self::Answers(_) | Self::Accept => true,
-            Self::Cancel => false,
+            Self::Reject | Self::Cancel => false,
         };
         if is_allowed {
             Decision::allow()
@@ -122,7 +158,7 @@ const fn is_allowing(kind: AnswerKind) -> bool {
 }
 
 /// Returns what an answer chooses of a request's options.
-pub(super) fn choose<'a>(
+fn choose<'a>(
     record: &'a PermissionRecord,
     answer: &'a PermissionAnswer,
 ) -> Result<Choice<'a>, DialogueError> {
@@ -177,7 +213,7 @@ pub(super) fn choose<'a>(
             let mut options = record.options.iter().filter(rejects);
             let wanted = options.find(|it| (it.id == STOP) == *interrupt);
             let option = wanted.or_else(|| of_kind(&kinds));
-            Ok(option.map_or(Choice::Cancel, Choice::Option))
+            Ok(option.map_or(Choice::Reject, Choice::Option))
         }
     }
 }

@@ -22,7 +22,7 @@ use crate::error::DialogueError;
 use crate::machine::input::{LinePurpose, Reply, Ticket};
 use crate::machine::receipts::{ReceiptState, TurnPrompts};
 use crate::machine::requests::CompletedRequest;
-use crate::permission::{EncodedAnswer, PermissionAnswer, PermissionRecord, RequestState};
+use crate::permission::{EncodedAnswer, PermissionAnswer, PermissionRecord};
 use approval::Approved;
 
 /// A request without side effects.
@@ -247,12 +247,7 @@ impl Protocol for Codex {
                 self.approval(id, method, &approval, link);
             }
             ServerMessage::Questions(id, questions) => self.questions(id, &questions, link),
-            ServerMessage::Resolved(Some(id)) => {
-                if let Some(id) = self.asked.resolve(id) {
-                    let state = RequestState::Withdrawn;
-                    link.signal(Signal::PermissionClosed { id, state });
-                }
-            }
+            ServerMessage::Resolved(Some(id)) => self.asked.withdraw(id, link),
             ServerMessage::Other(Message::Response { id, result }) => {
                 self.response(id, result, link);
             }
@@ -365,7 +360,7 @@ impl Protocol for Codex {
         record: &PermissionRecord,
         answer: &PermissionAnswer,
     ) -> Result<EncodedAnswer, DialogueError> {
-        self.encode_answer(record, answer)
+        self.asked.answer(record, answer)
     }
 
     fn end(&mut self, link: &mut Link<'_>) {

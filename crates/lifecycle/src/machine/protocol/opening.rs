@@ -1,6 +1,11 @@
 //! What a session begins with, for a protocol that has a handshake.
 
+use bowline_jsonl::Decision;
+
+use super::{Link, Signal};
 use crate::conversations::Conversation;
+use crate::error::HandshakeError;
+use crate::permission::PermissionAnswer;
 
 /// What a session begins with.
 #[derive(Clone, Debug, Default)]
@@ -19,6 +24,13 @@ pub(crate) struct Opening {
     pub(crate) asks_permissions: bool,
 }
 
+impl Opening {
+    /// Returns the answer to a permission request that the host is not asked.
+    pub(super) fn rejection(&self) -> Option<PermissionAnswer> {
+        (!self.asks_permissions).then(|| Decision::deny("").into())
+    }
+}
+
 /// How far a handshake is.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) enum Stage {
@@ -27,4 +39,18 @@ pub(super) enum Stage {
     Opening,
     Ready,
     Failed,
+}
+
+impl Stage {
+    /// Ends the handshake: the agent cannot be used.
+    pub(super) fn fail(&mut self, error: HandshakeError, link: &mut Link<'_>) {
+        *self = Self::Failed;
+        link.signal(Signal::StartFailed(error));
+    }
+
+    /// Ends the handshake: the agent has nothing like what the session is to begin with.
+    pub(super) fn unsupported(&mut self, what: impl Into<String>, link: &mut Link<'_>) {
+        let what = what.into();
+        self.fail(HandshakeError::Unsupported { what }, link);
+    }
 }

@@ -62,7 +62,7 @@ impl Acp {
             Ok(Reply::Done) => None,
             Err(error) if request.ticket.is_none() && self.stage == Stage::Opening => {
                 let error = HandshakeError::from(error.clone()).with_logins(&self.methods.logins);
-                return self.fail(error, link);
+                return self.stage.fail(error, link);
             }
             Err(_) => return,
         };
@@ -73,7 +73,7 @@ impl Acp {
                 let newest = SessionList::parse(response).sessions().next();
                 match newest.and_then(|it| it.session_id).map(Str::decode) {
                     Some(id) => self.open_past(&id, false, link),
-                    None => self.fail(HandshakeError::NothingToContinue, link),
+                    None => self.stage.fail(HandshakeError::NothingToContinue, link),
                 }
             }
             "session/new" | "session/load" | "session/resume" | "session/fork" => {
@@ -109,7 +109,9 @@ impl Acp {
         self.methods = AgentMethods::of(&initialized);
         let version = initialized.protocol_version;
         if version != Some(VERSION) {
-            return self.fail(HandshakeError::UnsupportedVersion { version }, link);
+            return self
+                .stage
+                .fail(HandshakeError::UnsupportedVersion { version }, link);
         }
         match self.opening.conversation.clone() {
             Conversation::New => {
@@ -119,7 +121,8 @@ impl Acp {
                 });
             }
             Conversation::NewAs(_) => {
-                self.cannot("a conversation id of the host's choice", link);
+                self.stage
+                    .unsupported("a conversation id of the host's choice", link);
             }
             Conversation::Resume { id, fork } => self.open_past(&id, fork, link),
             Conversation::Continue if self.methods.list => {
@@ -128,7 +131,9 @@ impl Acp {
                     write::list_sessions(id, Some(&cwd), None)
                 });
             }
-            Conversation::Continue => self.cannot("continuing the last conversation", link),
+            Conversation::Continue => self
+                .stage
+                .unsupported("continuing the last conversation", link),
         }
     }
 
@@ -138,13 +143,13 @@ impl Acp {
         let (name, method) = if fork && methods.fork {
             ("session/fork", Method::Fork)
         } else if fork {
-            return self.cannot("forking a conversation", link);
+            return self.stage.unsupported("forking a conversation", link);
         } else if loads {
             ("session/load", Method::Load)
         } else if methods.resume {
             ("session/resume", Method::Resume)
         } else {
-            return self.cannot("resuming a conversation", link);
+            return self.stage.unsupported("resuming a conversation", link);
         };
         if !fork {
             // The answer may leave it out.
@@ -186,21 +191,12 @@ impl Acp {
             match self.settings.change(&session, option, &value) {
                 Some((method, encode)) => link.request(method, None, encode),
                 None => {
-                    self.cannot(&format!("the {option} {value}"), link);
+                    self.stage
+                        .unsupported(format!("the {option} {value}"), link);
                     return;
                 }
             }
         }
-    }
-
-    fn cannot(&mut self, what: &str, link: &mut Link<'_>) {
-        let what = what.to_owned();
-        self.fail(HandshakeError::Unsupported { what }, link);
-    }
-
-    fn fail(&mut self, error: HandshakeError, link: &mut Link<'_>) {
-        self.stage = Stage::Failed;
-        link.signal(Signal::StartFailed(error));
     }
 
     fn cwd(&self) -> String {

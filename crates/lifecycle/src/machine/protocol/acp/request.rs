@@ -1,16 +1,14 @@
 //! Requests of the agent, and their answers.
 
-use bowline_jsonl::Decision;
 use bowline_jsonl::acp::Elicitation;
 use bowline_jsonl::acp::write::{self, ElicitationAction};
 use bowline_jsonl::rpc::Id;
 use serde_json::{Map, Value, json};
 
 use super::Acp;
-use crate::error::DialogueError;
-use crate::machine::protocol::asked::{Choice, choose};
-use crate::machine::protocol::{Link, Signal};
-use crate::permission::{EncodedAnswer, PermissionAnswer, PermissionRecord};
+use crate::machine::protocol::Link;
+use crate::machine::protocol::asked::{Choice, RequestDetail};
+use crate::permission::{PermissionAnswer, PermissionRecord};
 
 /// What the agent asks for, as far as the answer depends on it.
 #[derive(Clone, Debug)]
@@ -36,39 +34,32 @@ impl Asking {
 
 impl Acp {
     pub(super) fn ask(&mut self, id: Id<'_>, asking: Asking, link: &mut Link<'_>) {
-        let record = self.asked.open(id, asking, link.transcript, link.at_ms);
-        let Some(record) = record else { return };
         let is_cancelled = self.prompt.as_ref().is_some_and(|it| it.is_cancelled);
-        let answer = if is_cancelled {
-            PermissionAnswer::Cancel
-        } else if self.opening.asks_permissions {
-            return link.signal(Signal::PermissionAsked(Box::new(record)));
+        let instead = if is_cancelled {
+            Some(PermissionAnswer::Cancel)
         } else {
-            Decision::deny("").into()
+            self.opening.rejection()
         };
-        if let Ok(encoded) = self.encode_answer(&record, &answer) {
-            link.write(encoded.line);
-        }
+        self.asked.ask(id, asking, instead, link);
     }
+}
 
-    pub(super) fn encode_answer(
-        &mut self,
-        record: &PermissionRecord,
-        answer: &PermissionAnswer,
-    ) -> Result<EncodedAnswer, DialogueError> {
-        let choice = choose(record, answer)?;
-        let name = &record.request_id;
-        let asked = self.asked.get(name);
-        let asked = asked.ok_or_else(|| DialogueError::NoSuchRequest {
-            request_id: name.clone(),
-        })?;
-        let is_denied = matches!(answer, PermissionAnswer::Decide(Decision::Deny { .. }));
-        let line = asked.encode(|id, asking| encode(id, asking, choice, record, is_denied));
-        self.asked.remove(name);
-        Ok(EncodedAnswer {
-            line,
-            decision: choice.decision(),
-        })
+impl RequestDetail for Asking {
+    fn encode(&self, id: Id<'_>, choice: Choice<'_>, record: &PermissionRecord) -> Vec<u8> {
+        match (self, choice) {
+            (Self::Permission, Choice::Option(option)) => write::permission(id, Some(&option.id)),
+            (Self::Form(properties), Choice::Answers(answers)) => {
+                let content = form(properties, answers, record).to_string();
+                write::elicitation(id, ElicitationAction::Accept(&content))
+            }
+            (Self::Form(_) | Self::Page, Choice::Accept) => {
+                write::elicitation(id, ElicitationAction::Accept("{}"))
+            }
+            (Self::Form(_) | Self::Page, Choice::Reject) => {
+                write::elicitation(id, ElicitationAction::Decline)
+            }
+            _ => cancelled(id, self),
+        }
     }
 }
 
@@ -77,29 +68,6 @@ pub(super) fn cancelled(id: Id<'_>, asking: &Asking) -> Vec<u8> {
     match asking {
         Asking::Permission => write::permission(id, None),
         Asking::Form(_) | Asking::Page => write::elicitation(id, ElicitationAction::Cancel),
-    }
-}
-
-fn encode(
-    id: Id<'_>,
-    asking: &Asking,
-    choice: Choice<'_>,
-    record: &PermissionRecord,
-    is_denied: bool,
-) -> Vec<u8> {
-    match (asking, choice) {
-        (Asking::Permission, Choice::Option(option)) => write::permission(id, Some(&option.id)),
-        (Asking::Form(properties), Choice::Answers(answers)) => {
-            let content = form(properties, answers, record).to_string();
-            write::elicitation(id, ElicitationAction::Accept(&content))
-        }
-        (Asking::Page | Asking::Form(_), Choice::Accept) => {
-            write::elicitation(id, ElicitationAction::Accept("{}"))
-        }
-        (Asking::Form(_) | Asking::Page, _) if is_denied => {
-            write::elicitation(id, ElicitationAction::Decline)
-        }
-        _ => cancelled(id, asking),
     }
 }
 

@@ -1,15 +1,14 @@
 //! Approvals and questions of Codex, and their answers.
 
+use bowline_jsonl::Str;
 use bowline_jsonl::codex::write::{self, ApprovalDecision};
 use bowline_jsonl::codex::{Approval, Questions};
 use bowline_jsonl::rpc::Id;
-use bowline_jsonl::{Decision, Str};
 
 use super::{Codex, refuse};
-use crate::error::DialogueError;
-use crate::machine::protocol::asked::{Choice, choose};
-use crate::machine::protocol::{Link, Signal};
-use crate::permission::{EncodedAnswer, PermissionAnswer, PermissionRecord};
+use crate::machine::protocol::Link;
+use crate::machine::protocol::asked::{Choice, RequestDetail};
+use crate::permission::PermissionRecord;
 
 /// What an approval is about, as far as the answer depends on it.
 #[derive(Clone, Debug)]
@@ -50,56 +49,27 @@ impl Codex {
     }
 
     fn ask(&mut self, id: Id<'_>, approved: Approved, link: &mut Link<'_>) {
-        let record = self.asked.open(id, approved, link.transcript, link.at_ms);
-        let Some(record) = record else { return };
-        if self.opening.asks_permissions {
-            return link.signal(Signal::PermissionAsked(Box::new(record)));
-        }
-        let deny = Decision::deny("").into();
-        if let Ok(encoded) = self.encode_answer(&record, &deny) {
-            link.write(encoded.line);
-        }
-    }
-
-    pub(super) fn encode_answer(
-        &mut self,
-        record: &PermissionRecord,
-        answer: &PermissionAnswer,
-    ) -> Result<EncodedAnswer, DialogueError> {
-        let choice = choose(record, answer)?;
-        let name = &record.request_id;
-        let asked = self.asked.get(name);
-        let asked = asked.ok_or_else(|| DialogueError::NoSuchRequest {
-            request_id: name.clone(),
-        })?;
-        let line = asked.encode(|id, approved| encode(id, approved, choice, record));
-        self.asked.remove(name);
-        Ok(EncodedAnswer {
-            line,
-            decision: choice.decision(),
-        })
+        let instead = self.opening.rejection();
+        self.asked.ask(id, approved, instead, link);
     }
 }
 
-fn encode(
-    id: Id<'_>,
-    approved: &Approved,
-    choice: Choice<'_>,
-    record: &PermissionRecord,
-) -> Vec<u8> {
-    let option = match choice {
-        Choice::Option(option) => &*option.id,
-        Choice::Accept => "accept",
-        Choice::Answers(_) | Choice::Cancel => "cancel",
-    };
-    match approved {
-        Approved::Questions => answers(id, choice, record),
-        Approved::Permissions(permissions) => match option {
-            "accept" => write::grant_permissions(id, permissions, false),
-            "acceptForSession" => write::grant_permissions(id, permissions, true),
-            _ => write::grant_permissions(id, "{}", false),
-        },
-        Approved::Action { rule } => write::approval(id, decision(option, rule.as_deref())),
+impl RequestDetail for Approved {
+    fn encode(&self, id: Id<'_>, choice: Choice<'_>, record: &PermissionRecord) -> Vec<u8> {
+        let option = match choice {
+            Choice::Option(option) => &*option.id,
+            Choice::Accept => "accept",
+            Choice::Answers(_) | Choice::Reject | Choice::Cancel => "cancel",
+        };
+        match self {
+            Self::Questions => answers(id, choice, record),
+            Self::Permissions(permissions) => match option {
+                "accept" => write::grant_permissions(id, permissions, false),
+                "acceptForSession" => write::grant_permissions(id, permissions, true),
+                _ => write::grant_permissions(id, "{}", false),
+            },
+            Self::Action { rule } => write::approval(id, decision(option, rule.as_deref())),
+        }
     }
 }
 

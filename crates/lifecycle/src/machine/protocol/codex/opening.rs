@@ -33,7 +33,7 @@ impl Codex {
             Ok(Reply::Done) => None,
             // The first host has initialized Codex.
             Err(_) if self.opening.is_resumed && request.name == "initialize" => None,
-            Err(error) => return self.fail(error.clone().into(), link),
+            Err(error) => return self.stage.fail(error.clone().into(), link),
         };
         match &*request.name {
             "initialize" => {
@@ -48,7 +48,7 @@ impl Codex {
                 let id = newest.and_then(|it| it.get("id")).and_then(RawJson::as_str);
                 match id.map(Str::decode) {
                     Some(id) => self.resume_thread(&id, link),
-                    None => self.fail(HandshakeError::NothingToContinue, link),
+                    None => self.stage.fail(HandshakeError::NothingToContinue, link),
                 }
             }
             "thread/start" | "thread/resume" | "thread/fork" => {
@@ -68,11 +68,6 @@ impl Codex {
         }
     }
 
-    fn fail(&mut self, error: HandshakeError, link: &mut Link<'_>) {
-        self.stage = Stage::Failed;
-        link.signal(Signal::StartFailed(error));
-    }
-
     fn open_thread(&mut self, link: &mut Link<'_>) {
         match self.opening.conversation.clone() {
             Conversation::New => {
@@ -82,8 +77,8 @@ impl Codex {
                 });
             }
             Conversation::NewAs(_) => {
-                let what = "a conversation id of the host's choice".to_owned();
-                self.fail(HandshakeError::Unsupported { what }, link);
+                let what = "a conversation id of the host's choice";
+                self.stage.unsupported(what, link);
             }
             Conversation::Resume {
                 id: thread,

@@ -1,0 +1,142 @@
+//! The handshake, and how it fails.
+
+use super::*;
+
+fn failure(dialect: DialectName, opening: Opening, answers: &[Value]) -> HandshakeError {
+    let mut session = Session::new(dialect, opening);
+    for answer in answers {
+        let id = loop {
+            let line = session.written.pop_front().expect("a request");
+            if !line["id"].is_null() {
+                break line["id"].clone();
+            }
+        };
+        let mut answer = answer.clone();
+        answer["id"] = id;
+        session.agent(answer);
+    }
+    let handshake = session.fixture.machine.handshake();
+    handshake.expect("an end").expect_err("a failure")
+}
+
+#[test]
+fn missing_login_names_the_ways_to_log_in() {
+    let answers = [
+        json!({"result": {"protocolVersion": 1, "authMethods": [{"id": "o", "name": "Log in with Google"}]}}),
+        json!({"error": {"code": -32000, "message": "Authentication required"}}),
+    ];
+    let error = failure(DialectName::Acp, opening(), &answers);
+    assert_eq!(
+        error.to_string(),
+        "start the agent: not logged in, Authentication required; run it once in a terminal to log in (Log in with \
+         Google)"
+    );
+}
+
+#[test]
+fn other_version_of_acp_is_refused() {
+    let answers = [json!({"result": {"protocolVersion": 2}})];
+    let error = failure(DialectName::Acp, opening(), &answers);
+    assert_eq!(
+        error,
+        HandshakeError::UnsupportedVersion { version: Some(2) }
+    );
+}
+
+#[test]
+fn refused_start_is_an_error() {
+    let answers = [
+        json!({"result": {}}),
+        json!({"error": {"code": -32600, "message": "no such folder"}}),
+    ];
+    let error = failure(DialectName::Codex, opening(), &answers);
+    assert_eq!(
+        error.to_string(),
+        "start the agent: it refused thread/start, no such folder; check its configuration"
+    );
+}
+
+#[test]
+fn exit_before_the_session_is_an_error() {
+    let mut session = Session::codex();
+    session.fixture.exit(2);
+    let handshake = session.fixture.machine.handshake();
+    let reason = "exit code 2".to_owned();
+    assert_eq!(handshake, Some(Err(HandshakeError::Exited { reason })));
+}
+
+#[test]
+fn resume_opens_the_past() {
+    let resume = |fork| Opening {
+        conversation: Conversation::Resume {
+            id: "past".into(),
+            fork,
+        },
+        ..opening()
+    };
+    for (dialect, fork, capabilities, method) in [
+        (DialectName::Codex, false, json!({}), "thread/resume"),
+        (DialectName::Codex, true, json!({}), "thread/fork"),
+        (
+            DialectName::Acp,
+            false,
+            json!({"loadSession": true}),
+            "session/load",
+        ),
+        (
+            DialectName::Acp,
+            false,
+            json!({"sessionCapabilities": {"resume": {}}}),
+            "session/resume",
+        ),
+        (
+            DialectName::Acp,
+            true,
+            json!({"sessionCapabilities": {"fork": {}}}),
+            "session/fork",
+        ),
+    ] {
+        let mut session = Session::new(dialect, resume(fork));
+        let id = session.written.pop_front().unwrap()["id"].clone();
+        let result = json!({"protocolVersion": 1, "agentCapabilities": capabilities});
+        session.agent(json!({"id": id, "result": result}));
+        let request = session.written.pop_back().unwrap();
+        assert_eq!(request["method"], method);
+        let past = request["params"]["threadId"]
+            .as_str()
+            .or_else(|| request["params"]["sessionId"].as_str());
+        assert_eq!(past, Some("past"));
+    }
+    let error = failure(
+        DialectName::Acp,
+        resume(false),
+        &[json!({"result": {"protocolVersion": 1}})],
+    );
+    assert_eq!(
+        error.to_string(),
+        "start the agent: it does not support resuming a conversation; omit it"
+    );
+}
+
+/// The first host was killed before it opened the session.
+#[test]
+fn registered_host_completes_the_handshake() {
+    let opening = Opening {
+        is_resumed: true,
+        ..opening()
+    };
+    let machine = Machine::speaking(DialectName::Codex, opening, LIMITS, 0);
+    let line = format!("{}\n", json!({"id": "bowline-1", "result": {}}));
+    let mut session = Session {
+        fixture: Fixture::of(machine.registered(line.len() as u64, "salt")),
+        ids: Vec::new(),
+        written: VecDeque::new(),
+    };
+    session.fixture.input(Input::Output(line.into()));
+    session.collect();
+    let initialize = session.written.pop_front().unwrap();
+    assert_eq!(initialize["method"], "initialize");
+    let refusal = json!({"code": -32600, "message": "Already initialized"});
+    session.agent(json!({"id": initialize["id"], "error": refusal}));
+    assert_eq!(session.written().as_deref(), Some("thread/start"));
+}
