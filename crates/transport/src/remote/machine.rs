@@ -23,7 +23,7 @@ pub(crate) use self::io::{Connection, Input, LinkError, Output, Ticket, WriteFai
 
 pub(crate) use self::backoff::Backoff;
 use self::inbound::Inbound;
-use self::link::Link;
+use self::link::LinkState;
 use self::liveness::Liveness;
 use self::outbound::Outbound;
 use self::requests::PendingRequests;
@@ -74,7 +74,7 @@ pub(crate) struct Machine {
     window: u64,
     /// Bytes received since the connection began or the window last grew.
     received: u64,
-    link: Link,
+    link: LinkState,
     connection: Connection,
     live: Liveness,
     backoff: Backoff,
@@ -114,7 +114,7 @@ impl Machine {
             gap_end: None,
             window: joining.window,
             received: 0,
-            link: Link::Resting,
+            link: LinkState::Resting,
             connection: 0,
             live: Liveness::new(),
             backoff,

@@ -1,7 +1,7 @@
 //! The handshake of each connection: hello and attach.
 
 use super::io::Output;
-use super::link::Link;
+use super::link::LinkState;
 use super::{Machine, inbound};
 use crate::connection::{ConnectionState, ReconnectFailure};
 use bowline_wire::{
@@ -11,10 +11,10 @@ use bowline_wire::{
 impl Machine {
     /// Sends hello and attach without waiting, since the reply to hello does not affect the attach.
     pub(super) fn opened(&mut self) {
-        let Link::Opening { by } = self.link else {
+        let LinkState::Opening { by } = self.link else {
             return;
         };
-        self.link = Link::Joining { by };
+        self.link = LinkState::Joining { by };
         self.send(Message::Hello(Hello {
             versions: (VERSION, VERSION),
             features: Vec::new(),
@@ -80,7 +80,7 @@ impl Machine {
         if !self.take_lease(&attached) {
             return self.gone("the session has lost input that it had acknowledged");
         }
-        self.link = Link::Up;
+        self.link = LinkState::Up;
         self.come_up(attached, gap);
     }
 

@@ -24,7 +24,7 @@ const MAX_EXIT_ACKS: u32 = 3;
 const STABLE_AFTER: Duration = Duration::from_secs(2);
 
 #[derive(Debug)]
-pub(super) enum Link {
+pub(super) enum LinkState {
     /// Not started.
     Resting,
     /// Waits for the next attempt.
@@ -49,7 +49,7 @@ pub(super) enum Link {
     Over,
 }
 
-impl Link {
+impl LinkState {
     pub(super) fn is_up(&self) -> bool {
         matches!(self, Self::Up)
     }
@@ -72,7 +72,7 @@ impl Machine {
     pub(super) fn connect(&mut self, is_refused: bool) {
         self.connection += 1;
         let by = self.now.saturating_add(HANDSHAKE_TIMEOUT);
-        self.link = Link::Opening { by };
+        self.link = LinkState::Opening { by };
         let connection = self.connection;
         self.outputs.push_back(Output::Connect {
             connection,
@@ -92,7 +92,10 @@ impl Machine {
 
     /// Handles the loss of the connection.
     pub(super) fn broken(&mut self, why: LinkError) {
-        if matches!(self.link, Link::Resting | Link::Failed(_) | Link::Over) {
+        if matches!(
+            self.link,
+            LinkState::Resting | LinkState::Failed(_) | LinkState::Over
+        ) {
             return;
         }
         tracing::debug!(session = %self.joining.session, failure = %why.failure, detail = why.detail, "link broken");
@@ -143,7 +146,7 @@ impl Machine {
         let pause = self.backoff.next();
         let pause = pause.max(why.after.unwrap_or_default()).min(left);
         let until = self.now.saturating_add(pause);
-        self.link = Link::Waiting { until };
+        self.link = LinkState::Waiting { until };
         self.report_reconnecting();
     }
 
@@ -158,7 +161,7 @@ impl Machine {
     pub(super) fn fail(&mut self, failure: ReconnectFailure, detail: String) {
         self.outputs.push_back(Output::Disconnect);
         self.connection += 1;
-        self.link = Link::Failed(failure);
+        self.link = LinkState::Failed(failure);
         if !self.is_released {
             let failed = ReconnectFailed { failure, detail };
             self.report_state(ConnectionState::Failed(failed));
@@ -181,7 +184,7 @@ impl Machine {
     }
 
     pub(super) fn over(&mut self) {
-        self.link = Link::Over;
+        self.link = LinkState::Over;
         self.kill_due = None;
         self.connection += 1;
         self.outputs.push_back(Output::Disconnect);
@@ -192,7 +195,7 @@ impl Machine {
     }
 
     pub(super) fn retry(&mut self) {
-        let Link::Failed(failure) = self.link else {
+        let LinkState::Failed(failure) = self.link else {
             return;
         };
         if failure == ReconnectFailure::Fenced {
@@ -214,12 +217,12 @@ impl Machine {
 
     pub(super) fn woke(&mut self) {
         match self.link {
-            Link::Up => {
+            LinkState::Up => {
                 self.live.woke(self.now);
                 self.ping();
             }
             // An attempt that began before the change may never complete.
-            Link::Waiting { .. } | Link::Opening { .. } | Link::Joining { .. } => {
+            LinkState::Waiting { .. } | LinkState::Opening { .. } | LinkState::Joining { .. } => {
                 self.start_over();
                 self.backoff.next();
                 self.connect(false);
@@ -239,14 +242,20 @@ impl Machine {
             self.start_over();
         }
         match self.link {
-            Link::Up | Link::Waiting { .. } if was_suspended(due, self.now) => self.woke(),
-            Link::Waiting { .. } => self.connect(false),
-            Link::Opening { .. } => self.lost("no connection within 10 s"),
-            Link::Joining { .. } => self.lost("no response within 10 s"),
-            Link::Up if self.live.is_dead(self.now) => self.lost("nothing was received for 14 s"),
-            Link::Up => drop(self.ping()),
-            Link::Leaving { .. } => self.lost("the acknowledgement of the exit was not confirmed"),
-            Link::Resting | Link::Failed(_) | Link::Over => {}
+            LinkState::Up | LinkState::Waiting { .. } if was_suspended(due, self.now) => {
+                self.woke()
+            }
+            LinkState::Waiting { .. } => self.connect(false),
+            LinkState::Opening { .. } => self.lost("no connection within 10 s"),
+            LinkState::Joining { .. } => self.lost("no response within 10 s"),
+            LinkState::Up if self.live.is_dead(self.now) => {
+                self.lost("nothing was received for 14 s")
+            }
+            LinkState::Up => drop(self.ping()),
+            LinkState::Leaving { .. } => {
+                self.lost("the acknowledgement of the exit was not confirmed")
+            }
+            LinkState::Resting | LinkState::Failed(_) | LinkState::Over => {}
         }
     }
 
@@ -261,14 +270,14 @@ impl Machine {
     pub(super) fn detach(&mut self) {
         self.is_released = true;
         match self.link {
-            Link::Up if self.exit_is_reported => self.leave(),
-            Link::Up => {
+            LinkState::Up if self.exit_is_reported => self.leave(),
+            LinkState::Up => {
                 self.send(Message::Detach);
                 self.over();
             }
-            Link::Leaving { .. } | Link::Over => {}
+            LinkState::Leaving { .. } | LinkState::Over => {}
             // Without the acknowledgement the session is kept for a day.
-            Link::Waiting { .. } | Link::Opening { .. } | Link::Joining { .. }
+            LinkState::Waiting { .. } | LinkState::Opening { .. } | LinkState::Joining { .. }
                 if self.exit_is_reported => {}
             _ => self.over(),
         }
@@ -290,7 +299,7 @@ impl Machine {
         self.send(Message::ExitAck);
         let nonce = self.ping();
         let by = self.now.saturating_add(EXIT_ACK_TIMEOUT);
-        self.link = Link::Leaving { by, nonce };
+        self.link = LinkState::Leaving { by, nonce };
     }
 
     pub(super) fn report_state(&mut self, state: ConnectionState) {

@@ -5,7 +5,7 @@ use std::time::Duration;
 use super::Machine;
 use super::inbound::DataError;
 use super::io::{LinkError, Output};
-use super::link::Link;
+use super::link::LinkState;
 use super::outbound::{InvalidAck, WriteResult};
 use super::snapshot::SnapshotAssembler;
 use crate::connection::ReconnectFailure;
@@ -66,9 +66,11 @@ impl Machine {
                     detail,
                 },
             ) => self.refused(&code, retryable, after_ms, detail),
-            (Link::Joining { .. }, Message::Welcome(welcome)) => self.welcomed(&welcome),
-            (Link::Joining { .. }, Message::Attached(attached)) => self.attached(attached),
-            (Link::Up | Link::Leaving { .. }, message) => self.on_session_message(message),
+            (LinkState::Joining { .. }, Message::Welcome(welcome)) => self.welcomed(&welcome),
+            (LinkState::Joining { .. }, Message::Attached(attached)) => self.attached(attached),
+            (LinkState::Up | LinkState::Leaving { .. }, message) => {
+                self.on_session_message(message)
+            }
             (_, message) => {
                 let kind = message.kind();
                 self.lost(format!("a message of type {kind} is out of order"));
@@ -210,7 +212,7 @@ impl Machine {
 
     fn pong(&mut self, nonce: u64) {
         self.requests.pong(nonce);
-        if let Link::Leaving { nonce: ours, .. } = self.link
+        if let LinkState::Leaving { nonce: ours, .. } = self.link
             && nonce >= ours
         {
             self.over();
