@@ -1,8 +1,10 @@
 //! What a host receives: events as they arrive, and questions that need a reply.
 
+use std::thread::yield_now;
 use std::time::Duration;
 
 use tokio::sync::broadcast::{self, error::RecvError};
+use tokio::sync::mpsc::error::TryRecvError;
 use tokio::sync::{mpsc, oneshot};
 use tokio::time::Instant;
 
@@ -44,6 +46,21 @@ impl HookQuestions {
     /// Returns the next question, or `None` once the server has stopped. Cancel safe.
     pub async fn next(&mut self) -> Option<HookQuestion> {
         self.0.recv().await
+    }
+}
+
+/// Questions that are asked at this moment get the gate's default as well: tokio's receiver would leave one
+/// that is being sent in the channel, to wait for its deadline.
+impl Drop for HookQuestions {
+    fn drop(&mut self) {
+        self.0.close();
+        loop {
+            match self.0.try_recv() {
+                Ok(question) => drop(question),
+                Err(TryRecvError::Disconnected) => return,
+                Err(TryRecvError::Empty) => yield_now(),
+            }
+        }
     }
 }
 

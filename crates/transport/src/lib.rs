@@ -99,7 +99,7 @@ mod session;
 pub use bowline_journal as journal;
 pub use bowline_process::{
     Configuration, Containment, ContainmentProbe, Drained, Environment, Exit, ExitStatus,
-    HardenedPtySystem, InputLimits, LogLimits, LogReader, LoginEnvironment, LoginFailure,
+    HardenedPtySystem, Inbox, InputLimits, LogLimits, LogReader, LoginEnvironment, LoginFailure,
     LoginShell, LoginSource, MARKER, Overflow, Piece, Provenance, PtyBackend, PtyMode, RESOLVING,
     ResizeError, ResourceUsage, SessionId, Signal, SignalError, SpawnError, Stdio, Stream,
     TerminalState, TerminationPolicy, TerminationReport, WindowSize, WriteError, check_threads,

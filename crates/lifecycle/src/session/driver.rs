@@ -13,11 +13,11 @@ use std::time::Duration;
 
 use bowline_reducer::Revision;
 use bowline_transport::{
-    ConnectionState, Drained, Exit, ExitStatus, OutputReader, Piece, Stream, TerminalSession,
-    TerminationPolicy, TerminationReport, deadline_after,
+    ConnectionState, Drained, Exit, ExitStatus, Inbox, OutputReader, Piece, Stream,
+    TerminalSession, TerminationPolicy, TerminationReport, deadline_after,
 };
 use parking_lot::Mutex;
-use tokio::sync::{mpsc, oneshot, watch};
+use tokio::sync::{oneshot, watch};
 use tokio::task::yield_now;
 use tokio::time::{Instant, sleep_until};
 
@@ -46,7 +46,7 @@ struct Driver {
     machine: Machine,
     terminal: TerminalSession,
     policy: TerminationPolicy,
-    inbox: mpsc::UnboundedReceiver<Message>,
+    inbox: Inbox<Message>,
     /// The agent's streams, until both have ended.
     streams: Option<OutputReader>,
     /// Bytes folded since the task last yielded.
@@ -87,7 +87,7 @@ impl DriverTask {
         machine: Machine,
         (terminal, streams): (TerminalSession, OutputReader),
         policy: TerminationPolicy,
-        inbox: mpsc::UnboundedReceiver<Message>,
+        inbox: Inbox<Message>,
         recorder: Option<Recorder>,
         observers: Observers,
     ) -> (Self, Watches) {

@@ -4,8 +4,8 @@ use std::panic::resume_unwind;
 use std::sync::Arc;
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use bowline_transport::{OutputReader, TerminalSession};
-use tokio::sync::{mpsc, watch};
+use bowline_transport::{Inbox, OutputReader, TerminalSession};
+use tokio::sync::watch;
 use tokio::task::spawn_blocking;
 use tracing::Instrument as _;
 
@@ -134,7 +134,7 @@ pub(super) fn drive(
     recorder: Option<Recorder>,
     limits: Option<EventLimits>,
 ) -> (DialogueSession, Option<DialogueEvents>) {
-    let (messages, inbox) = mpsc::unbounded_channel();
+    let (messages, inbox) = Inbox::new();
     let (permissions, published) = watch::channel(Permissions::default());
     let router = Router::new(terminal.id());
     let events = limits.map(|limits| router.subscribe(limits));

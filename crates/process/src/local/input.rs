@@ -15,6 +15,7 @@ use super::fds::SharedFd;
 use crate::byte_budget::{ByteBudget, ReservedBytes};
 use crate::configuration::InputLimits;
 use crate::error::WriteError;
+use crate::inbox::Inbox;
 use crate::sys;
 
 /// Resolves when a write or a close has completed. Closed without a value if the session ended
@@ -37,13 +38,14 @@ pub(super) struct Input {
 }
 
 impl Input {
-    /// Starts the writer. Aborting it closes a pipe and fails the remaining orders.
+    /// Starts the writer. Aborting it closes a pipe and fails the remaining orders, and any order that is
+    /// being sent meanwhile.
     pub(super) fn start(
         fd: Option<SharedFd>,
         console: bool,
         limits: InputLimits,
     ) -> (Self, AbortHandle) {
-        let (orders, queue) = mpsc::unbounded_channel();
+        let (orders, queue) = Inbox::new();
         let input = Self {
             orders,
             budget: ByteBudget::new(limits.queue_bytes),
@@ -87,7 +89,7 @@ struct Writer {
 }
 
 impl Writer {
-    async fn run(mut self, mut queue: mpsc::UnboundedReceiver<Order>) {
+    async fn run(mut self, mut queue: Inbox<Order>) {
         while let Some(order) = queue.recv().await {
             match order {
                 // The caller dropped its receipt before the write began; nothing is written.

@@ -119,7 +119,11 @@ impl<D: SharedDisk> SessionActor<D> {
             self.handle(event);
         }
         self.drain_connection_events();
-        self.shut_down(requests).await;
+        requests.close();
+        self.shut_down().await;
+        // A connection that is being sent at this moment would stay in the queue while a handle exists, open and
+        // unanswered.
+        while requests.recv().await.is_some() {}
     }
 
     /// Handles frames that arrived together with the last acknowledgement of the exit. A client that
@@ -134,8 +138,7 @@ impl<D: SharedDisk> SessionActor<D> {
     }
 
     /// Closes all connections, kills what is left of the child's tree and completes the journal.
-    async fn shut_down(mut self, mut requests: mpsc::Receiver<Request>) {
-        requests.close();
+    async fn shut_down(mut self) {
         self.connections.finish();
         let kill = ChildCommand::Kill(TerminationPolicy::AT_ONCE);
         if self.child.commands.send(kill).is_ok() {

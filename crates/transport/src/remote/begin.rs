@@ -2,7 +2,6 @@
 
 use std::sync::Arc;
 
-use tokio::sync::mpsc;
 use uuid::Uuid;
 
 use super::attach::Attachment;
@@ -19,7 +18,7 @@ use crate::session::TerminalSession;
 use bowline_process::ByteBudget;
 use bowline_process::Overflow;
 use bowline_process::log::SharedLog;
-use bowline_process::{SessionId, Stream};
+use bowline_process::{Inbox, SessionId, Stream};
 
 impl TerminalEngine {
     /// Attaches to a session of a runner.
@@ -42,7 +41,7 @@ impl TerminalEngine {
         tokio::runtime::Handle::try_current().map_err(|_| RemoteError::NoRuntime)?;
         let logs = logs(&attachment);
         let budget = ByteBudget::new(attachment.input.queue_bytes);
-        let (commands, inbox) = mpsc::unbounded_channel();
+        let (commands, inbox) = Inbox::new();
         let (notifications, updates, joined) = Notifications::new();
         let (random, _) = Uuid::new_v4().as_u64_pair();
         let machine = Machine::new(attachment.joining(remote, session), random);

@@ -14,7 +14,6 @@ use std::task::Poll;
 use std::time::Duration;
 
 use bytes::{Bytes, BytesMut};
-use tokio::sync::mpsc;
 use tokio::time::{Instant, sleep_until, timeout};
 
 use super::credentials::{Boxed, Token};
@@ -25,7 +24,7 @@ use super::socket::suspended_time;
 use super::target::Remote;
 use super::terminal::{Command, Logs};
 use super::url::RemoteUrl;
-use bowline_process::SessionId;
+use bowline_process::{Inbox, SessionId};
 use bowline_wire::{Decoder, Frame, MAX_MESSAGE, StreamId, encode};
 
 /// Unsent bytes after which a connection is dropped. More than the longest message and all other
@@ -44,7 +43,7 @@ pub(super) struct Driver {
     machine: Machine,
     remote: Arc<Remote>,
     session: SessionId,
-    commands: mpsc::UnboundedReceiver<Command>,
+    commands: Inbox<Command>,
     /// Whether a handle still exists.
     is_held: bool,
     logs: Logs,
@@ -72,7 +71,7 @@ impl Driver {
     pub(super) fn new(
         machine: Machine,
         (remote, session): (Arc<Remote>, SessionId),
-        commands: mpsc::UnboundedReceiver<Command>,
+        commands: Inbox<Command>,
         logs: Logs,
         notifications: Notifications,
     ) -> Self {
