@@ -22,7 +22,7 @@ pub(crate) use summary::summary;
 ///
 /// # Errors
 ///
-/// The file cannot be read. A sub-agent's file that cannot be read is left out.
+/// The file cannot be read. A sub-agent that cannot be read is a damaged line.
 pub(crate) fn stream(path: &Path) -> io::Result<StreamWriter> {
     let data = fs::read(path)?;
     let agents = agents::load(path);

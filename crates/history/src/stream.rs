@@ -24,6 +24,15 @@ impl StreamWriter {
         self.bytes.extend_from_slice(line);
         self.bytes.push(b'\n');
     }
+
+    /// Adds that a sub-agent is not in the stream, as a line that is no object: the transcript counts it as
+    /// damaged and has an error in its place.
+    pub(crate) fn missing_agent(&mut self, id: &str, reason: &str) {
+        // No id makes an object or two lines of it.
+        let is_plain = |it: char| it.is_alphanumeric() || it == '-';
+        let id: String = id.chars().filter(|it| is_plain(*it)).collect();
+        self.copy(format!("sub-agent {id} is missing: {reason}").as_bytes());
+    }
 }
 
 /// One line; ends when it is dropped.

@@ -395,6 +395,132 @@ fn damaged_line_is_an_entry_and_the_rest_is_there() {
     assert!(texts.contains("Ahoy.") && texts.contains("Both agents came back."));
 }
 
+/// The errors of a conversation, which its statistics count.
+fn errors(root: &Path, id: &str) -> Vec<String> {
+    let history = History::new(folders(root));
+    let transcript = history.open(id).expect("a conversation").transcript();
+    let transcript = serde_json::to_value(transcript).expect("JSON");
+    let entries = transcript["entries"].as_array().expect("entries");
+    let errors = entries.iter().filter(|entry| entry["kind"] == "error");
+    let errors: Vec<String> = errors.map(|it| it["text"].to_string()).collect();
+    assert_eq!(transcript["stats"]["parse_errors"], errors.len());
+    errors
+}
+
+fn assert_missing(root: &Path, id: &str, agent: &str) {
+    let errors = errors(root, id);
+    assert!(
+        matches!(&*errors, [error] if error.contains(agent) && error.contains("is missing")),
+        "{errors:?}"
+    );
+}
+
+#[test]
+fn unreadable_sub_agent_is_an_error() {
+    let root = copy();
+    let agents = "claude/projects/-home-dev-project/43e4a65b-4638-4c6f-b6a2-6660cef7c885/subagents";
+    let rollouts = "codex/sessions/2026/11/23";
+    let (agent, thread) = ("a308814f5f5c9887a", "01a20984-2770-7e83-b282-3392f700abf9");
+    let files = [
+        ("43e4a65b", agent, format!("{agents}/agent-{agent}.jsonl")),
+        (
+            "01a20984-253e",
+            thread,
+            format!("{rollouts}/rollout-2026-11-23T17-46-25-{thread}.jsonl"),
+        ),
+    ];
+    for (conversation, agent, file) in files {
+        let file = root.path().join(file);
+        fs::remove_file(&file).expect("removed");
+        assert_missing(root.path(), conversation, agent);
+        // A folder cannot be read as a file, whoever runs this.
+        fs::create_dir(&file).expect("a folder");
+        assert_missing(root.path(), conversation, agent);
+    }
+}
+
+#[test]
+fn unlistable_sub_agents_are_an_error() {
+    let root = copy();
+    let id = "43e4a65b-4638-4c6f-b6a2-6660cef7c885";
+    let folder = conversation(root.path(), id)
+        .with_extension("")
+        .join("subagents");
+    fs::remove_dir_all(&folder).expect("removed");
+    fs::write(&folder, "").expect("a file");
+    let errors = errors(root.path(), id).join("\n");
+    assert!(errors.contains("sub-agents are missing"), "{errors}");
+}
+
+/// One conversation whose every sub-agent starts another one.
+fn nested(root: &Path, depth: usize) {
+    let project = root.join("claude/projects/p");
+    let agents = project.join("s/subagents");
+    fs::create_dir_all(&agents).expect("a folder");
+    let thread = |level: usize| {
+        let call = format!(r#"{{"type":"tool_use","id":"t{level}","name":"Task","input":{{}}}}"#);
+        let message = format!(r#"{{"id":"m{level}","role":"assistant","content":[{call}]}}"#);
+        format!(
+            r#"{{"type":"assistant","uuid":"u{level}","parentUuid":null,"sessionId":"s","message":{message}}}"#
+        ) + "\n"
+    };
+    fs::write(project.join("s.jsonl"), thread(0)).expect("written");
+    for level in 1..=depth {
+        let file = agents.join(format!("agent-a{level}.jsonl"));
+        fs::write(&file, thread(level)).expect("written");
+        let meta = format!(r#"{{"toolUseId":"t{}"}}"#, level - 1);
+        fs::write(file.with_extension("meta.json"), meta).expect("written");
+    }
+}
+
+/// The same for rollouts.
+fn nested_rollouts(root: &Path, depth: usize) {
+    let folder = root.join("codex/sessions/2026/01/01");
+    fs::create_dir_all(&folder).expect("a folder");
+    let id = |level: usize| format!("{level:08}-0000-4000-8000-000000000000");
+    for level in 0..=depth {
+        let next = id(level + 1);
+        let receivers = if level < depth {
+            format!(r#"["{next}"]"#)
+        } else {
+            "[]".to_owned()
+        };
+        let lines = [
+            format!(
+                r#"{{"type":"session_meta","payload":{{"id":"{}"}}}}"#,
+                id(level)
+            ),
+            format!(
+                r#"{{"type":"event_msg","payload":{{"type":"item_completed","item":{{"type":"CollabAgentToolCall","id":"c{level}","tool":"spawn_agent","receiver_thread_ids":{receivers}}}}}}}"#
+            ),
+            format!(
+                r#"{{"type":"response_item","payload":{{"type":"function_call","call_id":"c{level}","name":"spawn_agent","arguments":"{{}}"}}}}"#
+            ),
+        ];
+        let prompt = r#"{"type":"event_msg","payload":{"type":"user_message","message":"begin"}}"#;
+        let lines = [&[prompt.to_owned()][..], &lines].concat();
+        let file = folder.join(format!("rollout-2026-01-01T00-00-00-{}.jsonl", id(level)));
+        fs::write(file, lines.join("\n") + "\n").expect("written");
+    }
+}
+
+/// `DEEPEST` of both agents.
+const DEEPEST: usize = 32;
+
+#[test]
+fn sub_agent_below_the_deepest_level_is_an_error() {
+    let root = tempfile::tempdir().expect("a folder");
+    nested(root.path(), DEEPEST);
+    nested_rollouts(root.path(), DEEPEST);
+    let none: [&str; 0] = [];
+    assert_eq!(errors(root.path(), "s"), none);
+    assert_eq!(errors(root.path(), "00000000-"), none);
+    nested(root.path(), DEEPEST + 1);
+    nested_rollouts(root.path(), DEEPEST + 1);
+    assert_missing(root.path(), "s", "a33");
+    assert_missing(root.path(), "00000000-", "00000033-");
+}
+
 #[cfg(unix)]
 #[test]
 fn links_are_not_followed_round_and_what_cannot_be_read_is_a_problem() {

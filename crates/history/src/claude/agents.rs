@@ -2,6 +2,7 @@
 
 use std::collections::HashMap;
 use std::fs;
+use std::io;
 use std::path::{Path, PathBuf};
 
 use memchr::memmem;
@@ -15,7 +16,8 @@ pub(super) struct AgentFile {
     pub(super) id: String,
     /// The kind of agent, such as `general-purpose`.
     pub(super) kind: Option<String>,
-    pub(super) data: Vec<u8>,
+    /// The lines, or why they could not be read.
+    pub(super) data: Result<Vec<u8>, String>,
 }
 
 /// The sub-agents of a conversation.
@@ -25,6 +27,8 @@ pub(super) struct Agents {
     by_id: HashMap<String, usize>,
     /// By the tool call that started them, where a file beside the transcript says so.
     by_call: HashMap<String, usize>,
+    /// Why a folder of sub-agents could not be listed.
+    pub(super) unlisted: Option<String>,
 }
 
 impl Agents {
@@ -34,9 +38,9 @@ impl Agents {
         self.files.get(*number)
     }
 
-    fn add(&mut self, path: &Path) {
+    fn add(&mut self, path: &Path, data: io::Result<Vec<u8>>) {
         let stem = path.file_stem().unwrap_or_default().to_string_lossy();
-        let (Some(id), Ok(data)) = (stem.strip_prefix(AGENT_PREFIX), fs::read(path)) else {
+        let Some(id) = stem.strip_prefix(AGENT_PREFIX) else {
             return;
         };
         let number = self.files.len();
@@ -49,8 +53,36 @@ impl Agents {
         self.files.push(AgentFile {
             id: id.to_owned(),
             kind: of_meta("agentType"),
-            data,
+            data: data.map_err(|error| error.to_string()),
         });
+    }
+
+    /// Returns the files of sub-agents in a folder, by name, also that of one of which only the description is
+    /// left. Most conversations have no folder of their own.
+    fn list(&mut self, folder: &Path) -> Vec<PathBuf> {
+        let entries = match fs::read_dir(folder) {
+            Ok(entries) => entries,
+            Err(error) => {
+                if error.kind() != io::ErrorKind::NotFound {
+                    self.unlisted = Some(error.to_string());
+                }
+                return Vec::new();
+            }
+        };
+        let mut files: Vec<PathBuf> = entries
+            .flatten()
+            .filter_map(|entry| {
+                let name = entry.file_name().into_string().ok()?;
+                let stem = name
+                    .strip_suffix(".meta.json")
+                    .or_else(|| name.strip_suffix(".jsonl"))?;
+                let is_agent = stem.starts_with(AGENT_PREFIX);
+                is_agent.then(|| folder.join(format!("{stem}.jsonl")))
+            })
+            .collect();
+        files.sort();
+        files.dedup();
+        files
     }
 }
 
@@ -58,30 +90,20 @@ impl Agents {
 /// of a project in one folder.
 pub(super) fn load(path: &Path) -> Agents {
     let mut agents = Agents::default();
-    for file in agent_files(&path.with_extension("").join("subagents")) {
-        agents.add(&file);
+    for file in agents.list(&path.with_extension("").join("subagents")) {
+        agents.add(&file, fs::read(&file));
     }
     let session = path.file_stem().unwrap_or_default().to_string_lossy();
     let session = format!(r#""sessionId":"{session}""#);
-    for file in path.parent().map(agent_files).unwrap_or_default() {
-        let is_own = |data: Vec<u8>| memmem::find(&data, session.as_bytes()).is_some();
-        if fs::read(&file).is_ok_and(is_own) {
-            agents.add(&file);
+    let beside = path.parent().map(|folder| agents.list(folder));
+    for file in beside.unwrap_or_default() {
+        // One that cannot be read may be of another conversation: it is missing only where a call names it.
+        let data = fs::read(&file);
+        if data.as_ref().map_or(true, |data| {
+            memmem::find(data, session.as_bytes()).is_some()
+        }) {
+            agents.add(&file, data);
         }
     }
     agents
-}
-
-/// Returns the files of sub-agents in a folder, by name.
-fn agent_files(folder: &Path) -> Vec<PathBuf> {
-    let entries = fs::read_dir(folder).into_iter().flatten().flatten();
-    let mut files: Vec<PathBuf> = entries
-        .map(|entry| entry.path())
-        .filter(|path| {
-            let name = path.file_name().unwrap_or_default().to_string_lossy();
-            name.starts_with(AGENT_PREFIX) && name.ends_with(".jsonl")
-        })
-        .collect();
-    files.sort();
-    files
 }

@@ -16,6 +16,9 @@ use crate::stream::StreamWriter;
 /// Deepest nesting of sub-agents. The agent allows fewer; a damaged folder may name each other.
 const DEEPEST: usize = 32;
 
+const TOO_DEEP: &str = "it is nested more than 32 levels deep";
+const NO_FILE: &str = "it has no transcript";
+
 /// Types of lines that hold no part of the conversation: bookkeeping of the agent, its requests, and
 /// what it restores when it resumes. Titles are read apart.
 const SILENT: &[&str] = &[
@@ -85,6 +88,10 @@ pub(super) fn conversation(data: &[u8], agents: &Agents, out: &mut StreamWriter)
         out,
     };
     converter.thread(&lines, None, 0);
+    if let Some(reason) = &agents.unlisted {
+        let line = format!("sub-agents are missing: {reason}");
+        converter.out.copy(line.as_bytes());
+    }
 }
 
 /// Writes what the first line of a run says, as far as the file has it.
@@ -127,6 +134,7 @@ impl<'a> Converter<'a, '_> {
         let chosen = branch(lines, parent.is_some());
         let started = started_agents(lines);
         let owners = sidechain_owners(lines, &chosen, parent.is_some());
+        let written: HashSet<&str> = owners.iter().flatten().copied().collect();
         for ((line, chosen), owner) in lines.iter().zip(chosen).zip(owners) {
             let inline = owner.map(|call| Parent { call, agent: None });
             if !chosen && inline.is_none() {
@@ -134,15 +142,29 @@ impl<'a> Converter<'a, '_> {
             }
             self.line(line, inline.or(parent));
             for call in &line.calls {
-                let agent = self.agents.of(call, started.get(call).copied());
-                let agent = agent.filter(|_| depth < DEEPEST);
-                if let Some(agent) = agent.filter(|agent| self.begun.insert(&agent.id)) {
-                    let agent = Some(agent);
-                    let data = agent.map_or(&[][..], |agent| &agent.data);
-                    let parent = Parent { call, agent };
-                    self.thread(&self::lines(data), Some(parent), depth + 1);
+                let named = started.get(call).copied();
+                match self.agents.of(call, named) {
+                    Some(agent) => self.sub_agent(call, agent, depth + 1),
+                    None if written.contains(call) => {}
+                    None => named
+                        .iter()
+                        .for_each(|id| self.out.missing_agent(id, NO_FILE)),
                 }
             }
+        }
+    }
+
+    fn sub_agent(&mut self, call: &str, agent: &'a AgentFile, depth: usize) {
+        if !self.begun.insert(&agent.id) {
+            return;
+        }
+        match &agent.data {
+            Ok(_) if depth > DEEPEST => self.out.missing_agent(&agent.id, TOO_DEEP),
+            Ok(data) => {
+                let agent = Some(agent);
+                self.thread(&lines(data), Some(Parent { call, agent }), depth);
+            }
+            Err(reason) => self.out.missing_agent(&agent.id, reason),
         }
     }
 

@@ -13,6 +13,9 @@ use crate::stream::StreamWriter;
 /// Deepest nesting of sub-agents; damaged rollouts may name each other.
 const DEEPEST: usize = 32;
 
+const TOO_DEEP: &str = "it is nested more than 32 levels deep";
+const NO_FILE: &str = "it has no rollout";
+
 /// Types of lines that hold no part of the conversation.
 const SILENT: &[&str] = &[
     "session_meta",
@@ -139,7 +142,7 @@ impl Converter<'_, '_> {
 
     /// Writes the threads that a call started.
     fn started_by(&mut self, call: Option<String>, thread: &Thread<'_>, depth: usize) {
-        let Some(call) = call.filter(|_| depth < DEEPEST) else {
+        let Some(call) = call else {
             return;
         };
         let item = thread
@@ -153,10 +156,20 @@ impl Converter<'_, '_> {
             .and_then(|item| item.get("receiver_thread_ids"));
         for id in threads.into_iter().flat_map(RawJson::elements) {
             let id = id.as_str().unwrap_or_default().decode().into_owned();
-            let data = self.agents.get(&id).and_then(|path| fs::read(path).ok());
-            if let Some(data) = data.filter(|_| self.begun.insert(id)) {
-                self.thread(&lines(&data), Some(&call), depth + 1);
+            if self.begun.insert(id.clone()) {
+                self.sub_agent(&call, &id, depth + 1);
             }
+        }
+    }
+
+    fn sub_agent(&mut self, call: &str, id: &str, depth: usize) {
+        if depth > DEEPEST {
+            return self.out.missing_agent(id, TOO_DEEP);
+        }
+        match self.agents.get(id).map(fs::read) {
+            Some(Ok(data)) => self.thread(&lines(&data), Some(call), depth),
+            Some(Err(error)) => self.out.missing_agent(id, &error.to_string()),
+            None => self.out.missing_agent(id, NO_FILE),
         }
     }
 
