@@ -61,7 +61,7 @@ class ExitTest {
         val host = host(WaitingHost::class.java, path).redirectError(errors.toFile()).start()
         val program = host.inputReader().readLine()
         host.destroyForcibly().waitFor()
-        ProcessHandle.of(program.toLong()).ifPresent { it.onExit().get(30, TimeUnit.SECONDS) }
+        ProcessHandle.of(program.toLong()).ifPresent { it.onExit().get(PATIENCE.inWholeSeconds, TimeUnit.SECONDS) }
         assertEquals("", Files.readString(errors))
     }
 
@@ -82,7 +82,7 @@ class ExitTest {
     fun `JVM exits with open sessions and ends the agent`() {
         val output = temporaryDirectory().resolve("output")
         val host = host(OpenHost::class.java).redirectErrorStream(true).redirectOutput(output.toFile()).start()
-        val hasExited = host.waitFor(60, TimeUnit.SECONDS)
+        val hasExited = host.waitFor(PATIENCE.inWholeSeconds, TimeUnit.SECONDS)
         host.destroyForcibly()
         val text = Files.readString(output)
         assertTrue(hasExited, "still running: $text")
@@ -90,6 +90,6 @@ class ExitTest {
         val answered = text.lines().firstOrNull { it.startsWith("ANSWERED, ") }
         assertTrue(answered != null, text)
         val agent = ProcessHandle.of(answered!!.substringAfter(", ").toLong())
-        agent.ifPresent { it.onExit().get(10, TimeUnit.SECONDS) }
+        agent.ifPresent { it.onExit().get(PATIENCE.inWholeSeconds, TimeUnit.SECONDS) }
     }
 }

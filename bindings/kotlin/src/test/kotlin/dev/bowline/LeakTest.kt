@@ -50,16 +50,15 @@ class LeakTest {
     fun `memory and threads do not grow with sessions`() = runBlocking {
         repeat(20) { cycle() }
         eventually("nothing is live") { nothingIsLive() }
-        val (memory, heap, threads) = Triple(status("VmRSS"), usedHeap(), status("Threads"))
-        repeat(cycles) { cycle() }
-        eventually("nothing is live") { nothingIsLive() }
-        var heapGrowth = Long.MAX_VALUE
-        // JNA releases its objects on a thread of its own after a collection.
-        eventually("the heap does not grow") { (usedHeap() - heap).also { heapGrowth = it } < 4 * 1024 }
-        val growth = status("VmRSS") - memory
-        println("after $cycles sessions: RSS change $growth KiB, heap change $heapGrowth KiB, thread change ${status("Threads") - threads}")
-        assertTrue(growth < 48 * 1024, "RSS change $growth KiB")
-        assertTrue(status("Threads") <= threads + 4, "${status("Threads")} threads, $threads before")
+        val levels = listOf(
+            Level("heap KiB", 4 * 1024, sinks = true, ::usedHeap),
+            Level("RSS KiB", 48 * 1024) { status("VmRSS") },
+            Level("threads", 5) { status("Threads") },
+        )
+        assertKept(levels) {
+            repeat(cycles) { cycle() }
+            eventually("nothing is live") { nothingIsLive() }
+        }
     }
 
     @Test
