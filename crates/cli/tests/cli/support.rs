@@ -232,16 +232,23 @@ impl Running {
     }
 
     /// Reads standard error until it contains this.
+    #[track_caller]
     pub(crate) fn until_stderr(&mut self, wanted: &str) -> String {
-        let mut text = String::new();
+        let (sender, read) = channel();
         let mut stderr = BufReader::new(self.child.stderr.take().unwrap());
-        while !text.contains(wanted) {
-            assert!(
-                stderr.read_line(&mut text).unwrap() > 0,
-                "no {wanted:?} in {text:?}"
-            );
-        }
-        self.child.stderr = Some(stderr.into_inner());
+        let end = wanted.to_owned();
+        std::thread::spawn(move || {
+            let mut text = String::new();
+            while !text.contains(&end) && stderr.read_line(&mut text).unwrap() > 0 {}
+            // The test has failed if nothing receives it.
+            let _ = sender.send((text, stderr.into_inner()));
+        });
+        let Ok((text, stderr)) = read.recv_timeout(TIMEOUT) else {
+            self.child.kill().unwrap();
+            panic!("no {wanted:?} within {TIMEOUT:?}");
+        };
+        self.child.stderr = Some(stderr);
+        assert!(text.contains(wanted), "no {wanted:?} in {text:?}");
         text
     }
 

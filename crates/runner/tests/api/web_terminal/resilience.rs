@@ -313,7 +313,9 @@ async fn ticket_is_consumed_by_upgrade() {
 async fn attach_that_misses_the_timer_keeps_the_session() {
     let window = Duration::from_secs(4);
     let runner = TestRunner::with(|limits| limits.detach_window = window).await;
-    let (taken, left) = (runner.shell(ECHO).await, runner.shell(ECHO).await);
+    // It does not end by the hang-up, but by SIGTERM two seconds after it.
+    let slow = format!("trap '' HUP; {ECHO}");
+    let (taken, left) = (runner.shell(ECHO).await, runner.shell(&slow).await);
     for id in [&taken, &left] {
         let mut terminal = WebTerminal::attach(&runner, id).await;
         terminal.wait_for_screen("ready").await;
@@ -326,7 +328,7 @@ async fn attach_that_misses_the_timer_keeps_the_session() {
     }
     // The daemon does not notice this client, as one that attaches while the timer fires.
     let _client = Reader::attach(&runner, &taken, Lease::Write).await;
-    // Its timer started later.
+    // Its timer started later, and the other session would have ended before it.
     Reader::of(&runner, &left).await.exit().await;
     assert_eq!(runner.session(&taken).await["state"], "running");
 }
