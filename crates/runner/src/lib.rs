@@ -59,7 +59,9 @@ pub use screen::{
 pub use serve::{
     Certificate, Runner, ServeConfiguration, ServeError, StopReport, Tls, TlsError, runtime,
 };
-pub use session::{Child, ChildCommand, ChildEvent, ChildPeer, SessionHandle, SessionStatus};
+pub use session::{
+    Child, ChildCommand, ChildEvent, ChildPeer, Decision, SessionHandle, SessionStatus,
+};
 pub use session_machine::{
     ClientId, Effect, JournalRead, MachineConfiguration, OverflowPolicy, ScreenSnapshot,
     SessionMachine, StreamConfiguration,

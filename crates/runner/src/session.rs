@@ -16,6 +16,7 @@ use std::io;
 use std::sync::Arc;
 
 use bowline_transport::journal::{Disk, Folder, JournalLimits};
+use serde::{Deserialize, Serialize};
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::sync::{mpsc, watch};
 use tracing::{Instrument as _, info_span};
@@ -42,6 +43,15 @@ pub struct SessionHandle {
     status: watch::Receiver<SessionStatus>,
 }
 
+/// A line of the control stream, with its id.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Decision {
+    /// Its id, 1 to 128 bytes.
+    pub id: String,
+    /// The line, without its end.
+    pub line: String,
+}
+
 /// Progress of a running session.
 #[derive(Clone, Debug, Default)]
 pub struct SessionStatus {
@@ -54,7 +64,7 @@ pub struct SessionStatus {
 impl SessionHandle {
     /// Spawns a session without a journal. Panics outside a tokio runtime with time enabled.
     pub fn start(configuration: MachineConfiguration, child: Child) -> Self {
-        Self::spawn(configuration, child, None::<SessionJournal<Folder>>)
+        Self::spawn(configuration, child, None::<SessionJournal<Folder>>, &[])
     }
 
     /// Spawns a session that records its streams in a new journal on `disk`.
@@ -72,14 +82,15 @@ impl SessionHandle {
         D: Disk<File: Send + Sync> + Clone + Send + 'static,
     {
         let journal = SessionJournal::on(disk, limits, configuration.epoch, wall_ms())?;
-        Ok(Self::spawn(configuration, child, Some(journal)))
+        Ok(Self::spawn(configuration, child, Some(journal), &[]))
     }
 
-    /// Spawns the actor in a span of its own.
+    /// Spawns the actor in a span of its own. The control stream begins with `decisions`.
     pub(crate) fn spawn<D: SharedDisk>(
         configuration: MachineConfiguration,
         child: Child,
         journal: Option<SessionJournal<D>>,
+        decisions: &[Decision],
     ) -> Self {
         let span = info_span!(
             "session",
@@ -88,7 +99,8 @@ impl SessionHandle {
         );
         let (requests, queue) = mpsc::channel(REQUEST_QUEUE);
         let (publisher, status) = watch::channel(SessionStatus::default());
-        let actor = span.in_scope(|| SessionActor::new(configuration, child, journal, publisher));
+        let actor = span
+            .in_scope(|| SessionActor::new(configuration, child, journal, publisher, decisions));
         tokio::spawn(actor.run(queue).instrument(span));
         Self { requests, status }
     }

@@ -19,6 +19,7 @@ mod attach;
 mod child_events;
 mod client;
 mod connections;
+mod control;
 mod deliver;
 mod effect;
 mod input;
@@ -34,6 +35,7 @@ use std::time::Duration;
 use bowline_transport::SessionId;
 
 use self::client::Client;
+use self::control::Decisions;
 use self::input::{Input, InputEvent};
 use self::request_dedup::RequestDedup;
 use self::stream::Stream;
@@ -115,6 +117,7 @@ pub struct SessionMachine {
     watchers: HashMap<String, ClientId>,
     refusals: VecDeque<InputEvent>,
     bracketed_paste: bool,
+    decisions: Decisions,
     signals: RequestDedup<()>,
     kills: Kills,
     degraded: BTreeMap<String, String>,
@@ -147,6 +150,7 @@ impl SessionMachine {
             watchers: HashMap::new(),
             refusals: VecDeque::new(),
             bracketed_paste: false,
+            decisions: Decisions::default(),
             signals: RequestDedup::default(),
             kills: Kills::default(),
             degraded: BTreeMap::new(),

@@ -104,6 +104,10 @@ pub enum PromptMode {
     Line,
     /// As a paste into a terminal, followed by Enter.
     Paste,
+    /// Not to the child: as a line of the stream [`CONTROL`](crate::StreamId::CONTROL).
+    Control,
+    /// Not at all: the input is closed after what is queued.
+    End,
 }
 
 /// The state of a prompt.

@@ -8,16 +8,17 @@ use std::time::Duration;
 
 use bowline_transport::journal::SyncDone;
 use bowline_transport::{Drained, ExitStatus, Piece, TerminationPolicy};
+use bytes::Bytes;
 use tokio::sync::{mpsc, watch};
 use tokio::time::{Instant, sleep_until, timeout};
 
-use super::SessionStatus;
 use super::audit_log::{AuditEvent, wall_ms};
 use super::child::{Child, ChildCommand, ChildEvent};
 use super::connection::{ByteLink, ConnectionEvent};
 use super::connections::Connections;
 use super::journal::{SessionJournal, SharedDisk};
 use super::recorder::{Recorder, report_degraded};
+use super::{Decision, SessionStatus};
 use crate::screen::SessionScreen;
 use crate::session_machine::{ClientId, Effect, MachineConfiguration, SessionMachine};
 use crate::wire::StreamId;
@@ -82,6 +83,7 @@ impl<D: SharedDisk> SessionActor<D> {
         child: Child,
         journal: Option<SessionJournal<D>>,
         status: watch::Sender<SessionStatus>,
+        decisions: &[Decision],
     ) -> Self {
         let (epoch, facts) = (configuration.epoch, configuration.facts.clone());
         let size = facts.size.filter(|_| configuration.has_screen);
@@ -104,6 +106,11 @@ impl<D: SharedDisk> SessionActor<D> {
             facts: &facts,
         };
         actor.recorder.audit(&mut actor.machine, &event);
+        for Decision { id, line } in decisions {
+            let line = Bytes::from(line.clone().into_bytes());
+            actor.machine.record_decision(id, &line);
+        }
+        actor.flush();
         actor
     }
 
@@ -379,6 +386,7 @@ impl<D: SharedDisk> SessionActor<D> {
                 let read = self.recorder.read(stream, offset, max);
                 self.machine.on_journal_read(client, stream, offset, read);
             }
+            Effect::Record(stream) => self.recorder.record(&mut self.machine, stream),
             Effect::Attached {
                 client,
                 lease,

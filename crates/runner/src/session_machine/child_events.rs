@@ -35,7 +35,7 @@ impl SessionMachine {
         self.append(id, bytes, self.arrival());
     }
 
-    fn append(&mut self, id: StreamId, bytes: Bytes, arrival: Arrival) {
+    pub(super) fn append(&mut self, id: StreamId, bytes: Bytes, arrival: Arrival) {
         let slowest = self.slowest(id);
         if let Some(stream) = self.streams.get_mut(&id) {
             stream.push(bytes, arrival, slowest);

@@ -40,6 +40,8 @@ pub enum Effect {
         /// Maximal number of bytes.
         max: usize,
     },
+    /// Record what was added to a stream, before it is acknowledged.
+    Record(StreamId),
     /// Record that a client attached with a lease to append or to write.
     Attached {
         /// The name it gave itself.

@@ -192,6 +192,10 @@ impl SessionMachine {
 
     fn prompt(&mut self, client: ClientId, prompt: Prompt) {
         let Prompt { id, bytes, mode } = prompt;
+        if mode == PromptMode::Control {
+            let state = self.record_decision(&id, &bytes);
+            return self.send(client, Message::PromptState { id, state });
+        }
         let refused = |reason: &str| PromptStatus::Refused {
             reason: reason.to_owned(),
         };
@@ -208,6 +212,11 @@ impl SessionMachine {
                     Ok(text) => self.input.prompt_paste(&id, &bytes, text),
                     Err(reason) => refused(reason),
                 }
+            }
+            (KnownPrompt::Unknown, PromptMode::End | PromptMode::Control) => {
+                // The present end is never past the input.
+                let _ = self.input.end_at(self.input.next());
+                PromptStatus::Written
             }
         };
         if !self.input.is_settled(&id) {

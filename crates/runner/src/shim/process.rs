@@ -150,7 +150,7 @@ impl Shim {
         let _ = rustix::process::chdir("/");
         let configuration = machine_configuration(spec, epoch, &session);
         let child = Child::of(session, spec.is_on_terminal());
-        let host = SessionHandle::spawn(configuration, child, journal);
+        let host = SessionHandle::spawn(configuration, child, journal, &spec.decisions);
         Ok(Self {
             folder,
             info,
@@ -256,6 +256,10 @@ fn machine_configuration(
         policy: OverflowPolicy::DropOldest,
         ring_bytes: ring_bytes.min(INPUT_BYTES),
     };
+    let control = StreamConfiguration {
+        id: StreamId::CONTROL,
+        ..input
+    };
     MachineConfiguration {
         session: spec.id,
         epoch,
@@ -271,7 +275,12 @@ fn machine_configuration(
             .into_iter()
             .map(stream)
             .chain([audit_log])
-            .chain(records_input.then_some(input))
+            .chain(
+                records_input
+                    .then_some([input, control])
+                    .into_iter()
+                    .flatten(),
+            )
             .collect(),
         has_screen: spec.has_screen(),
         exit_retention: spec.exit_kept_ms.map(Duration::from_millis),

@@ -10,6 +10,8 @@ use bowline_transport::{
 };
 use serde::{Deserialize, Serialize};
 
+use crate::session::Decision;
+
 /// Bytes of each stream that a session keeps in memory by default: 1 MiB.
 pub const DEFAULT_RING_BYTES: u64 = 1 << 20;
 
@@ -63,6 +65,9 @@ pub struct SessionSpec {
     /// hours.
     #[serde(default)]
     pub exit_kept_ms: Option<u64>,
+    /// What the control stream begins with. Not part of a request.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub decisions: Vec<Decision>,
 }
 
 /// The child's environment. Variables of an enclosing agent are never inherited.
@@ -136,6 +141,7 @@ impl SessionSpec {
             journal: JournalSpec::default(),
             labels: BTreeMap::new(),
             exit_kept_ms: None,
+            decisions: Vec::new(),
         }
     }
 

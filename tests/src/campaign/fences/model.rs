@@ -132,7 +132,7 @@ fn child(place: &Place) {
                 session.typed.extend_from_slice(&bytes);
                 session.machine.on_written(Ok(()), NOW);
             }),
-            Some(Effect::Attached { .. } | Effect::Detached { .. }) => {}
+            Some(Effect::Attached { .. } | Effect::Detached { .. } | Effect::Record(_)) => {}
             Some(other) => panic!("unexpected {other:?}"),
         }
     }
