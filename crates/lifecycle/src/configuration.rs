@@ -189,9 +189,10 @@ impl DialogueConfiguration {
     ///
     /// # Errors
     ///
-    /// The options contradict each other. On a terminal, also if the agent cannot be found, since the
+    /// The dialect cannot be driven, or lacks what the configuration asks for; the options contradict each other. On a terminal, also if the agent cannot be found, since the
     /// shell around it would start all the same.
-    pub(crate) fn terminal(&self) -> Result<Configuration, StartError> {
+    pub fn terminal(&self) -> Result<Configuration, StartError> {
+        self.check_dialect()?;
         let command = self.command()?;
         let mut configuration = Configuration::new(command.program);
         configuration.guard.clone_from(&self.guard);

@@ -41,6 +41,7 @@ mod conversations;
 mod error;
 mod events;
 mod exit_policy;
+mod intent;
 mod machine;
 mod message;
 mod permission;
@@ -84,6 +85,7 @@ pub use conversations::{Conversation, agent_directory, check_conversation_id};
 pub use error::{DialogueError, HandshakeError, ResumeError, StartError, error_chain};
 pub use events::{DialogueEvent, DialogueEventKind, DialogueEvents, EventLimits};
 pub use exit_policy::ExitPolicy;
+pub use intent::Intent;
 pub use machine::ReceiptState;
 pub use permission::{
     PermissionAnswer, PermissionKind, PermissionRecord, Permissions, Question, QuestionOption,
@@ -95,6 +97,8 @@ pub use registry::{
     Tombstone,
 };
 pub use secrecy::{ExposeSecret, SecretString};
+#[cfg(feature = "remote")]
+pub use session::SessionRecovery;
 pub use session::{
     DialogueChanges, DialogueEnd, DialogueSession, InterruptReport, InterruptScope, PageError,
     Receipt, SessionBuilder, exit_ends,

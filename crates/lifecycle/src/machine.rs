@@ -15,6 +15,11 @@ mod prompt_queue;
 mod prompts;
 mod protocol;
 mod receipts;
+#[cfg_attr(
+    not(feature = "remote"),
+    expect(dead_code, reason = "sessions at a runner")
+)]
+mod recovery;
 mod replay;
 mod requests;
 mod signals;
@@ -36,6 +41,7 @@ use self::prompt_queue::PromptQueue;
 pub(crate) use self::protocol::Opening;
 use self::protocol::{Protocol, Signal};
 use self::receipts::{ReceiptUpdate, Receipts};
+use self::recovery::Recovery;
 use self::replay::Replay;
 use self::requests::Requests;
 use crate::agent::{Capabilities, UnknownOption};
@@ -67,6 +73,8 @@ pub(crate) struct Machine {
     connection_failure: Option<ReconnectFailed>,
     /// The agent's earlier output, while it is being folded.
     replay: Option<Replay>,
+    /// The log of a session that is continued, while it is being folded.
+    recovery: Option<Recovery>,
     /// Why the watchdog terminated the agent, if it did.
     timeout_reason: Option<String>,
     stderr: HeadTail,
@@ -116,9 +124,36 @@ impl Machine {
         epoch_ms: u64,
     ) -> Self {
         let is_resumed = opening.is_resumed;
+        let mut machine = Self::silent(dialect, opening, limits, epoch_ms);
+        if !is_resumed {
+            machine.begin();
+        }
+        machine.update_watchdog();
+        machine
+    }
+
+    /// Creates the machine of a session whose log is folded first.
+    #[cfg(feature = "remote")]
+    pub(crate) fn recovering(dialect: DialectName, opening: Opening, limits: Limits) -> Self {
+        let mut machine = Self::silent(dialect, opening, limits, 0);
+        machine.recovery = Some(Recovery::default());
+        machine.begin();
+        machine.update_watchdog();
+        machine
+    }
+
+    /// Begins the handshake, if there is one.
+    fn begin(&mut self) {
+        if self.limits.initialize || self.protocol.folds_input() {
+            self.speak(|protocol, link| protocol.begin(link));
+        }
+    }
+
+    /// Creates a machine that has written nothing.
+    fn silent(dialect: DialectName, opening: Opening, limits: Limits, epoch_ms: u64) -> Self {
         let protocol = protocol::of(dialect, opening);
         let has_handshake = protocol.folds_input();
-        let mut machine = Self {
+        Self {
             framer: Framer::new(limits.max_line),
             transcript: match limits.window {
                 Some(window) => Transcript::with_dialect_and_window(dialect, window),
@@ -136,6 +171,7 @@ impl Machine {
             reconnecting_since: None,
             connection_failure: None,
             replay: None,
+            recovery: None,
             timeout_reason: None,
             stderr: HeadTail::new(limits.stderr_bytes),
             stderr_lines: StderrLines::default(),
@@ -155,13 +191,7 @@ impl Machine {
             now: Duration::ZERO,
             epoch_ms,
             limits,
-        };
-        let begins = machine.limits.initialize || has_handshake;
-        if begins && !is_resumed {
-            machine.speak(|protocol, link| protocol.begin(link));
         }
-        machine.update_watchdog();
-        machine
     }
 
     /// Handles one input. The caller drains the outputs before the next one.
@@ -256,13 +286,21 @@ impl Machine {
 
     fn write(&mut self, line: impl Into<Bytes>, purpose: LinePurpose) {
         let line = line.into();
+        if let Some(recovery) = &mut self.recovery {
+            return recovery.keep(line, purpose);
+        }
+        self.fold_written(&line);
+        self.outputs.push_back(Output::Write { line, purpose });
+    }
+
+    /// Folds a line of input, in a dialect whose transcript needs it.
+    fn fold_written(&mut self, line: &[u8]) {
         if self.protocol.folds_input()
-            && let Ok(text) = std::str::from_utf8(&line)
+            && let Ok(text) = std::str::from_utf8(line)
         {
             let meta = self.meta();
             self.transcript.apply_input(text.trim_end(), meta);
         }
-        self.outputs.push_back(Output::Write { line, purpose });
     }
 
     /// Handles a line that was not written completely. It may have arrived all the same, and the
@@ -272,7 +310,7 @@ impl Machine {
             LinePurpose::Prompt(uuid) => self.prompt_undelivered(uuid),
             LinePurpose::PermissionAnswer(id) => self.permissions.keep_undelivered(id, line),
             LinePurpose::Denial(id) => self.denial_undelivered(id),
-            LinePurpose::Other => {}
+            LinePurpose::Request(_) | LinePurpose::Other => {}
         }
     }
 

@@ -17,6 +17,8 @@ mod permissions;
 mod reader;
 mod receipt;
 mod recording;
+#[cfg(feature = "remote")]
+mod recovery;
 mod spans;
 mod spawn;
 mod start;
@@ -29,6 +31,8 @@ pub use self::interrupt::{InterruptReport, InterruptScope};
 pub use self::pages::PageError;
 pub use self::receipt::Receipt;
 pub use self::recording::exit_ends;
+#[cfg(feature = "remote")]
+pub use self::recovery::SessionRecovery;
 
 #[cfg(test)]
 mod tests;

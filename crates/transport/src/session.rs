@@ -62,6 +62,10 @@ pub(crate) trait Terminal: fmt::Debug + Send + Sync {
     fn joined_at(&self, _: Stream) -> u64 {
         0
     }
+    /// Whether lines are written with [`prompt`](Self::prompt).
+    fn writes_by_id(&self) -> bool {
+        false
+    }
     /// Detaches from a remote session.
     fn detach(&self) -> bool {
         false
@@ -229,6 +233,12 @@ impl TerminalSession {
     /// some milliseconds. `None` after the end, and on systems other than Linux.
     pub fn resource_usage(&self) -> Option<ResourceUsage> {
         self.terminal.resource_usage(self.id)
+    }
+
+    /// Returns whether this host writes with [`prompt`](Self::prompt) only, since it has the append lease of a
+    /// remote session.
+    pub fn writes_by_id(&self) -> bool {
+        self.terminal.writes_by_id()
     }
 
     /// Detaches all handles from a remote session, which continues at the runner. Its streams and waits end

@@ -56,7 +56,7 @@ impl Machine {
 
     /// Returns whether the history is not folded completely.
     pub(crate) const fn is_replaying(&self) -> bool {
-        self.replay.is_some()
+        self.replay.is_some() || self.recovery.is_some()
     }
 
     /// Advances the history to the offset that `advance` makes of the current one, and ends it there.
@@ -76,6 +76,11 @@ impl Machine {
             self.write(line, LinePurpose::Other);
         }
         self.speak(|protocol, link| protocol.replayed(link));
+        self.report_permissions();
+    }
+
+    /// Reports the permission requests that the past has left, as open or closed.
+    pub(super) fn report_permissions(&mut self) {
         for record in self.permissions().iter() {
             if record.state.is_open() {
                 self.permission_requested(Arc::clone(record));

@@ -56,6 +56,8 @@ pub(crate) enum LinePurpose {
     PermissionAnswer(String),
     /// The machine's own denial of an expired permission request, by the request's id.
     Denial(String),
+    /// A request of the machine, by its id.
+    Request(String),
     /// A line that is never repeated.
     Other,
 }

@@ -11,6 +11,7 @@ use crate::error::DialogueError;
 pub(super) struct Requests {
     pending: BTreeMap<u64, PendingRequest>,
     last_id: u64,
+    last_probe: u64,
     /// Part of each id that differs between the hosts of one agent; empty for the first host.
     salt: String,
 }
@@ -44,6 +45,10 @@ pub(super) struct Refusal {
 /// Distinguishes ids of this crate from those of the agent and of other hosts.
 const PREFIX: &str = "bowline-";
 
+/// Numbers of probes. What they depend on is not in a session's log, so they must not count among those of the
+/// other requests, which a fold of the log numbers again.
+const PROBES: u64 = 1_000_000_000;
+
 impl Requests {
     #[cfg(any(test, feature = "remote"))]
     pub(super) fn set_salt(&mut self, salt: &str) {
@@ -59,28 +64,31 @@ impl Requests {
 
     /// Adds a request and returns its id.
     pub(super) fn open(&mut self, name: &str, ticket: Option<Ticket>, due: Duration) -> String {
-        self.add(PendingRequest {
+        self.last_id += 1;
+        let request = PendingRequest {
             name: name.to_owned(),
             ticket,
             due,
             is_probe: false,
-        })
+        };
+        self.add(self.last_id, request)
     }
 
     /// Adds a request that is only sent for a sign of life, and returns its id.
     pub(super) fn open_probe(&mut self, name: &str, due: Duration) -> String {
-        self.add(PendingRequest {
+        self.last_probe += 1;
+        let request = PendingRequest {
             name: name.to_owned(),
             ticket: None,
             due,
             is_probe: true,
-        })
+        };
+        self.add(PROBES + self.last_probe, request)
     }
 
-    fn add(&mut self, request: PendingRequest) -> String {
-        self.last_id += 1;
-        self.pending.insert(self.last_id, request);
-        format!("{PREFIX}{}{}", self.salt, self.last_id)
+    fn add(&mut self, number: u64, request: PendingRequest) -> String {
+        self.pending.insert(number, request);
+        format!("{PREFIX}{}{number}", self.salt)
     }
 
     /// Completes the request with this id. Returns `None` if it is not one of these.

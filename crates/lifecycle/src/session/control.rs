@@ -7,6 +7,7 @@ use super::end::DialogueEnd;
 use super::handle::DialogueSession;
 use crate::agent::Capabilities;
 use crate::error::{DialogueError, HandshakeError};
+use crate::intent::Intent;
 use crate::machine::{Command, Reply};
 use crate::message::Message;
 
@@ -56,6 +57,33 @@ impl DialogueSession {
             Ok(()) => capabilities.await.unwrap_or_default(),
             Err(_) => Capabilities::default(),
         }
+    }
+
+    /// Carries out an intent. It is in its place before this returns; the future waits for its outcome.
+    ///
+    /// # Errors
+    ///
+    /// As the method of the session that does the same.
+    pub fn submit(
+        &self,
+        intent: Intent,
+    ) -> impl Future<Output = Result<(), DialogueError>> + Send + 'static {
+        let (reply, result) = oneshot::channel();
+        let command = Box::new(intent.into());
+        let posted = self.post(Message::Command { command, reply });
+        async move {
+            posted?;
+            result.await.map_err(|_| DialogueError::Ended)?.map(drop)
+        }
+    }
+
+    /// Waits until the agent has opened the session, or cannot.
+    ///
+    /// # Errors
+    ///
+    /// The agent refuses the session, does not answer, or has exited.
+    pub async fn opened(&self) -> Result<(), HandshakeError> {
+        self.shake_hands().await
     }
 
     /// Waits until the agent has opened the session, or cannot.

@@ -2,14 +2,21 @@
 
 use std::collections::VecDeque;
 use std::future::{Future, pending};
+use std::hash::{DefaultHasher, Hasher as _};
+use std::io;
 use std::pin::Pin;
 
+use bowline_transport::wire::{Prompt, PromptMode, PromptStatus};
 use bowline_transport::{TerminalSession, WriteError};
 use bytes::Bytes;
 use tracing::{debug, warn};
+use uuid::Uuid;
 
 use super::recording::Recording;
 use crate::machine::{Input, LinePurpose};
+
+/// Maximum length of the id of a line at a runner, in bytes.
+const MAX_ID_BYTES: usize = 128;
 
 /// A write to the agent's input.
 enum Write {
@@ -55,13 +62,17 @@ impl InputWriter {
             None => None,
             Some(Write::Close) => Some(Box::pin(async move {
                 // Fails only if the input is closed.
-                let _ = terminal.close_input().await;
+                if terminal.writes_by_id() {
+                    let _ = terminal.prompt(end_of_input()).await;
+                } else {
+                    let _ = terminal.close_input().await;
+                }
                 None
             })),
             Some(Write::Line { line, purpose }) => {
                 let recording = recording.map(Recording::notes);
                 Some(Box::pin(async move {
-                    match terminal.write(line.clone()).await {
+                    match write(&terminal, line.clone(), &purpose).await {
                         Ok(()) => {
                             if let Some(recording) = recording {
                                 recording.input(line);
@@ -93,13 +104,62 @@ impl InputWriter {
     }
 }
 
+/// Writes a line. A session that several hosts may write to takes it with an id, once.
+async fn write(
+    terminal: &TerminalSession,
+    bytes: Bytes,
+    purpose: &LinePurpose,
+) -> Result<(), WriteError> {
+    if !terminal.writes_by_id() {
+        return terminal.write(bytes).await;
+    }
+    let id = line_id(purpose);
+    let mode = PromptMode::Line;
+    match terminal.prompt(Prompt { id, bytes, mode }).await? {
+        PromptStatus::Refused { reason } => Err(io::Error::other(reason).into()),
+        _ => Ok(()),
+    }
+}
+
+/// Returns the id of a line, which is the same with every driver of the session and every host.
+fn line_id(purpose: &LinePurpose) -> String {
+    match purpose {
+        LinePurpose::Prompt(uuid) => bounded_id("", uuid),
+        LinePurpose::PermissionAnswer(id) | LinePurpose::Denial(id) => {
+            bounded_id("permission:", id)
+        }
+        LinePurpose::Request(id) => bounded_id("request:", id),
+        LinePurpose::Other => Uuid::new_v4().to_string(),
+    }
+}
+
+/// Returns an id of at most 128 bytes, which is what a session takes.
+fn bounded_id(kind: &str, id: &str) -> String {
+    let plain = format!("{kind}{id}");
+    if plain.len() <= MAX_ID_BYTES {
+        return plain;
+    }
+    let mut hasher = DefaultHasher::new();
+    hasher.write(id.as_bytes());
+    let prefix: String = id.chars().take(MAX_ID_BYTES / 8).collect();
+    format!("{kind}#{:016x}:{prefix}", hasher.finish())
+}
+
+fn end_of_input() -> Prompt {
+    Prompt {
+        id: "end-of-input".to_owned(),
+        bytes: Bytes::new(),
+        mode: PromptMode::End,
+    }
+}
+
 /// Logs a failed write. A lost answer leaves the agent waiting, and only a client can repeat it.
 fn log_write_error(purpose: &LinePurpose, error: &WriteError) {
     match purpose {
         LinePurpose::PermissionAnswer(request_id) | LinePurpose::Denial(request_id) => {
             warn!(request_id, %error, "an answer may not have reached the agent");
         }
-        LinePurpose::Prompt(_) | LinePurpose::Other => {
+        LinePurpose::Prompt(_) | LinePurpose::Request(_) | LinePurpose::Other => {
             debug!(%error, "a line did not reach the agent");
         }
     }

@@ -55,6 +55,7 @@ impl TerminalEngine {
         })?;
         let terminal = RemoteTerminal {
             attached,
+            lease: attachment.lease,
             logs,
             budget,
             commands,

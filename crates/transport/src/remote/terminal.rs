@@ -20,7 +20,7 @@ use bowline_process::{ByteBudget, ReservedBytes};
 use bowline_process::{ResizeError, SignalError, WriteError};
 use bowline_process::{SessionId, Stream, WriteReceipt};
 use bowline_process::{TerminationPolicy, TerminationReport};
-use bowline_wire::{Attached, Prompt, PromptStatus, StdioKind, StreamId};
+use bowline_wire::{Attached, Lease, Prompt, PromptStatus, StdioKind, StreamId};
 
 /// Completes a write.
 pub(super) type Done = oneshot::Sender<Result<(), WriteError>>;
@@ -67,6 +67,7 @@ pub(super) struct SessionUpdates {
 pub(super) struct RemoteTerminal {
     /// The reply to the first attach.
     pub(super) attached: Attached,
+    pub(super) lease: Lease,
     pub(super) logs: Logs,
     pub(super) budget: Arc<ByteBudget>,
     pub(super) commands: mpsc::UnboundedSender<Command>,
@@ -196,6 +197,10 @@ impl Terminal for RemoteTerminal {
         // A task that has ended is detached.
         let _ = self.commands.send(Command::Detach);
         true
+    }
+
+    fn writes_by_id(&self) -> bool {
+        self.lease == Lease::Append
     }
 
     fn joined_at(&self, stream: Stream) -> u64 {

@@ -42,7 +42,9 @@ impl Link<'_> {
         encode: impl FnOnce(&str) -> Vec<u8>,
     ) {
         let id = self.requests.open(name, ticket, self.due);
-        self.write(encode(&id));
+        let line = encode(&id);
+        let purpose = LinePurpose::Request(id);
+        self.signal(Signal::Write { line, purpose });
     }
 
     /// Writes a request whose response only shows that the agent is alive.

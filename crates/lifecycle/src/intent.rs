@@ -1,0 +1,59 @@
+//! What a host wants of a session, as a value that can be kept and carried out later.
+
+use bowline_jsonl::{HostRequest, Prompt};
+
+use crate::machine::Command;
+use crate::permission::PermissionAnswer;
+
+/// What a host wants of a session.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Intent {
+    /// Sends a prompt, which has a uuid.
+    Prompt(Prompt),
+    /// Answers a permission request.
+    Answer {
+        /// Id of the request.
+        request_id: String,
+        /// The answer.
+        answer: PermissionAnswer,
+        /// The client that answers, if it has a name.
+        by: Option<String>,
+    },
+    /// Stops the running turn.
+    Interrupt {
+        /// Whether the agent drops the prompts that it has queued.
+        cancel_queued: bool,
+    },
+    /// Changes an option of the session, such as `model`, `mode` or `effort`.
+    SetOption {
+        /// Its id.
+        option: String,
+        /// The new value.
+        value: String,
+    },
+    /// Ends the session when the open prompts are answered.
+    End,
+}
+
+impl From<Intent> for Command {
+    fn from(intent: Intent) -> Self {
+        match intent {
+            Intent::Prompt(prompt) => Self::Send(prompt),
+            Intent::Answer {
+                request_id,
+                answer,
+                by,
+            } => Self::AnswerPermission {
+                request_id,
+                answer,
+                by,
+            },
+            Intent::Interrupt { cancel_queued } => {
+                Self::Request(HostRequest::Interrupt { cancel_queued })
+            }
+            Intent::SetOption { option, value } => Self::SetOption { option, value },
+            Intent::End => Self::End,
+        }
+    }
+}

@@ -1,0 +1,76 @@
+//! The log of a session that a driver continues, while it is being folded: output, input and the host's
+//! intents, in their order.
+//!
+//! The machine does then what it did before. Each line that it wants to write was written, which the input
+//! shows, or is missing; the missing ones are written once the log is folded.
+
+use std::mem;
+
+use bytes::Bytes;
+
+use super::{Command, LinePurpose, Machine, Output, ReceiptState};
+
+/// A log that is being folded.
+#[derive(Debug, Default)]
+pub(super) struct Recovery {
+    /// Lines that the input did not show so far.
+    unwritten: Vec<(Bytes, LinePurpose)>,
+}
+
+impl Recovery {
+    pub(super) fn keep(&mut self, line: Bytes, purpose: LinePurpose) {
+        self.unwritten.push((line, purpose));
+    }
+
+    fn take(&mut self, line: &[u8]) -> Option<LinePurpose> {
+        let line = line.trim_ascii_end();
+        let mut unwritten = self.unwritten.iter();
+        let at = unwritten.position(|(it, _)| it.trim_ascii_end() == line)?;
+        Some(self.unwritten.remove(at).1)
+    }
+}
+
+impl Machine {
+    /// Folds an intent of the log.
+    pub(crate) fn recover_command(&mut self, command: Command) {
+        self.handle_input(super::Input::Command(command, 0), self.now);
+        self.drop_outputs();
+    }
+
+    /// Folds bytes of output of the log.
+    pub(crate) fn recover_output(&mut self, input: super::Input) {
+        self.handle_input(input, self.now);
+        self.drop_outputs();
+    }
+
+    /// Folds a line of the log that was written to the agent.
+    pub(crate) fn recover_written(&mut self, line: &[u8]) {
+        self.fold_written(line);
+        let purpose = self.recovery.as_mut().and_then(|it| it.take(line));
+        if let Some(LinePurpose::Prompt(uuid)) = purpose {
+            let update = self.receipts.advance(&uuid, ReceiptState::Written);
+            self.receipt_updates(update);
+        }
+        self.drop_outputs();
+    }
+
+    /// Ends the log: writes what is missing, and reports the permission requests.
+    pub(crate) fn recovered(&mut self) {
+        let Some(recovery) = self.recovery.take() else {
+            return;
+        };
+        let rest = mem::take(&mut self.outputs);
+        for (line, purpose) in recovery.unwritten {
+            self.write(line, purpose);
+        }
+        self.outputs.extend(rest);
+        self.report_permissions();
+        self.settle();
+    }
+
+    /// Drops what the log shows to be done. The end of a session has no line.
+    fn drop_outputs(&mut self) {
+        let stays = |it: &Output| matches!(it, Output::CloseInput | Output::Terminate(_));
+        self.outputs.retain(stays);
+    }
+}

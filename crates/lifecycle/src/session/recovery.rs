@@ -1,0 +1,121 @@
+//! Drives a session at a runner over restarts of its driver: what the driver knows is a fold over the session's
+//! log.
+
+use bowline_transport::{
+    Attachment, Piece, Remote, SessionId, StartPosition, TerminalEngine, wire::Lease,
+};
+use tracing::Instrument as _;
+
+use super::handle::DialogueSession;
+use super::spans;
+use super::spawn::log_limits;
+use super::start::{drive, now_ms};
+use crate::configuration::DialogueConfiguration;
+use crate::error::StartError;
+use crate::intent::Intent;
+use crate::machine::{Input, Limits, Machine};
+
+/// A session at a runner, folded from its log so far: a new one has an empty log.
+///
+/// The log is its output, what was written to its input, and the intents of its hosts, each in the order in
+/// which it came. There must be one driver at a time.
+#[derive(Debug)]
+pub struct SessionRecovery {
+    machine: Machine,
+    configuration: DialogueConfiguration,
+    /// Offset of the next output.
+    next: u64,
+    /// Input after its last line end.
+    partial_input: Vec<u8>,
+}
+
+impl SessionRecovery {
+    /// Begins with an empty log. The configuration is that of the start, the same with each driver.
+    ///
+    /// # Errors
+    ///
+    /// The dialect cannot be driven, or lacks what the configuration asks for.
+    pub fn new(configuration: DialogueConfiguration) -> Result<Self, StartError> {
+        configuration.check_dialect()?;
+        let limits = Limits::from(&configuration);
+        let opening = configuration.opening();
+        let machine = Machine::recovering(configuration.dialect, opening, limits);
+        Ok(Self {
+            machine,
+            configuration,
+            next: 0,
+            partial_input: Vec::new(),
+        })
+    }
+
+    /// Returns the offset of the next output.
+    #[must_use]
+    pub const fn next_output(&self) -> u64 {
+        self.next
+    }
+
+    /// Folds the next output, which arrived at `at_ms`, in milliseconds since 1970.
+    pub fn output(&mut self, piece: &Piece, at_ms: u64) {
+        self.machine.set_epoch(at_ms);
+        let input = match piece {
+            Piece::Bytes { offset, bytes } => {
+                self.next = offset + bytes.len() as u64;
+                Input::Output(bytes.clone())
+            }
+            &Piece::Gap { from, to } => {
+                self.next = to;
+                Input::OutputGap { from, to }
+            }
+        };
+        self.machine.recover_output(input);
+    }
+
+    /// Folds the next bytes that were written to the agent.
+    pub fn input(&mut self, bytes: &[u8], at_ms: u64) {
+        self.machine.set_epoch(at_ms);
+        for part in bytes.split_inclusive(|byte| *byte == b'\n') {
+            self.partial_input.extend_from_slice(part);
+            if part.ends_with(b"\n") {
+                let line = std::mem::take(&mut self.partial_input);
+                self.machine.recover_written(&line);
+            }
+        }
+    }
+
+    /// Folds the next intent.
+    pub fn intent(&mut self, intent: Intent, at_ms: u64) {
+        self.machine.set_epoch(at_ms);
+        self.machine.recover_command(intent.into());
+    }
+
+    /// Attaches to the session where the log ends, writes what is missing, and drives the session from now on.
+    /// Each line goes out with an id, so that one that was on its way is not written twice.
+    ///
+    /// # Errors
+    ///
+    /// The session cannot be reached or has ended.
+    pub async fn attach(
+        self,
+        remote: &Remote,
+        session: SessionId,
+    ) -> Result<DialogueSession, StartError> {
+        let attachment = Attachment {
+            lease: Lease::Append,
+            start: StartPosition::At {
+                output: self.next,
+                errors: 0,
+            },
+            limits: log_limits(),
+            ..Attachment::default()
+        };
+        let attached = TerminalEngine
+            .attach_remote_with_reader(remote, session, attachment)
+            .instrument(spans::attach_span(session))
+            .await?;
+        let mut machine = self.machine;
+        machine.set_epoch(now_ms());
+        machine.recovered();
+        let (session, _) = drive(machine, attached, &self.configuration, None, None);
+        Ok(session)
+    }
+}
