@@ -16,6 +16,7 @@ use tokio_util::sync::CancellationToken;
 use tokio_util::task::task_tracker::TaskTrackerToken;
 
 use crate::auth::{OneTimeTicket, RequestAuth, TicketStore};
+use crate::conversations::Conversations;
 use crate::sessions::SessionStore;
 use detach_timers::DetachTimers;
 pub use limits::ServeLimits;
@@ -36,6 +37,7 @@ const FAILED_LOGIN_DELAY: Duration = Duration::from_secs(1);
 pub(crate) struct AppState {
     pub(crate) auth: RequestAuth,
     pub(crate) sessions: Arc<SessionStore>,
+    pub(crate) conversations: Arc<Conversations>,
     pub(crate) limits: ServeLimits,
     pub(crate) metrics: Metrics,
     pub(crate) detach_timers: DetachTimers,
@@ -61,9 +63,12 @@ impl AppState {
         let per_second = limits.attaches_per_second;
         let failed_logins = RateLimiter::new(FAILED_LOGINS_PER_SECOND, FAILED_LOGINS_PER_SECOND);
         let attaches = RateLimiter::new(per_second.saturating_mul(2), per_second);
+        let conversations =
+            Conversations::new(Arc::clone(&sessions), shutdown.clone(), tracked.clone());
         Self {
             auth,
             sessions,
+            conversations: Arc::new(conversations),
             limits,
             metrics: Metrics::default(),
             detach_timers: DetachTimers::default(),

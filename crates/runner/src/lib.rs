@@ -14,6 +14,7 @@
 //! | `api` | the endpoints: REST, frames over WebSocket, gRPC, the web terminal |
 //! | `app_state` | state shared by all endpoints: limits, metrics, tickets |
 //! | `auth` | authentication of requests: token, tickets, `Host` and `Origin` checks |
+//! | `conversations` | the dialogue sessions that the daemon drives |
 //! | `sessions` | the sessions of a state folder: create, list, terminate |
 //! | `shim` | the process of one session, and its folder |
 //! | `session` | one running session: child, connections, journal |
@@ -36,6 +37,7 @@ mod app_state;
 mod auth;
 mod blocking;
 mod client;
+mod conversations;
 mod descriptor_limit;
 mod screen;
 mod serve;

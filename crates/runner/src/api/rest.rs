@@ -1,5 +1,6 @@
 //! The REST API: sessions, prompts and permissions, logs, past conversations, tickets, and the daemon's health.
 
+mod agent;
 mod dialogue;
 mod dto;
 mod history;
@@ -65,6 +66,7 @@ pub(super) fn routes() -> (Router<Arc<AppState>>, utoipa::openapi::OpenApi) {
             dialogue::answer_permission
         ))
         .routes(routes!(dialogue::interrupt))
+        .routes(routes!(dialogue::set_option))
         .routes(routes!(log::log))
         .routes(routes!(log::transcript))
         .routes(routes!(history::list))

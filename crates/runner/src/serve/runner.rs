@@ -77,6 +77,7 @@ impl Runner {
         ));
         // Before the first connection, since a client that attaches cancels its timer.
         api::restore_detach_timers(&app).await;
+        app.conversations.restore().await;
         let (lock, socket) = listeners.serve(&api::router(&app), &shutdown);
         Ok(Self {
             shutdown: shutdown.drop_guard(),

@@ -31,6 +31,7 @@ async fn document_describes_every_endpoint() {
             "get /api/sessions/{id}/permissions",
             "post /api/sessions/{id}/permissions",
             "post /api/sessions/{id}/interrupt",
+            "post /api/sessions/{id}/options",
             "get /api/sessions/{id}/log",
             "get /api/sessions/{id}/transcript",
             "get /api/history",

@@ -1,29 +1,36 @@
 //! Dialogues: prompts, permissions and interrupts, written as the agent's own JSON lines.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use axum::Json;
 use axum::extract::State;
 use axum::http::StatusCode;
 use bowline_jsonl::{Decision, HostRequest, Prompt, RawJson, control_request, permission};
+use bowline_lifecycle::PermissionAnswer as Choice;
 use bowline_reducer::{PermissionState, Transcript};
 use bowline_transport::wire::{Message, PromptMode, SessionKind};
 use bowline_transport::{SessionId, Signal};
 use bytes::Bytes;
 use serde_json::Value;
 use sha2::{Digest as _, Sha256};
+use tokio::time::timeout;
 use uuid::Uuid;
 
 use super::dto::{
-    InterruptRequest, PermissionAnswer, PermissionDecision, PermissionRequest, Permissions,
-    PromptReceipt, PromptRequest,
+    InterruptRequest, OptionRequest, PermissionAnswer, PermissionDecision, PermissionOption,
+    PermissionRequest, Permissions, PromptReceipt, PromptRequest,
 };
 use super::shim_client::{ShimClient, read_record};
 use super::transcript::read_transcript;
 use crate::api::extract::{JsonBody, SessionPath};
 use crate::api::problem::Problem;
 use crate::app_state::AppState;
-use crate::sessions::SessionRecord;
+use crate::conversations::{Conversation, ConversationError, is_driven};
+use crate::sessions::{SessionRecord, ShimStatus};
+
+/// How long a request waits for the agent's reply.
+const REPLY_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// Maximum length of a prompt's id, in bytes.
 const MAX_ID_BYTES: usize = 128;
@@ -42,6 +49,15 @@ pub(super) async fn prompt(
 ) -> Receipt {
     let record = read_record(&app, id).await?;
     let prompt_id = check_id(prompt.id)?;
+    if let Some(conversation) = conversation(&app, &record).await? {
+        let prompt = Prompt {
+            uuid: Some(prompt_id),
+            ..Prompt::text(prompt.text)
+        };
+        let id = conversation.prompt(prompt).await?;
+        app.metrics.prompts.add(1);
+        return Ok(queued(id));
+    }
     let (bytes, mode) = match record.info.kind {
         SessionKind::Dialogue => {
             let line = Prompt {
@@ -53,6 +69,38 @@ pub(super) async fn prompt(
         SessionKind::Terminal => (prompt.text.into_bytes(), PromptMode::Paste),
     };
     send(&app, record.info.id, prompt_id, bytes, mode).await
+}
+
+/// Returns the conversation of a session that this daemon drives, while it runs.
+async fn conversation(
+    app: &AppState,
+    record: &SessionRecord,
+) -> Result<Option<Conversation>, Problem> {
+    if !is_driven(&record.info.labels) {
+        return Ok(None);
+    }
+    Ok(Some(app.conversations.attach(record.info.id).await?))
+}
+
+/// Returns the conversation of a session that this daemon drives; `None` once it has ended.
+pub(super) async fn running_conversation(
+    app: &AppState,
+    record: &SessionRecord,
+) -> Result<Option<Conversation>, Problem> {
+    if record.shim != ShimStatus::Running || !is_driven(&record.info.labels) {
+        return Ok(None);
+    }
+    match app.conversations.attach(record.info.id).await {
+        Ok(conversation) => Ok(Some(conversation)),
+        Err(ConversationError::Ended) => Ok(None),
+        Err(error) => Err(error.into()),
+    }
+}
+
+/// What is kept takes effect, also if the daemon is restarted.
+fn queued(id: String) -> (StatusCode, Json<PromptReceipt>) {
+    let state = "queued";
+    (StatusCode::ACCEPTED, Json(PromptReceipt { id, state }))
 }
 
 async fn send(
@@ -88,7 +136,10 @@ pub(super) async fn list_permissions(
     SessionPath(id): SessionPath,
 ) -> Result<Json<Permissions>, Problem> {
     let record = dialogue_record(&app, id).await?;
-    let permissions = read_transcript(&app, record, |it| permissions(it)).await?;
+    let permissions = match running_conversation(&app, &record).await? {
+        Some(conversation) => conversation.inspect(permissions).await,
+        None => read_transcript(&app, record, |it| permissions(it)).await?,
+    };
     Ok(Json(Permissions { permissions }))
 }
 
@@ -98,6 +149,12 @@ fn permissions(transcript: &Transcript) -> Vec<PermissionRequest> {
         tool_use_id: it.tool_use_id().map(str::to_owned),
         tool_name: it.tool_name().to_owned(),
         input: parse_json(it.input().as_deref()),
+        options: it
+            .asked()
+            .options
+            .iter()
+            .map(PermissionOption::from)
+            .collect(),
         state: serde_json::to_value(it.state()).unwrap_or_default(),
     });
     permissions.collect()
@@ -119,6 +176,13 @@ pub(super) async fn answer_permission(
     JsonBody(answer): JsonBody<PermissionAnswer>,
 ) -> Receipt {
     let record = dialogue_record(&app, id).await?;
+    if let Some(conversation) = conversation(&app, &record).await? {
+        let id = answer_id(&answer.request_id);
+        let choice = choice(&answer)?;
+        let answered = conversation.answer(answer.request_id, choice, answer.by);
+        answered.await?;
+        return Ok(queued(id));
+    }
     let answer_id = answer_id(&answer.request_id);
     let line = move |transcript: &mut Transcript| answer_line(transcript, &answer);
     let line = read_transcript(&app, record, line).await??;
@@ -147,12 +211,25 @@ fn answer_line(transcript: &Transcript, answer: &PermissionAnswer) -> Result<Vec
     }
     let input = request.input();
     let input = input.as_deref().and_then(RawJson::parse);
-    Ok(permission(&answer.request_id, &decision(answer), input))
+    let decision = decision(answer).ok_or_else(no_decision)?;
+    Ok(permission(&answer.request_id, &decision, input))
 }
 
-fn decision(answer: &PermissionAnswer) -> Decision {
+fn no_decision() -> Problem {
+    Problem::bad_request("`decision` is missing: `allow` or `deny`")
+}
+
+/// Returns the answer to give in a conversation.
+fn choice(answer: &PermissionAnswer) -> Result<Choice, Problem> {
+    match &answer.option {
+        Some(option) => Ok(Choice::Option(option.clone())),
+        None => Ok(decision(answer).ok_or_else(no_decision)?.into()),
+    }
+}
+
+fn decision(answer: &PermissionAnswer) -> Option<Decision> {
     let text = |value: Value| value.to_string();
-    match answer.decision {
+    Some(match answer.decision? {
         PermissionDecision::Allow => Decision::Allow {
             updated_input: answer.updated_input.clone().map(|it| text(it.into())),
             updated_permissions: answer.updated_permissions.clone().map(|it| text(it.into())),
@@ -164,7 +241,7 @@ fn decision(answer: &PermissionAnswer) -> Decision {
                 .unwrap_or_else(|| "denied".to_owned()),
             interrupt: answer.interrupt,
         },
-    }
+    })
 }
 
 /// Returns the id of the answer to a permission request, which is the same for all clients, so that
@@ -195,8 +272,42 @@ pub(super) async fn interrupt(
         return send_signal(&app, session, request_id).await;
     }
     let cancel_queued = interrupt.cancel_queued;
+    if let Some(conversation) = conversation(&app, &record).await? {
+        let id = Some(request_id.clone());
+        settle(conversation.interrupt(id, cancel_queued)).await?;
+        return Ok(queued(request_id));
+    }
     let line = control_request(&request_id, &HostRequest::Interrupt { cancel_queued });
     send(&app, session, request_id, line, PromptMode::Line).await
+}
+
+/// Waits for the agent's reply to a request, for a while. The request takes effect either way.
+async fn settle(
+    outcome: impl Future<Output = Result<(), ConversationError>>,
+) -> Result<(), Problem> {
+    match timeout(REPLY_TIMEOUT, outcome).await {
+        Ok(outcome) => Ok(outcome?),
+        Err(_) => Ok(()),
+    }
+}
+
+/// Change an option of a conversation, such as its model or its permission mode.
+#[utoipa::path(post, path = "/api/sessions/{id}/options", operation_id = "setOption",
+    params(("id" = String, Path, description = "Id of the session")),
+    request_body = OptionRequest,
+    responses((status = 202, description = "Accepted", body = PromptReceipt), (status = "default", description = "Error", body = Problem)))]
+pub(super) async fn set_option(
+    State(app): State<Arc<AppState>>,
+    SessionPath(id): SessionPath,
+    JsonBody(change): JsonBody<OptionRequest>,
+) -> Receipt {
+    let record = dialogue_record(&app, id).await?;
+    let request_id = check_id(change.id)?;
+    let conversation = conversation(&app, &record).await?;
+    let conversation = conversation.ok_or(ConversationError::NotDriven)?;
+    let id = Some(request_id.clone());
+    settle(conversation.set_option(id, change.option, change.value)).await?;
+    Ok(queued(request_id))
 }
 
 async fn send_signal(app: &AppState, session: SessionId, id: String) -> Receipt {

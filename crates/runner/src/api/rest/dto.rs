@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use bowline_lifecycle::RequestOption;
 use bowline_transport::wire::{Durability, Extent, SessionKind};
 use bowline_transport::{SessionSummary, WindowSize};
 use serde::{Deserialize, Serialize};
@@ -18,10 +19,37 @@ pub(super) struct NewSession {
     id: Option<String>,
     /// Display name.
     name: Option<String>,
+    /// The agent: its name (`claude`, `codex`, `gemini`, `opencode`, `qwen`, `copilot`), or the path of its
+    /// program. `kind`, `program`, `args`, `stdio`, `ring_bytes` and `journal` are then not allowed.
+    agent: Option<String>,
+    /// With an agent: the first prompt.
+    prompt: Option<String>,
+    /// With an agent: id of the first prompt, a UUID. Default: a random one.
+    prompt_id: Option<String>,
+    /// With an agent: the model. Default: the agent's own.
+    model: Option<String>,
+    /// With an agent: the permission mode. Default: the agent's own.
+    mode: Option<String>,
+    /// With an agent: the protocol that it speaks: `claude`, `qwen`, `codex` or `acp`. Default: that of its name.
+    dialect: Option<String>,
+    /// With an agent: further arguments.
+    #[schema(required = false)]
+    agent_args: Vec<String>,
+    /// With an agent: tools that need no permission, in the syntax of its rules.
+    #[schema(required = false)]
+    allowed_tools: Vec<String>,
+    /// With an agent: id of its conversation to resume.
+    resume: Option<String>,
+    /// With an agent: whether to resume a copy of the conversation.
+    #[schema(required = false)]
+    fork: bool,
+    /// With an agent: display name, if `name` is absent.
+    label: Option<String>,
     /// Kind of session.
+    #[schema(required = false)]
     kind: SessionKind,
     /// The program: a path, or a name to look up in the child's `PATH`.
-    program: String,
+    program: Option<String>,
     /// Arguments of the program.
     #[schema(required = false)]
     args: Vec<String>,
@@ -199,8 +227,15 @@ pub(super) struct PromptReceipt {
 pub(super) struct PermissionAnswer {
     /// Id of the permission request.
     pub(super) request_id: String,
-    /// Whether the tool may run.
-    pub(super) decision: PermissionDecision,
+    /// Whether the tool may run. Required without `option`.
+    #[serde(default)]
+    pub(super) decision: Option<PermissionDecision>,
+    /// Id of one of the request's options, instead of a decision. For conversations that the runner drives.
+    #[serde(default)]
+    pub(super) option: Option<String>,
+    /// Name of the client that answers, which those that are too late learn.
+    #[serde(default)]
+    pub(super) by: Option<String>,
     /// The reason of a denial, which the agent receives.
     #[serde(default)]
     pub(super) message: Option<String>,
@@ -248,9 +283,42 @@ pub(super) struct PermissionRequest {
     /// Input of the tool.
     #[schema(value_type = Object)]
     pub(super) input: serde_json::Value,
+    /// The answers to choose from, by their id.
+    pub(super) options: Vec<PermissionOption>,
     /// `open`, or how the request was closed.
     #[schema(value_type = String, example = "open")]
     pub(super) state: serde_json::Value,
+}
+
+/// An answer to choose.
+#[derive(Debug, Serialize, ToSchema)]
+pub(super) struct PermissionOption {
+    /// Its id.
+    pub(super) id: String,
+    /// What it says.
+    pub(super) name: String,
+}
+
+impl From<&RequestOption> for PermissionOption {
+    fn from(option: &RequestOption) -> Self {
+        Self {
+            id: option.id.clone(),
+            name: option.name.clone(),
+        }
+    }
+}
+
+/// An option to change.
+#[derive(Debug, Deserialize, ToSchema)]
+#[schema(as = NewOption)]
+pub(super) struct OptionRequest {
+    /// Id of the option: `model`, `mode`, `effort`, or one of the agent's own, as the transcript lists them.
+    pub(super) option: String,
+    /// The new value.
+    pub(super) value: String,
+    /// Id of the request, 1 to 128 bytes. A repeated request has no effect. Default: a random one.
+    #[serde(default)]
+    pub(super) id: Option<String>,
 }
 
 /// What to interrupt.

@@ -30,7 +30,7 @@ const MAX_BYTES: u64 = 1 << 20;
 #[derive(Debug, Deserialize, utoipa::IntoParams, ToSchema)]
 #[into_params(parameter_in = Query)]
 pub(super) struct LogQuery {
-    /// `tty`, `stdout`, `stderr`, `input` (of a dialogue on pipes) or `lifecycle`. Default: the session's output.
+    /// `tty`, `stdout`, `stderr`, `input` and `control` (of a dialogue on pipes) or `lifecycle`. Default: the session's output.
     #[serde(default)]
     stream: Option<String>,
     /// Offset of the first byte.
@@ -72,6 +72,7 @@ pub(super) async fn log(
         Some("stderr") => StreamId::STDERR,
         Some("input") => StreamId::INPUT,
         Some("lifecycle") => StreamId::LIFECYCLE,
+        Some("control") => StreamId::CONTROL,
         Some(_) => return Err(Problem::bad_request("unknown stream")),
     };
     let max = query.max.unwrap_or(MAX_BYTES).min(MAX_BYTES);

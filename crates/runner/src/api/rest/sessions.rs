@@ -9,14 +9,17 @@ use axum::http::StatusCode;
 use bowline_transport::wire::Lease;
 use bowline_transport::{SessionId, SessionList, TerminationPolicy};
 use serde::Deserialize;
+use serde_json::{Map, Value};
 use tokio::task::spawn_blocking;
 use utoipa::ToSchema;
 
+use super::agent::{CreateRequest, start_problem};
 use super::dto::{CreatedSession, NewSession, SessionDetails, StreamRange};
 use super::shim_client::{ShimClient, read_record};
 use crate::api::extract::{JsonBody, QueryParams, SessionPath};
 use crate::api::problem::Problem;
 use crate::app_state::AppState;
+use crate::conversations::{StartConversation, is_driven};
 use crate::sessions::{
     CreateError, EndedSession, RestartError, ShimStatus, TerminateError, damage_in_log, summary_of,
 };
@@ -24,17 +27,32 @@ use crate::shim::{SessionSpec, ShimStarted, SpawnFault};
 
 /// Create a session.
 ///
-/// The session runs when the response is sent. A repeated request with the same `id` creates no
-/// second session.
+/// With `agent`, which is `claude` if only `prompt` is given, starts a conversation: the runner drives the agent,
+/// and takes prompts, answers and interrupts. The agent has opened its session when the response is sent. With
+/// `kind` and `program`, starts any process. A repeated request with the same `id` creates no second session.
 #[utoipa::path(post, path = "/api/sessions", operation_id = "createSession",
     request_body = NewSession,
     responses((status = 201, description = "Created", body = CreatedSession), (status = "default", description = "Error", body = Problem)))]
 pub(super) async fn create(
     State(app): State<Arc<AppState>>,
-    JsonBody(spec): JsonBody<SessionSpec>,
+    JsonBody(body): JsonBody<Map<String, Value>>,
 ) -> Result<(StatusCode, Json<CreatedSession>), Problem> {
-    let started = start(&app, spec).await?;
+    let started = match CreateRequest::parse(body)? {
+        CreateRequest::Process(spec) => start(&app, *spec).await?,
+        CreateRequest::Agent(conversation) => {
+            let app = Arc::clone(&app);
+            run_to_completion(async move { start_agent(&app, *conversation).await }).await?
+        }
+    };
     Ok((StatusCode::CREATED, Json(created(&app, started).await)))
+}
+
+async fn start_agent(app: &AppState, start: StartConversation) -> Result<ShimStarted, Problem> {
+    let agent = start.agent.clone();
+    let started = app.conversations.start(start).await;
+    let (started, _) = started.map_err(|error| start_problem(&agent, error))?;
+    app.metrics.created.add(1);
+    Ok(started)
 }
 
 async fn start(app: &AppState, spec: SessionSpec) -> Result<ShimStarted, Problem> {
@@ -244,7 +262,11 @@ async fn replace_session(app: &AppState, spec: &SessionSpec) -> Result<CreatedSe
         id: SessionId::random(),
         ..spec.clone()
     };
+    let is_conversation = is_driven(&spec.labels);
     let started = start(app, spec).await?;
+    if is_conversation {
+        app.conversations.attach(started.id).await?;
+    }
     Ok(created(app, started).await)
 }
 

@@ -15,6 +15,7 @@ use bytes::Bytes;
 use futures_util::stream;
 use tokio::task::spawn_blocking;
 
+use super::dialogue::running_conversation;
 use super::sessions::run_to_completion;
 use super::stream_slice::{SliceRequest, StreamSlice, output_stream};
 use crate::api::problem::Problem;
@@ -51,6 +52,12 @@ pub(super) async fn transcript_body(
     record: SessionRecord,
     schema: Schema,
 ) -> Result<Body, Problem> {
+    if let Some(conversation) = running_conversation(app, &record).await? {
+        let snapshot = conversation.session().snapshot().await;
+        let chunks = snapshot.json_chunks(schema);
+        let chunks = chunks.map(|chunk| Ok::<_, Infallible>(Bytes::from(chunk)));
+        return Ok(Body::from_stream(stream::iter(chunks)));
+    }
     let (snapshot, held) = use_transcript(app, record, Transcript::snapshot).await?;
     let mut chunks = snapshot.json_chunks(schema);
     let chunks = std::iter::from_fn(move || {

@@ -1,0 +1,208 @@
+//! Starting an agent by its name, and errors of the conversations that this daemon drives.
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+
+use axum::http::StatusCode;
+use bowline_lifecycle::{DialectName, DialogueError, KnownAgent, Prompt, StartError, error_chain};
+use bowline_transport::SessionId;
+use serde::Deserialize;
+use serde_json::{Map, Value};
+
+use crate::api::problem::Problem;
+use crate::conversations::{ConversationError, StartConversation};
+use crate::shim::{SessionSpec, SpawnFault, SpecEnvironment};
+
+/// The agent of a request that names none.
+const DEFAULT_AGENT: &str = "claude";
+
+/// What a request to create a session asks for.
+pub(super) enum CreateRequest {
+    /// A process, given by its program.
+    Process(Box<SessionSpec>),
+    /// An agent, given by its name, which this daemon drives.
+    Agent(Box<StartConversation>),
+}
+
+/// An agent to start.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct AgentRequest {
+    #[serde(default = "SessionId::random")]
+    id: SessionId,
+    #[serde(default = "default_agent")]
+    agent: String,
+    #[serde(default)]
+    prompt: Option<String>,
+    #[serde(default)]
+    prompt_id: Option<String>,
+    #[serde(default)]
+    cwd: Option<PathBuf>,
+    #[serde(default)]
+    model: Option<String>,
+    #[serde(default)]
+    mode: Option<String>,
+    #[serde(default)]
+    dialect: Option<String>,
+    #[serde(default)]
+    agent_args: Vec<String>,
+    #[serde(default)]
+    allowed_tools: Vec<String>,
+    #[serde(default)]
+    resume: Option<String>,
+    #[serde(default)]
+    fork: bool,
+    #[serde(default)]
+    env: SpecEnvironment,
+    #[serde(default)]
+    name: Option<String>,
+    #[serde(default)]
+    label: Option<String>,
+    #[serde(default)]
+    labels: BTreeMap<String, String>,
+}
+
+fn default_agent() -> String {
+    DEFAULT_AGENT.to_owned()
+}
+
+impl CreateRequest {
+    /// Reads a request: one with `agent` or `prompt` starts an agent, any other a process.
+    pub(super) fn parse(body: Map<String, Value>) -> Result<Self, Problem> {
+        let is_agent = body.contains_key("agent") || body.contains_key("prompt");
+        let body = Value::Object(body);
+        if is_agent {
+            let request = serde_json::from_value::<AgentRequest>(body);
+            let start = request.map_err(invalid_body)?.start()?;
+            return Ok(Self::Agent(Box::new(start)));
+        }
+        let mut spec: SessionSpec = serde_json::from_value(body).map_err(Problem::bad_request)?;
+        spec.decisions.clear();
+        if crate::conversations::is_driven(&spec.labels) {
+            let detail = "the label bowline.driver is the runner's own; omit it";
+            return Err(invalid_body(detail));
+        }
+        Ok(Self::Process(Box::new(spec)))
+    }
+}
+
+impl AgentRequest {
+    fn start(self) -> Result<StartConversation, Problem> {
+        let dialect = self.dialect.map(|name| {
+            let dialect = name.parse::<DialectName>();
+            dialect.map_err(|_| invalid_body(format!("unknown dialect {name}")))
+        });
+        let prompt = self.prompt.map(|text| Prompt {
+            uuid: self.prompt_id,
+            ..Prompt::text(text)
+        });
+        Ok(StartConversation {
+            id: self.id,
+            dialect: dialect.transpose()?,
+            agent_args: self.agent_args,
+            cwd: self.cwd,
+            env: self.env,
+            name: self.name.or(self.label),
+            labels: self.labels,
+            model: self.model,
+            mode: self.mode,
+            allowed_tools: self.allowed_tools,
+            resume: self.resume,
+            fork: self.fork,
+            prompt,
+            ..StartConversation::new(self.agent)
+        })
+    }
+}
+
+fn invalid_body(detail: impl ToString) -> Problem {
+    let next = "see /openapi.json for the members of the body";
+    let status = StatusCode::UNPROCESSABLE_ENTITY;
+    Problem::new(status, "INVALID_BODY", detail, next)
+}
+
+/// Returns the problem of an agent that cannot be started; a known one that is not installed is named with its
+/// installation.
+pub(super) fn start_problem(agent: &str, error: ConversationError) -> Problem {
+    let is_missing = matches!(&error, ConversationError::Create(error) if error.fault() == Some(SpawnFault::Program));
+    let known = KnownAgent::find(agent.as_ref()).filter(|known| known.name == agent && is_missing);
+    let Some(KnownAgent { name, install, .. }) = known else {
+        return error.into();
+    };
+    let next = format!("run `{install}`, or give the path of its program as `agent`");
+    let detail = format!("{name} is not installed");
+    let status = StatusCode::UNPROCESSABLE_ENTITY;
+    Problem::new(status, "PROGRAM_NOT_FOUND", detail, next)
+}
+
+impl From<ConversationError> for Problem {
+    fn from(error: ConversationError) -> Self {
+        match error {
+            ConversationError::NotFound => Self::session_not_found(),
+            ConversationError::Ended => Self::session_ended(),
+            ConversationError::ShuttingDown => Self::shutting_down(),
+            ConversationError::Link(error) => error.into(),
+            ConversationError::Create(error) => error.into(),
+            ConversationError::Dialogue(error) => error.into(),
+            ConversationError::Start(StartError::Remote(error)) => {
+                let next = "check the session with GET; it may have just ended";
+                let status = StatusCode::BAD_GATEWAY;
+                Self::new(status, "SESSION_LOST", error_chain(&error), next)
+            }
+            ConversationError::Start(error) => agent_problem(&error_chain(&error)),
+            ConversationError::Handshake(error) => agent_problem(&error_chain(&error)),
+            ConversationError::IdReused => {
+                let next = "use an id of its own for each request";
+                Self::new(StatusCode::CONFLICT, "ID_REUSED", error, next)
+            }
+            ConversationError::Refused(_) => {
+                let next = "change the request and send it with another id";
+                Self::new(StatusCode::CONFLICT, "PROMPT_REFUSED", error, next)
+            }
+            ConversationError::NotDriven | ConversationError::Damaged(_) => {
+                let next = "attach to the session with frames, or end it";
+                Self::new(StatusCode::CONFLICT, "NOT_DRIVEN", error, next)
+            }
+            ConversationError::Metadata(error) => Self::internal(error),
+        }
+    }
+}
+
+fn agent_problem(text: &str) -> Problem {
+    let (detail, next) = split(text, "check the agent and its arguments");
+    let status = StatusCode::UNPROCESSABLE_ENTITY;
+    Problem::new(status, "AGENT_REFUSED", detail, next)
+}
+
+/// Splits the message of an error into what failed and what to do.
+fn split<'a>(text: &'a str, otherwise: &'a str) -> (&'a str, &'a str) {
+    text.split_once("; ").unwrap_or((text, otherwise))
+}
+
+impl From<DialogueError> for Problem {
+    fn from(error: DialogueError) -> Self {
+        let (status, code) = match &error {
+            DialogueError::Ended => return Self::session_ended(),
+            DialogueError::TooLate { .. } => return closed_permission(&error),
+            DialogueError::NoSuchRequest { .. } => (StatusCode::NOT_FOUND, "PERMISSION_NOT_FOUND"),
+            DialogueError::WrongAnswer { .. } | DialogueError::NotJson { .. } => {
+                (StatusCode::UNPROCESSABLE_ENTITY, "WRONG_ANSWER")
+            }
+            DialogueError::Unsupported { .. } => (StatusCode::UNPROCESSABLE_ENTITY, "UNSUPPORTED"),
+            DialogueError::EmptyPrompt => (StatusCode::UNPROCESSABLE_ENTITY, "EMPTY_PROMPT"),
+            DialogueError::DuplicateUuid { .. } => (StatusCode::CONFLICT, "ID_REUSED"),
+            DialogueError::NoAnswer { .. } => (StatusCode::GATEWAY_TIMEOUT, "TIMEOUT"),
+            DialogueError::Disconnected(_) => (StatusCode::BAD_GATEWAY, "SESSION_LOST"),
+            _ => (StatusCode::CONFLICT, "AGENT_REFUSED"),
+        };
+        let text = error_chain(&error);
+        let (detail, next) = split(&text, "check the session with GET");
+        Self::new(status, code, detail, next)
+    }
+}
+
+/// Names who answered first, if that is known.
+fn closed_permission(error: &DialogueError) -> Problem {
+    let next = "list the permission requests with GET /api/sessions/{id}/permissions";
+    Problem::new(StatusCode::CONFLICT, "PERMISSION_CLOSED", error, next)
+}

@@ -1,0 +1,247 @@
+//! The task of a conversation: it appends intents to the control stream, and carries out those that come back from
+//! there.
+
+use std::collections::HashMap;
+use std::time::Duration;
+
+use bowline_lifecycle::{DialogueError, DialogueSession, Intent};
+use bowline_transport::Piece;
+use bowline_transport::wire::{Lease, Message, Prompt, PromptMode, PromptStatus, StreamId};
+use bytes::Bytes;
+use futures_util::StreamExt as _;
+use futures_util::future::BoxFuture;
+use futures_util::stream::FuturesUnordered;
+use tokio::sync::{mpsc, oneshot};
+use tokio::time::{sleep, timeout};
+use tokio_util::sync::CancellationToken;
+use tracing::warn;
+
+use super::conversation::Submission;
+use super::decision::{Decision, Line};
+use super::error::ConversationError;
+use super::recover::{ControlLines, attach};
+use crate::session_machine::REUSED_ID;
+use crate::sessions::{ShimLink, ShimLinkError};
+use crate::shim::SessionDir;
+
+/// Pause before the control stream is followed again after its connection was lost.
+const RECONNECT_PAUSE: Duration = Duration::from_millis(100);
+
+/// How long the session may take to be detached from when the daemon stops.
+const DETACH_TIMEOUT: Duration = Duration::from_secs(2);
+
+type Reply = oneshot::Sender<Result<(), ConversationError>>;
+
+/// The outcome of an intent that was carried out.
+type Outcome = (String, Result<(), DialogueError>);
+
+/// An intent that is not carried out yet.
+struct PendingIntent {
+    line: Bytes,
+    replies: Vec<Reply>,
+}
+
+/// The driver of a conversation.
+pub(super) struct Driver {
+    pub(super) folder: SessionDir,
+    pub(super) session: DialogueSession,
+    pub(super) link: ShimLink,
+    pub(super) control: ControlLines,
+    pub(super) submissions: mpsc::Receiver<Submission>,
+    pub(super) shutdown: CancellationToken,
+    /// Intents that were carried out, by id, with the outcome once it is known.
+    pub(super) done: HashMap<String, Option<Result<(), DialogueError>>>,
+    pub(super) queues: Queues,
+}
+
+/// What waits for its outcome.
+#[derive(Default)]
+pub(super) struct Queues {
+    pending: HashMap<String, PendingIntent>,
+    outcomes: FuturesUnordered<BoxFuture<'static, Outcome>>,
+}
+
+/// Connects to the control stream of a session, from an offset on.
+pub(super) async fn follow_control(
+    folder: &SessionDir,
+    next: u64,
+) -> Result<ShimLink, ShimLinkError> {
+    let mut link = ShimLink::open(folder).await?;
+    let cursors = [(StreamId::CONTROL, next)].into();
+    link.attach(attach(folder, cursors, Lease::Append)).await?;
+    Ok(link)
+}
+
+impl Driver {
+    /// Runs until the session has ended or the daemon stops.
+    pub(super) async fn run(mut self) {
+        let (session, shutdown) = (self.session.clone(), self.shutdown.clone());
+        let mut ended = std::pin::pin!(session.ended());
+        let opened = session.clone();
+        let mut opened = std::pin::pin!(async move {
+            if opened.opened().await.is_err() {
+                opened.terminate().await;
+            }
+            std::future::pending::<()>().await;
+        });
+        loop {
+            tokio::select! {
+                _ = &mut ended => return,
+                () = shutdown.cancelled() => break,
+                () = &mut opened => {}
+                submission = self.submissions.recv() => match submission {
+                    Some(submission) => self.submitted(submission),
+                    None => std::future::pending().await,
+                },
+                Some(outcome) = self.queues.outcomes.next() => self.finished(outcome),
+                message = self.link.next() => match message {
+                    Ok(message) => self.message(message),
+                    Err(error) => self.reconnect(&error).await,
+                },
+            }
+        }
+        let _ = timeout(DETACH_TIMEOUT, session.detach()).await;
+    }
+
+    fn submitted(&mut self, submission: Submission) {
+        let Submission { id, intent, reply } = submission;
+        let Some(decision) = Decision::of(&intent) else {
+            let detail = "this runner cannot keep such a request".to_owned();
+            let _ = reply.send(Err(ConversationError::Refused(detail)));
+            return;
+        };
+        let line = Line {
+            id: id.clone(),
+            decision,
+        };
+        let line = Bytes::from(line.encode());
+        match self.queues.pending.get_mut(&id) {
+            // The shim compares the lines.
+            Some(pending) if pending.line == line => return pending.replies.push(reply),
+            Some(_) => {
+                let _ = reply.send(Err(ConversationError::IdReused));
+                return;
+            }
+            None => {}
+        }
+        self.queue_line(&id, line.clone());
+        let replies = vec![reply];
+        self.queues
+            .pending
+            .insert(id, PendingIntent { line, replies });
+    }
+
+    fn queue_line(&mut self, id: &str, bytes: Bytes) {
+        self.link.queue(Message::Prompt(Prompt {
+            id: id.to_owned(),
+            bytes,
+            mode: PromptMode::Control,
+        }));
+    }
+
+    fn message(&mut self, message: Message) {
+        match message {
+            Message::PromptState { id, state } => self.kept(&id, state),
+            Message::Data { offset, bytes, .. } => {
+                let (stream, n) = (StreamId::CONTROL, bytes.len() as u64);
+                self.link.queue(Message::Credit { stream, n });
+                self.control_piece(&Piece::Bytes { offset, bytes });
+            }
+            Message::Gap { from, to, .. } => self.control_piece(&Piece::Gap { from, to }),
+            _ => {}
+        }
+    }
+
+    /// Handles the shim's reply to a line. One that it has now appended comes back as data.
+    fn kept(&mut self, id: &str, state: PromptStatus) {
+        match state {
+            PromptStatus::Refused { reason } => {
+                let error = || match &*reason {
+                    REUSED_ID => ConversationError::IdReused,
+                    _ => ConversationError::Refused(reason.clone()),
+                };
+                self.reply(id, error);
+            }
+            _ => {
+                if let Some(Some(outcome)) = self.done.get(id).cloned() {
+                    self.reply_with(id, &outcome);
+                }
+            }
+        }
+    }
+
+    fn control_piece(&mut self, piece: &Piece) {
+        match self.control.push(piece) {
+            Ok(lines) => {
+                for line in lines {
+                    let intent = line.decision.intent();
+                    intent
+                        .into_iter()
+                        .for_each(|it| self.carry_out(line.id.clone(), it));
+                }
+            }
+            Err(error) => {
+                warn!(session.id = %self.session.id(), %error, "an intent is lost");
+            }
+        }
+    }
+
+    fn carry_out(&mut self, id: String, intent: Intent) {
+        if self.done.insert(id.clone(), None).is_some() {
+            return;
+        }
+        let outcome = self.session.submit(intent);
+        let outcome = async move { (id, outcome.await) };
+        self.queues.outcomes.push(Box::pin(outcome));
+    }
+
+    fn finished(&mut self, (id, outcome): Outcome) {
+        self.reply_with(&id, &outcome);
+        self.done.insert(id, Some(outcome));
+    }
+
+    fn reply_with(&mut self, id: &str, outcome: &Result<(), DialogueError>) {
+        let pending = self.queues.pending.remove(id);
+        for reply in pending.into_iter().flat_map(|it| it.replies) {
+            // The caller may have stopped waiting.
+            let _ = reply.send(outcome.clone().map_err(Into::into));
+        }
+    }
+
+    fn reply(&mut self, id: &str, error: impl Fn() -> ConversationError) {
+        let pending = self.queues.pending.remove(id);
+        for reply in pending.into_iter().flat_map(|it| it.replies) {
+            // The caller may have stopped waiting.
+            let _ = reply.send(Err(error()));
+        }
+    }
+
+    /// Follows the control stream again, and repeats the lines that may not have arrived.
+    async fn reconnect(&mut self, error: &ShimLinkError) {
+        tracing::debug!(session.id = %self.session.id(), %error, "connecting to the control stream again");
+        let session = self.session.clone();
+        let connected = async {
+            loop {
+                sleep(RECONNECT_PAUSE).await;
+                // Bytes after the last line are in `control` already.
+                if let Ok(link) = follow_control(&self.folder, self.control.next).await {
+                    return link;
+                }
+            }
+        };
+        let link = tokio::select! {
+            link = connected => link,
+            // The loop sees the same.
+            _ = session.ended() => return,
+            () = self.shutdown.cancelled() => return,
+        };
+        self.link = link;
+        let pending = self.queues.pending.iter();
+        let lines: Vec<_> = pending
+            .map(|(id, it)| (id.clone(), it.line.clone()))
+            .collect();
+        for (id, line) in lines {
+            self.queue_line(&id, line);
+        }
+    }
+}

@@ -1,0 +1,260 @@
+//! Folds the log of a conversation: its output, its input and its control stream, in the order in which the shim
+//! took them.
+
+use std::collections::{BTreeMap, HashSet, VecDeque};
+
+use bowline_lifecycle::SessionRecovery;
+use bowline_transport::Piece;
+use bowline_transport::journal::{Arrival, Arrived};
+use bowline_transport::wire::{Attach, AttachMode, DEFAULT_CREDIT, Lease, Message, StreamId};
+use bytes::Bytes;
+use tokio::task::spawn_blocking;
+
+use super::decision::{Decision, Line};
+use super::error::ConversationError;
+use crate::sessions::ShimLink;
+use crate::shim::SessionDir;
+
+/// Bytes that are folded at once, off the reactor.
+const BATCH_BYTES: usize = 1 << 20;
+
+/// What the log of a conversation has.
+pub(super) struct Recovered {
+    pub(super) session: SessionRecovery,
+    pub(super) control: ControlLines,
+    /// Ids of the decisions.
+    pub(super) known: HashSet<String>,
+}
+
+/// Cuts the control stream into lines.
+#[derive(Debug, Default)]
+pub(super) struct ControlLines {
+    /// Offset of the next byte.
+    pub(super) next: u64,
+    partial: Vec<u8>,
+}
+
+impl ControlLines {
+    /// Takes the next piece and returns the lines that it completes.
+    pub(super) fn push(&mut self, piece: &Piece) -> Result<Vec<Line>, ConversationError> {
+        let (offset, bytes) = match piece {
+            Piece::Bytes { offset, bytes } => (*offset, bytes),
+            Piece::Gap { from, to } => {
+                let lost = format!("bytes {from} to {to} are lost");
+                return Err(ConversationError::Damaged(lost));
+            }
+        };
+        self.next = offset + bytes.len() as u64;
+        let mut lines = Vec::new();
+        for part in bytes.split_inclusive(|byte| *byte == b'\n') {
+            self.partial.extend_from_slice(part);
+            if part.ends_with(b"\n") {
+                let line = serde_json::from_slice(&self.partial);
+                self.partial.clear();
+                lines.push(line.map_err(|error| ConversationError::Damaged(error.to_string()))?);
+            }
+        }
+        Ok(lines)
+    }
+}
+
+/// Folds the log of a session so far.
+pub(super) async fn recover(session: &SessionDir) -> Result<Recovered, ConversationError> {
+    let (mut control, mut decisions) = (ControlLines::default(), VecDeque::new());
+    let mut reader = LogReader::open(session, &[StreamId::CONTROL]).await?;
+    while let Some((_, Arrived { arrival, piece })) = reader.next().await? {
+        let lines = control.push(&piece)?.into_iter();
+        decisions.extend(lines.map(|line| PlacedLine { arrival, line }));
+    }
+    let first = decisions.pop_front().map(|it| it.line.decision);
+    let Some(Decision::Open(opening)) = first else {
+        return Err(ConversationError::Damaged("it has no opening".to_owned()));
+    };
+    let known = decisions.iter().map(|it| it.line.id.clone());
+    let known = known.chain(["open".to_owned()]).collect();
+    let mut fold = LogFold {
+        session: SessionRecovery::new(opening.configuration())?,
+        decisions,
+    };
+    let mut reader = LogReader::open(session, &[StreamId::STDOUT, StreamId::INPUT]).await?;
+    loop {
+        let (mut batch, mut bytes) = (Vec::new(), 0);
+        while bytes < BATCH_BYTES
+            && let Some((stream, piece)) = reader.next().await?
+        {
+            bytes += piece_bytes(&piece.piece);
+            batch.push((stream, piece));
+        }
+        if batch.is_empty() {
+            break;
+        }
+        let folded = spawn_blocking(move || {
+            for (stream, piece) in batch {
+                fold.add(stream, piece);
+            }
+            fold
+        });
+        fold = folded.await.map_err(|_| ConversationError::ShuttingDown)?;
+    }
+    fold.decide_until(u64::MAX);
+    Ok(Recovered {
+        session: fold.session,
+        control,
+        known,
+    })
+}
+
+fn piece_bytes(piece: &Piece) -> usize {
+    match piece {
+        Piece::Bytes { bytes, .. } => bytes.len(),
+        Piece::Gap { .. } => 0,
+    }
+}
+
+/// A line of the control stream, with its time and its place in the output.
+struct PlacedLine {
+    arrival: Arrival,
+    line: Line,
+}
+
+struct LogFold {
+    session: SessionRecovery,
+    /// What is not folded yet.
+    decisions: VecDeque<PlacedLine>,
+}
+
+impl LogFold {
+    fn add(&mut self, stream: StreamId, Arrived { arrival, piece }: Arrived) {
+        let at_ms = arrival.at_ms.unwrap_or(0);
+        if stream != StreamId::INPUT {
+            return self.output(piece, at_ms);
+        }
+        // What an intent led to comes after it.
+        self.decide_until(arrival.output.unwrap_or_else(|| self.session.next_output()));
+        if let Piece::Bytes { bytes, .. } = piece {
+            self.session.input(&bytes, at_ms);
+        }
+    }
+
+    /// Folds output, which decisions may divide.
+    fn output(&mut self, piece: Piece, at_ms: u64) {
+        let (mut offset, mut bytes) = match piece {
+            Piece::Bytes { offset, bytes } => (offset, bytes),
+            gap @ Piece::Gap { .. } => return self.session.output(&gap, at_ms),
+        };
+        self.decide_until(offset);
+        while let Some(length) = self.bytes_before_decision(offset, &bytes) {
+            let before = bytes.split_to(length);
+            let piece = Piece::Bytes {
+                offset,
+                bytes: before,
+            };
+            self.session.output(&piece, at_ms);
+            offset += length as u64;
+            self.decide_until(offset);
+        }
+        self.session.output(&Piece::Bytes { offset, bytes }, at_ms);
+    }
+
+    fn bytes_before_decision(&self, offset: u64, bytes: &Bytes) -> Option<usize> {
+        let place = self.decisions.front()?.arrival.output?;
+        let length = usize::try_from(place.checked_sub(offset)?).ok()?;
+        (length < bytes.len()).then_some(length)
+    }
+
+    /// Folds the decisions up to a place.
+    fn decide_until(&mut self, place: u64) {
+        while let Some(next) = self.decisions.front()
+            && next.arrival.output.unwrap_or(0) <= place
+            && let Some(PlacedLine { arrival, line }) = self.decisions.pop_front()
+        {
+            if let Some(intent) = line.decision.intent() {
+                self.session.intent(intent, arrival.at_ms.unwrap_or(0));
+            }
+        }
+    }
+}
+
+/// Reads streams of a session up to their present ends.
+struct LogReader {
+    link: ShimLink,
+    arrivals: BTreeMap<StreamId, Arrival>,
+    /// Offset of the next byte, and the end.
+    ends: BTreeMap<StreamId, (u64, u64)>,
+}
+
+impl LogReader {
+    async fn open(session: &SessionDir, streams: &[StreamId]) -> Result<Self, ConversationError> {
+        let mut link = ShimLink::open(session).await?;
+        let cursors = streams.iter().map(|stream| (*stream, 0)).collect();
+        let attached = link.attach(attach(session, cursors, Lease::Read)).await?;
+        if attached.exit.is_some() {
+            return Err(ConversationError::Ended);
+        }
+        let extents = streams.iter().map(|stream| {
+            let extent = attached.streams.get(stream);
+            (*stream, (0, extent.map_or(0, |it| it.end)))
+        });
+        Ok(Self {
+            link,
+            arrivals: BTreeMap::new(),
+            ends: extents.collect(),
+        })
+    }
+
+    async fn next(&mut self) -> Result<Option<(StreamId, Arrived)>, ConversationError> {
+        while self.ends.values().any(|(next, end)| next < end) {
+            let (stream, piece) = match self.link.next().await? {
+                Message::Arrival {
+                    stream,
+                    at_ms,
+                    output,
+                    ..
+                } => {
+                    self.arrivals.insert(stream, Arrival { at_ms, output });
+                    continue;
+                }
+                Message::Data {
+                    stream,
+                    offset,
+                    bytes,
+                    ..
+                } => {
+                    let n = bytes.len() as u64;
+                    self.link.queue(Message::Credit { stream, n });
+                    (stream, Piece::Bytes { offset, bytes })
+                }
+                Message::Gap {
+                    stream, from, to, ..
+                } => (stream, Piece::Gap { from, to }),
+                _ => continue,
+            };
+            let arrival = self.arrivals.get(&stream).copied().unwrap_or_default();
+            let piece = Arrived { arrival, piece };
+            if let Some((next, _)) = self.ends.get_mut(&stream) {
+                *next = piece.end();
+            }
+            return Ok(Some((stream, piece)));
+        }
+        Ok(None)
+    }
+}
+
+/// Returns the request of the daemon to attach to a session.
+pub(super) fn attach(
+    session: &SessionDir,
+    cursors: BTreeMap<StreamId, u64>,
+    lease: Lease,
+) -> Attach {
+    Attach {
+        session: session.id(),
+        epoch: None,
+        cursors,
+        mode: AttachMode::Resume,
+        lease,
+        resume_generation: None,
+        size: None,
+        credit: DEFAULT_CREDIT,
+        client: "runner: driver".to_owned(),
+    }
+}

@@ -1,0 +1,189 @@
+//! The conversations that this daemon drives.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+use std::thread::available_parallelism;
+
+use bowline_transport::{Remote, RemoteUrl, SessionId, TerminationPolicy};
+use parking_lot::Mutex;
+use tokio::sync::{OnceCell, Semaphore, mpsc};
+use tokio_util::sync::CancellationToken;
+use tokio_util::task::task_tracker::TaskTrackerToken;
+use tracing::{Instrument as _, info_span, warn};
+
+use super::conversation::Conversation;
+use super::driver::{Driver, Queues, follow_control};
+use super::error::ConversationError;
+use super::is_driven;
+use super::recover::recover;
+use super::start::StartConversation;
+use crate::sessions::{SessionStore, ShimStatus};
+use crate::shim::ShimStarted;
+
+/// Intents of one conversation that may wait for its task.
+const QUEUE: usize = 64;
+
+/// The conversations that this daemon drives.
+#[derive(Debug)]
+pub(crate) struct Conversations {
+    sessions: Arc<SessionStore>,
+    live: Mutex<HashMap<SessionId, Arc<OnceCell<Conversation>>>>,
+    /// Bounds the logs that are folded at the same time.
+    folds: Semaphore,
+    shutdown: CancellationToken,
+    tracked: TaskTrackerToken,
+}
+
+impl Conversations {
+    /// Drives none. Each task holds a clone of `tracked`, and ends when `shutdown` is cancelled.
+    pub(crate) fn new(
+        sessions: Arc<SessionStore>,
+        shutdown: CancellationToken,
+        tracked: TaskTrackerToken,
+    ) -> Self {
+        Self {
+            sessions,
+            live: Mutex::default(),
+            folds: Semaphore::new(available_parallelism().map_or(1, usize::from)),
+            shutdown,
+            tracked,
+        }
+    }
+
+    /// Starts an agent, and returns once it has opened its session. The first prompt is kept before the agent
+    /// runs. After an error, nothing runs and no session is left.
+    pub(crate) async fn start(
+        self: &Arc<Self>,
+        start: StartConversation,
+    ) -> Result<(ShimStarted, Conversation), ConversationError> {
+        let started = self.sessions.create(start.spec()?).await?;
+        match self.opened(started.id).await {
+            Ok(conversation) => Ok((started, conversation)),
+            Err(error) => {
+                let ended = self
+                    .sessions
+                    .terminate(started.id, TerminationPolicy::AT_ONCE);
+                if let Err(error) = ended.await {
+                    warn!(session.id = %started.id, %error, "cannot end a session that failed to start");
+                }
+                if let Err(error) = self.sessions.remove(started.id).await {
+                    warn!(session.id = %started.id, %error, "cannot remove a session that failed to start");
+                }
+                Err(error)
+            }
+        }
+    }
+
+    async fn opened(self: &Arc<Self>, id: SessionId) -> Result<Conversation, ConversationError> {
+        let conversation = self.attach(id).await?;
+        conversation.session().opened().await?;
+        Ok(conversation)
+    }
+
+    /// Returns the conversations that are driven at present.
+    #[expect(dead_code, reason = "for other faces than REST")]
+    pub(crate) fn list(&self) -> Vec<Conversation> {
+        let live = self.live.lock();
+        live.values().filter_map(|it| it.get().cloned()).collect()
+    }
+
+    /// Returns the conversation of a session. Drives it from now on, if this daemon did not.
+    ///
+    /// # Errors
+    ///
+    /// There is no such session, another host drives it, or it has ended.
+    pub(crate) async fn attach(
+        self: &Arc<Self>,
+        id: SessionId,
+    ) -> Result<Conversation, ConversationError> {
+        let cell = Arc::clone(self.live.lock().entry(id).or_default());
+        let driven = cell.get_or_try_init(|| self.drive(id)).await.cloned();
+        if driven.is_err() {
+            self.forget(id);
+        }
+        driven
+    }
+
+    /// Removes a conversation that is not driven.
+    fn forget(&self, id: SessionId) {
+        let mut live = self.live.lock();
+        if live.get(&id).is_some_and(|it| !it.initialized()) {
+            live.remove(&id);
+        }
+    }
+
+    async fn drive(self: &Arc<Self>, id: SessionId) -> Result<Conversation, ConversationError> {
+        let record = self.sessions.record(id).await;
+        let record = record.map_err(ConversationError::Metadata)?;
+        let record = record.ok_or(ConversationError::NotFound)?;
+        if !is_driven(&record.info.labels) {
+            return Err(ConversationError::NotDriven);
+        }
+        if record.shim != ShimStatus::Running {
+            return Err(ConversationError::Ended);
+        }
+        let permit = self.folds.acquire().await;
+        let permit = permit.map_err(|_| ConversationError::ShuttingDown)?;
+        let folder = record.session;
+        let recovered = recover(&folder).await?;
+        let link = follow_control(&folder, recovered.control.next).await?;
+        if self.shutdown.is_cancelled() {
+            return Err(ConversationError::ShuttingDown);
+        }
+        let remote = Remote::new(RemoteUrl::Shim(folder.socket()));
+        let session = recovered.session.attach(&remote, id).await?;
+        drop(permit);
+        let (submissions, inbox) = mpsc::channel(QUEUE);
+        let driver = Driver {
+            folder,
+            session: session.clone(),
+            link,
+            control: recovered.control,
+            submissions: inbox,
+            shutdown: self.shutdown.clone(),
+            done: recovered
+                .known
+                .into_iter()
+                .map(|id| (id, Some(Ok(()))))
+                .collect(),
+            queues: Queues::default(),
+        };
+        let (conversations, tracked) = (Arc::clone(self), self.tracked.clone());
+        let task = async move {
+            driver.run().await;
+            conversations.live.lock().remove(&id);
+            drop(tracked);
+        };
+        tokio::spawn(task.instrument(info_span!("conversation", session.id = %id)));
+        Ok(Conversation {
+            session,
+            submissions,
+        })
+    }
+
+    /// Drives again, in the background, what a daemon drove before.
+    pub(crate) async fn restore(self: &Arc<Self>) {
+        let records = match self.sessions.records().await {
+            Ok(records) => records,
+            Err(error) => return warn!(%error, "cannot list the sessions to drive"),
+        };
+        let driven = records
+            .into_iter()
+            .filter(|record| record.shim == ShimStatus::Running && is_driven(&record.info.labels));
+        for record in driven {
+            let (conversations, id) = (Arc::clone(self), record.info.id);
+            let tracked = self.tracked.clone();
+            tokio::spawn(async move {
+                let attached = tokio::select! {
+                    attached = conversations.attach(id) => attached,
+                    () = conversations.shutdown.cancelled() => return,
+                };
+                match attached {
+                    Ok(_) | Err(ConversationError::Ended) => {}
+                    Err(error) => warn!(session.id = %id, %error, "cannot drive a session"),
+                }
+                drop(tracked);
+            });
+        }
+    }
+}
