@@ -3,27 +3,17 @@
 //! A transcript holds millions of small texts that live as long as it does. One allocation for each
 //! would cost more than the text; instead texts lie in chunks, and records hold spans. A text that
 //! grows is extended in place while it is the last of its chunk; otherwise a further span is linked to
-//! it. Full chunks are behind `Arc`.
+//! it.
 
+mod chunks;
 mod text;
-
-use std::sync::Arc;
 
 pub use text::{Pieces, TextRef};
 
 use bowline_jsonl::{RawJson, Str};
 
 use crate::store::Store;
-
-/// Largest chunk in bytes; the fixed cost of a chunk is small beside it.
-const CHUNK_SIZE: usize = 96 << 10;
-
-/// Size of the first chunk of a session in bytes. A chunk doubles until it is full, so that a short
-/// session reserves little.
-const INITIAL_CHUNK_SIZE: usize = 4 << 10;
-
-/// Most bytes by which a chunk grows at once.
-const MAX_GROWTH: usize = 48 << 10;
+use chunks::{Chunks, Span};
 
 /// From this size on, in bytes, a text that does not fit gets a chunk of its own, which saves a copy.
 const LARGE_TEXT: usize = 16 << 10;
@@ -34,29 +24,11 @@ const MAX_SCRATCH: usize = 4 << 10;
 /// Spare capacity that decoding needs beyond the text, in bytes: it writes blocks of 64.
 const DECODE_SPARE: usize = 128;
 
-/// Up to this length in bytes, an unfilled chunk is copied with the arena; a longer one is shared,
-/// and the next text begins a new chunk.
-const MAX_COPIED_CHUNK: usize = 4 << 10;
-
-/// No chain, no link, no chunk.
+/// No chain, no link.
 const NONE: u32 = u32::MAX;
 
 /// Length of U+FFFD, which stands for half of a surrogate pair, in bytes.
 const REPLACEMENT: usize = char::REPLACEMENT_CHARACTER.len_utf8();
-
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-struct Span {
-    chunk: u32,
-    start: u32,
-    len: u32,
-}
-
-impl Span {
-    /// Whether `next` begins where this span ends.
-    const fn is_before(self, next: Self) -> bool {
-        self.chunk == next.chunk && self.start + self.len == next.start
-    }
-}
 
 /// A short text that lies in one piece and never grows, such as an id.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -114,40 +86,20 @@ pub(crate) struct ArenaMark {
     link: usize,
 }
 
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub(crate) struct Arena {
-    /// `None` for the chunk that is being filled, and for evicted ones.
-    chunks: Store<Option<Arc<String>>>,
+    chunks: Chunks,
     chains: Store<Chain>,
     links: Store<Link>,
-    /// The chunk that is being filled, and its number. Chunks of large texts may have higher numbers.
-    current: String,
-    at: u32,
-    /// Bytes of all chunks except the one that is being filled.
-    closed_bytes: u64,
     scratch: String,
-}
-
-impl Default for Arena {
-    fn default() -> Self {
-        Self {
-            chunks: Store::default(),
-            chains: Store::default(),
-            links: Store::default(),
-            current: String::new(),
-            at: NONE,
-            closed_bytes: 0,
-            scratch: String::new(),
-        }
-    }
 }
 
 impl Arena {
     pub(crate) fn store_short(&mut self, text: &str) -> ShortText {
-        if self.room() < text.len() && !self.grow(text.len()) {
-            self.begin_chunk_for(text.len());
+        if !self.chunks.fits(text.len()) {
+            self.chunks.begin_for(text.len());
         }
-        ShortText(self.write(text))
+        ShortText(self.chunks.write(text))
     }
 
     pub(crate) fn store_short_of(&mut self, text: Str<'_>) -> ShortText {
@@ -155,7 +107,7 @@ impl Arena {
     }
 
     pub(crate) fn str(&self, text: ShortText) -> &str {
-        self.slice(text.0)
+        self.chunks.slice(text.0)
     }
 
     pub(crate) fn text(&self, text: Text) -> TextRef<'_> {
@@ -231,12 +183,9 @@ impl Arena {
 
     /// Appends what `write` writes, at most `bound` bytes, without an intermediate copy if it fits.
     fn append_with(&mut self, text: &mut Text, bound: usize, write: impl FnOnce(&mut String)) {
-        if bound + DECODE_SPARE <= self.room() || self.grow(bound + DECODE_SPARE) {
-            let start = self.current.len();
-            write(&mut self.current);
-            let len = (self.current.len() - start) as u32;
-            let (chunk, start) = (self.at, start as u32);
-            return self.extend(text, Span { chunk, start, len });
+        if self.chunks.fits(bound + DECODE_SPARE) {
+            let span = self.chunks.write_with(write);
+            return self.extend(text, span);
         }
         let mut out = self.take_scratch();
         out.reserve_exact(bound + DECODE_SPARE);
@@ -246,36 +195,32 @@ impl Arena {
             return self.give_back(out);
         }
         out.shrink_to_fit();
-        let span = self.own_chunk(out);
+        let span = self.chunks.push_own(out);
         self.extend(text, span);
     }
 
     #[inline]
     pub(crate) fn append(&mut self, text: &mut Text, more: &str) {
-        if more.len() <= self.room() {
-            let span = self.write(more);
+        if self.chunks.fits(more.len()) {
+            let span = self.chunks.write(more);
             return self.extend(text, span);
         }
-        self.append_slowly(text, more);
+        self.append_across(text, more);
     }
 
     /// Appends a text that does not fit into the current chunk.
     #[cold]
-    fn append_slowly(&mut self, text: &mut Text, more: &str) {
-        if self.grow(more.len()) {
-            let span = self.write(more);
-            return self.extend(text, span);
-        }
+    fn append_across(&mut self, text: &mut Text, more: &str) {
         if more.len() >= LARGE_TEXT {
-            let span = self.own_chunk(more.to_owned());
+            let span = self.chunks.push_own(more.to_owned());
             return self.extend(text, span);
         }
-        let cut = more.floor_char_boundary(self.room());
+        let cut = more.floor_char_boundary(self.chunks.room());
         let (now, later) = more.split_at_checked(cut).unwrap_or((more, ""));
-        let span = self.write(now);
+        let span = self.chunks.write(now);
         self.extend(text, span);
-        self.begin_chunk_for(later.len());
-        let span = self.write(later);
+        self.chunks.begin_for(later.len());
+        let span = self.chunks.write(later);
         self.extend(text, span);
     }
 
@@ -378,60 +323,20 @@ impl Arena {
         chain.map_or(NONE, |chain| chain.first)
     }
 
-    /// Bytes left in the current chunk.
-    #[inline]
-    fn room(&self) -> usize {
-        self.current.capacity() - self.current.len()
-    }
-
-    /// Grows the current chunk to hold `len` more bytes; returns whether it may grow that far.
-    #[cold]
-    fn grow(&mut self, len: usize) -> bool {
-        let size = self.current.capacity();
-        let needed = self.current.len() + len;
-        if self.at == NONE || needed > CHUNK_SIZE {
-            return false;
-        }
-        let size = (size + size.clamp(INITIAL_CHUNK_SIZE, MAX_GROWTH)).clamp(needed, CHUNK_SIZE);
-        self.current.reserve_exact(size - self.current.len());
-        true
-    }
-
-    /// Begins a new chunk with a capacity of at least `len` bytes.
-    fn begin_chunk_for(&mut self, len: usize) {
-        let size = self
-            .current
-            .capacity()
-            .clamp(INITIAL_CHUNK_SIZE, MAX_GROWTH);
-        let full = std::mem::replace(&mut self.current, String::with_capacity(size.max(len)));
-        self.close(full);
-        self.at = self.chunks.push(None) as u32;
-    }
-
     /// Returns a copy that shares the text.
     pub(crate) fn share(&mut self) -> Self {
-        if self.current.len() > MAX_COPIED_CHUNK {
-            let mut full = std::mem::take(&mut self.current);
-            full.shrink_to_fit();
-            self.close(full);
-            self.at = NONE;
-        }
         Self {
-            chunks: self.chunks.clone(),
+            chunks: self.chunks.share(),
             chains: self.chains.clone(),
             links: self.links.clone(),
-            current: self.current.clone(),
-            at: self.at,
-            closed_bytes: self.closed_bytes,
             scratch: String::new(),
         }
     }
 
     /// Returns the position of the next text.
     pub(crate) fn mark(&self) -> ArenaMark {
-        let next = self.chunks.len() as u32;
         ArenaMark {
-            chunk: self.at.min(next),
+            chunk: self.chunks.next(),
             chain: self.chains.len(),
             link: self.links.len(),
         }
@@ -439,15 +344,7 @@ impl Arena {
 
     /// Evicts the text before a mark; what is still needed must have been relocated.
     pub(crate) fn evict(&mut self, to: ArenaMark) {
-        // The store frees whole pages of chunks; the text is freed here at once.
-        for at in self
-            .chunks
-            .numbers_before(to.chunk as usize)
-            .collect::<Vec<_>>()
-        {
-            self.chunks[at] = None;
-        }
-        self.chunks.evict(to.chunk as usize, |_| false);
+        self.chunks.evict(to.chunk);
         self.chains.evict(to.chain, |_| false);
         self.links.evict(to.link, |_| false);
     }
@@ -471,58 +368,12 @@ impl Arena {
 
     /// Closes the current chunk; the next text begins a new one.
     pub(crate) fn begin_chunk(&mut self) {
-        let full = std::mem::take(&mut self.current);
-        self.close(full);
-        self.at = NONE;
+        self.chunks.close();
     }
 
     /// Bytes of text stored so far, including those evicted.
     pub(crate) const fn written(&self) -> u64 {
-        self.closed_bytes + self.current.len() as u64
-    }
-
-    /// Moves the content of the current chunk into the shared chunks.
-    fn close(&mut self, full: String) {
-        self.closed_bytes += full.len() as u64;
-        if let Some(chunk) = self.chunks.get_mut(self.at as usize) {
-            *chunk = Some(Arc::new(full));
-        }
-    }
-
-    fn own_chunk(&mut self, text: String) -> Span {
-        let len = text.len() as u32;
-        self.closed_bytes += u64::from(len);
-        Span {
-            chunk: self.chunks.push(Some(Arc::new(text))) as u32,
-            start: 0,
-            len,
-        }
-    }
-
-    /// Writes into the current chunk, which must have the capacity.
-    #[inline]
-    fn write(&mut self, text: &str) -> Span {
-        let start = self.current.len() as u32;
-        self.current.push_str(text);
-        Span {
-            chunk: self.at,
-            start,
-            len: text.len() as u32,
-        }
-    }
-
-    #[inline]
-    fn slice(&self, span: Span) -> &str {
-        let (start, len) = (span.start as usize, span.len as usize);
-        let chunk = if span.chunk == self.at {
-            Some(self.current.as_str())
-        } else {
-            let chunk = self.chunks.get(span.chunk as usize);
-            chunk.and_then(|chunk| chunk.as_ref().map(|it| it.as_str()))
-        };
-        chunk
-            .and_then(|chunk| chunk.get(start..start + len))
-            .unwrap_or_default()
+        self.chunks.written()
     }
 
     fn take_scratch(&mut self) -> String {

@@ -5,7 +5,8 @@ use std::fmt;
 
 use serde::{Serialize, Serializer};
 
-use crate::arena::{Arena, Span, Text};
+use super::chunks::Span;
+use super::{Arena, Text};
 
 /// A borrowed text of a transcript.
 ///
@@ -146,7 +147,7 @@ impl<'a> Iterator for Pieces<'a> {
 
     fn next(&mut self) -> Option<&'a str> {
         loop {
-            let piece = self.arena.slice(self.span.take()?);
+            let piece = self.arena.chunks.slice(self.span.take()?);
             if let Some(link) = self.arena.links.get(self.next as usize) {
                 (self.span, self.next) = (Some(link.span), link.next);
             }
