@@ -1,10 +1,10 @@
-//! Calls of the bindings that start sessions at a runner, and whose result the host does not get.
+//! Calls of the bindings that start a session, and fail or give a result that the host does not get.
 
 use std::sync::Arc;
 use std::task::Poll;
 
 use bowline_ffi::{
-    DialogueConfiguration, DialogueSession, Engine, RunnerClient, RunnerConfiguration,
+    BowlineError, DialogueConfiguration, DialogueSession, Engine, RunnerClient, RunnerConfiguration,
     RunnerSession, RunnerSessionState, ShellConfiguration, ShellProgram, ShellSession,
     live_counters,
 };
@@ -129,6 +129,25 @@ impl Host {
 async fn no_call_is_pending() {
     within("the end of every call", async {
         while live_counters().expect("no fault").pending_calls > 0 {
+            tokio::task::yield_now().await;
+        }
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn failed_start_leaves_no_session() {
+    let host = Host::new(&Rig::new().await);
+    let configuration = DialogueConfiguration {
+        program: Some("no-such-agent-anywhere".to_owned()),
+        runner: None,
+        ..host.dialogue()
+    };
+    let started = host.engine.start(configuration).await;
+    let error = started.expect_err("there is no agent");
+    assert!(matches!(error, BowlineError::Start { .. }), "{error}");
+    within("the end of every session", async {
+        while live_counters().expect("no fault").sessions > 0 {
             tokio::task::yield_now().await;
         }
     })
