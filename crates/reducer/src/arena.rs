@@ -201,16 +201,20 @@ impl Arena {
 
     #[inline]
     pub(crate) fn append(&mut self, text: &mut Text, more: &str) {
+        if more.len() <= self.chunks.room() {
+            let span = self.chunks.write(more);
+            return self.extend(text, span);
+        }
+        self.append_slowly(text, more);
+    }
+
+    /// Appends a text that does not fit into the current chunk as it is.
+    #[cold]
+    fn append_slowly(&mut self, text: &mut Text, more: &str) {
         if self.chunks.fits(more.len()) {
             let span = self.chunks.write(more);
             return self.extend(text, span);
         }
-        self.append_across(text, more);
-    }
-
-    /// Appends a text that does not fit into the current chunk.
-    #[cold]
-    fn append_across(&mut self, text: &mut Text, more: &str) {
         if more.len() >= LARGE_TEXT {
             let span = self.chunks.push_own(more.to_owned());
             return self.extend(text, span);

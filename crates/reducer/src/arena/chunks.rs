@@ -120,7 +120,13 @@ impl Chunks {
     /// Writes into the current chunk, which must have the capacity.
     #[inline]
     pub(super) fn write(&mut self, text: &str) -> Span {
-        self.write_with(|current| current.push_str(text))
+        let start = self.current.len() as u32;
+        self.current.push_str(text);
+        Span {
+            chunk: self.at,
+            start,
+            len: text.len() as u32,
+        }
     }
 
     /// Lets `write` append to the current chunk, within its capacity.
