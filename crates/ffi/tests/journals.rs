@@ -93,8 +93,9 @@ async fn every_cut_of_journal_is_reported() {
         std::fs::write(&path, &bytes[..length]).expect("the folder is writable");
         let (stats, errors) = read(&path).await.expect("it is readable");
         assert!(stats.is_damaged, "{length}: {errors:?}");
-        let said = |text: &String| text.contains(" is cut at byte ") || text.contains("was cut");
-        assert!(errors.iter().any(said), "{length}: {errors:?}");
+        let reports_cut =
+            |text: &String| text.contains(" is cut at byte ") || text.contains("was cut");
+        assert!(errors.iter().any(reports_cut), "{length}: {errors:?}");
     }
 }
 

@@ -3,9 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use bowline_ffi::{
-    BowlineError, Change, Engine, PanicLocation, TranscriptSchema, force_panic,
-};
+use bowline_ffi::{BowlineError, Change, Engine, PanicLocation, TranscriptSchema, force_panic};
 use bowline_lifecycle::jsonl::Framer;
 use bowline_lifecycle::reducer::{End, Meta, Schema};
 use bowline_recording::RecordedTranscript;

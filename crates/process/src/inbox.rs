@@ -9,7 +9,7 @@ use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 ///
 /// Once it is dropped, no request is left in the queue, so that each reply that was not sent has been
 /// dropped. Tokio's receiver does not promise this: a message that another thread is sending at that moment
-/// stays in the channel until the last sender is dropped, and who waits for its reply waits for ever.
+/// stays in the channel until the last sender is dropped, and the caller waits for its reply for ever.
 #[derive(Debug)]
 pub struct Inbox<T>(UnboundedReceiver<T>);
 

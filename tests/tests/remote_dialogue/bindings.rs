@@ -4,9 +4,9 @@ use std::sync::Arc;
 use std::task::Poll;
 
 use bowline_ffi::{
-    BowlineError, DialogueConfiguration, DialogueSession, Engine, RunnerClient, RunnerConfiguration,
-    RunnerSession, RunnerSessionState, ShellConfiguration, ShellProgram, ShellSession,
-    live_counters,
+    BowlineError, DialogueConfiguration, DialogueSession, Engine, RunnerClient,
+    RunnerConfiguration, RunnerSession, RunnerSessionState, ShellConfiguration, ShellProgram,
+    ShellSession, live_counters,
 };
 use bowline_tests::session::within;
 use futures_util::poll;

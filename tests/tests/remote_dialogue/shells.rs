@@ -10,7 +10,7 @@ use bowline_tests::session::within;
 use crate::rig::Rig;
 
 fn echo(folder: &Path) -> ShellConfiguration {
-    let script = "echo begun; while read line; do echo \"heard $line\"; done";
+    let script = "echo begun; while read line; do echo \"received $line\"; done";
     ShellConfiguration {
         program: ShellProgram::Command("/bin/sh".into(), vec!["-c".into(), script.into()]),
         ..ShellConfiguration::new(folder)
@@ -50,7 +50,7 @@ async fn shell_outlives_host_and_is_ended_by_next() {
     let shell = within("a shell", started).await.expect("it starts");
     line(&shell, "begun").await;
     shell.write("one\n").await.expect("it is typed");
-    line(&shell, "heard one").await;
+    line(&shell, "received one").await;
     let id = shell.terminal();
     within("the detach", shell.detach())
         .await
@@ -61,9 +61,9 @@ async fn shell_outlives_host_and_is_ended_by_next() {
     rig.restart().await;
     let shell = attach(&rig, id).await.expect("it is there");
     // Earlier output is available, too.
-    line(&shell, "heard one").await;
+    line(&shell, "received one").await;
     shell.write("two\n").await.expect("it is typed");
-    line(&shell, "heard two").await;
+    line(&shell, "received two").await;
     let report = within("the end", shell.terminate()).await;
     assert!(report.survivors.is_empty(), "{report:?}");
 }

@@ -15,15 +15,15 @@ const OUTPUT: StreamId = StreamId::STDOUT;
 
 /// What happened in a session: so many bytes of output, or of input.
 #[derive(Clone, Copy, Debug)]
-enum Happening {
+enum Occurrence {
     Output(u64),
     Input(u64),
 }
 
-fn happenings() -> impl Strategy<Value = Vec<Happening>> {
+fn occurrences() -> impl Strategy<Value = Vec<Occurrence>> {
     let one = prop_oneof![
-        (1..300_u64).prop_map(Happening::Output),
-        (1..90_u64).prop_map(Happening::Input),
+        (1..300_u64).prop_map(Occurrence::Output),
+        (1..90_u64).prop_map(Occurrence::Input),
     ];
     prop::collection::vec(one, 0..40)
 }
@@ -78,7 +78,7 @@ fn read_merged(disk: Memory, max: usize) -> Vec<(bool, u64, Option<u64>, u8)> {
 proptest! {
     #[test]
     fn order_is_that_of_the_session(
-        happenings in happenings(),
+        occurrences in occurrences(),
         segment_bytes in 200..4_000_u64,
         max in 1..400_usize,
         cut in 0.0..1.0_f64,
@@ -87,11 +87,11 @@ proptest! {
         let limits = JournalLimits { segment_bytes, ..JournalLimits::default() };
         let mut writer = begin(disk.clone(), limits);
         let mut expected = Vec::new();
-        for (happening, at_ms) in happenings.iter().zip(1..) {
+        for (occurrence, at_ms) in occurrences.iter().zip(1..) {
             let end = writer.end(OUTPUT);
-            let (stream, count, arrival) = match *happening {
-                Happening::Output(count) => (OUTPUT, count, Arrival::at(at_ms)),
-                Happening::Input(count) => (StreamId::INPUT, count, Arrival::at(at_ms).beside(end)),
+            let (stream, count, arrival) = match *occurrence {
+                Occurrence::Output(count) => (OUTPUT, count, Arrival::at(at_ms)),
+                Occurrence::Input(count) => (StreamId::INPUT, count, Arrival::at(at_ms).beside(end)),
             };
             let offset = writer.end(stream);
             let bytes = bytes_of(stream, offset, offset + count);

@@ -120,8 +120,8 @@ mod tests {
             for (dialect, _) in agent.dialects {
                 let mut args = agent.args(*dialect);
                 args.push("--more".into());
-                let told = KnownAgent::dialect_of(OsStr::new(agent.name), &args);
-                assert_eq!(told, *dialect, "{}", agent.name);
+                let found = KnownAgent::dialect_of(OsStr::new(agent.name), &args);
+                assert_eq!(found, *dialect, "{}", agent.name);
             }
         }
         let other = KnownAgent::dialect_of(OsStr::new("sh"), &["app-server"]);

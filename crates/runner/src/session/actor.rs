@@ -414,7 +414,7 @@ impl<D: SharedDisk> SessionActor<D> {
                 let event = AuditEvent::Detached {
                     client: &client,
                     generation,
-                    said: requested,
+                    requested,
                 };
                 self.recorder.audit(&mut self.machine, &event);
             }

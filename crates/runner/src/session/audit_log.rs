@@ -31,7 +31,7 @@ pub(super) enum AuditEvent<'a> {
         client: &'a str,
         generation: u64,
         /// Whether it sent `Detach`, rather than losing its connection.
-        said: bool,
+        requested: bool,
     },
     /// A feature of the session works worse than promised.
     Degraded { kind: &'a str, detail: &'a str },

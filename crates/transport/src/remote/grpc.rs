@@ -250,7 +250,7 @@ mod tests {
     }
 
     #[test]
-    fn status_of_another_server_is_told_apart() {
+    fn status_of_another_server_is_recognized() {
         let derived = "grpc-status header missing, mapped from HTTP status code ";
         for (status, failure, remedy) in [
             ("302", ReconnectFailure::Misconfigured, "a redirect"),

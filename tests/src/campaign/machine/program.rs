@@ -87,12 +87,12 @@ pub(super) fn configuration(folder: &Path, program: &Path) -> Result<ServeConfig
 
 fn serve(folder: &Path, program: &Path) -> ExitCode {
     match bowline_runner::runtime() {
-        Ok(runtime) => runtime.block_on(serve_until_told(folder, program)),
+        Ok(runtime) => runtime.block_on(serve_until_stopped(folder, program)),
         Err(_) => ExitCode::from(7),
     }
 }
 
-async fn serve_until_told(folder: &Path, program: &Path) -> ExitCode {
+async fn serve_until_stopped(folder: &Path, program: &Path) -> ExitCode {
     let Ok(configuration) = configuration(folder, program) else {
         return ExitCode::from(3);
     };

@@ -263,7 +263,7 @@ impl Visitor {
     /// Reads up to an offset.
     async fn reads_on(&mut self, end: u64) -> Result<(), String> {
         let mut screen = None;
-        while self.next < end || screen.is_some() || self.has_not_heard().await? {
+        while self.next < end || screen.is_some() || self.has_pending_message().await? {
             match self.receive().await? {
                 Message::Snapshot { at_offset, .. } => {
                     // A sequence that began earlier has no end here.
@@ -291,7 +291,7 @@ impl Visitor {
     }
 
     /// Whether a message is pending once all work has completed.
-    async fn has_not_heard(&mut self) -> Result<bool, String> {
+    async fn has_pending_message(&mut self) -> Result<bool, String> {
         if !self.decoder.is_empty() {
             return Ok(true);
         }

@@ -165,7 +165,7 @@ impl AgentSetup {
     }
 
     /// Checks that no process of the session is left.
-    pub(super) async fn nobody_is_left(&self, shims: &[u32]) -> Result<(), String> {
+    pub(super) async fn no_process_is_left(&self, shims: &[u32]) -> Result<(), String> {
         let (token, shims) = (self.token(), shims.to_vec());
         let looking = tokio::task::spawn_blocking(move || {
             let since = Instant::now();
@@ -243,7 +243,7 @@ impl Theatre {
         settled(&mut receipt).await?;
         let took = began.elapsed();
         let transcript = end(&stage, &session).await?;
-        stage.nobody_is_left(&[]).await?;
+        stage.no_process_is_left(&[]).await?;
         let calm = Calm { transcript, took };
         all.insert((scenario, pty), calm.clone());
         Ok(calm)

@@ -64,7 +64,7 @@ pub(super) async fn full(theatre: &Theatre, random: &mut Random) -> Result<Compl
         return Err("the disk did not run full".to_owned());
     }
     let found = end(&stage, &session).await?;
-    stage.nobody_is_left(&shims).await?;
+    stage.no_process_is_left(&shims).await?;
     whole(&found, &calm.transcript)
 }
 

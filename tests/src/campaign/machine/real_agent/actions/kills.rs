@@ -48,7 +48,7 @@ async fn agent(
     }
     within("what became of the prompt", receipt.settled()).await?;
     let found = ended(&stage, &session).await?;
-    stage.nobody_is_left(&shims).await?;
+    stage.no_process_is_left(&shims).await?;
     begun(&found, &calm.transcript, "unexpected_exit")
 }
 
@@ -72,7 +72,7 @@ pub(super) async fn shim(theatre: &Theatre, random: &mut Random) -> Result<Compl
         return Err(format!("{end:?}"));
     }
     let found = stage.comparable(&transcript(&session).await);
-    stage.nobody_is_left(&shims).await?;
+    stage.no_process_is_left(&shims).await?;
     begun(&found, &calm.transcript, "reconnect_failed")
 }
 
@@ -100,7 +100,7 @@ pub(super) async fn runner(theatre: &Theatre, random: &mut Random) -> Result<Com
     station.start().await?;
     settled(&mut receipt).await?;
     let found = end(&stage, &session).await?;
-    stage.nobody_is_left(&shims).await?;
+    stage.no_process_is_left(&shims).await?;
     whole(&found, &calm.transcript)
 }
 
@@ -128,6 +128,6 @@ pub(super) async fn host(theatre: &Theatre, random: &mut Random) -> Result<Compl
     };
     until(&session, "a result", is_over).await;
     let found = end(&stage, &session).await?;
-    stage.nobody_is_left(&shims).await?;
+    stage.no_process_is_left(&shims).await?;
     whole(&found, &calm.transcript)
 }

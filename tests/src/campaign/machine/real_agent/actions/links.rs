@@ -63,6 +63,6 @@ pub(super) async fn cut(
     if proxy.severed() == 0 {
         return Err("nothing was cut".to_owned());
     }
-    stage.nobody_is_left(&shims).await?;
+    stage.no_process_is_left(&shims).await?;
     whole(&found, &calm.transcript)
 }

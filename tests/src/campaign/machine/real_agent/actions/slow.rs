@@ -60,6 +60,6 @@ async fn slow(
     sleep(Duration::from_millis(least + random.below(most - least))).await;
     signal(host.pid(), Signal::CONT);
     let found = stage.comparable(&host.finish().await?);
-    stage.nobody_is_left(&all).await?;
+    stage.no_process_is_left(&all).await?;
     whole(&found, calm)
 }
