@@ -42,6 +42,103 @@
 //! # Ok(())
 //! # }
 //! ```
+//!
+//! # Examples
+//!
+//! | example | types and functions |
+//! |---|---|
+//! | [Example](#example) | [`HookServer`], [`HookConfiguration`], [`HookGate`], [`HookKind`], [`HookReply`], [`HookQuestions`], [`HookQuestion`], [`HookServerError`], [`HookReplyError`], [`AgentVersion`] |
+//! | [Replies](#replies) | [`HookEvent`], [`HookPayload`], [`ToolVerdict`], [`PermissionVerdict`], [`FormAnswer`] |
+//! | [Events and a backend](#events-and-a-backend) | [`HookSubscription`], [`HookEventItem`], [`HookBackend`], [`HookVariables`], [`HookLimits`], [`SecretString`], [`ExposeSecret`], [`HookReport`], [`ForwardReport`], [`merge_settings`] |
+//! | [A helper](#a-helper) | [`HookRoute`], [`HookHelper`], [`post_hook`], [`PostHookError`] |
+//!
+//! ## Replies
+//!
+//! Each kind of event has its own replies; one that does not fit is a [`HookReplyError`].
+//!
+//! ```
+//! use bowline_hooks::{FormAnswer, HookEvent, HookPayload, HookReply, PermissionVerdict, ToolVerdict};
+//!
+//! fn reply(event: &HookEvent) -> HookReply {
+//!     match &event.payload {
+//!         HookPayload::PreToolUse { tool_name, .. } if tool_name == "WebFetch" => HookReply::Tool {
+//!             verdict: ToolVerdict::Ask,
+//!             reason: Some("the network is used".to_owned()),
+//!             updated_input: None,
+//!             context: None,
+//!         },
+//!         HookPayload::PermissionRequest { tool_name, .. } if tool_name == "Read" => {
+//!             HookReply::Permission(PermissionVerdict::Allow {
+//!                 updated_input: None,
+//!                 updated_permissions: Vec::new(),
+//!             })
+//!         }
+//!         HookPayload::Elicitation { .. } => HookReply::Form(FormAnswer::Decline),
+//!         _ => HookReply::Nothing,
+//!     }
+//! }
+//! ```
+//!
+//! ## Events and a backend
+//!
+//! ```no_run
+//! use bowline_hooks::{
+//!     ExposeSecret, HookBackend, HookConfiguration, HookEventItem, HookServer, HookVariables,
+//!     SecretString, merge_settings,
+//! };
+//!
+//! # #[tokio::main(flavor = "current_thread")]
+//! # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+//! let mut backend = HookBackend::new("https://backend.example", "session-7");
+//! backend.token = Some(SecretString::from("the backend's token"));
+//! let mut configuration = HookConfiguration { backend: Some(backend), ..HookConfiguration::default() };
+//! configuration.variables = HookVariables { url: None, ..HookVariables::default() };
+//! configuration.limits.connections = 16;
+//! let server = HookServer::start(configuration).await?;
+//!
+//! // The hooks that the user has are kept.
+//! let users = serde_json::json!({"hooks": {}});
+//! let settings = merge_settings(&users, &server.settings("run-1")?)?;
+//! for (name, value) in server.environment("run-1")? {
+//!     println!("{name} has {} characters", value.expose_secret().len());
+//! }
+//!
+//! let mut events = server.subscribe();
+//! while let Some(item) = events.next().await {
+//!     match item {
+//!         HookEventItem::Event(event) => println!("{:?}", event.kind),
+//!         HookEventItem::Lagged(missed) => println!("{missed} events missed"),
+//!         _ => {}
+//!     }
+//! }
+//! let report = server.stop().await;
+//! println!("{} events, {:?} forwarded", report.events, report.forward.map(|it| it.delivered));
+//! # Ok(())
+//! # }
+//! ```
+//!
+//! ## A helper
+//!
+//! Agents without HTTP hooks run a program for each event, which may be the host itself:
+//!
+//! ```no_run
+//! use bowline_hooks::{HookConfiguration, HookHelper, HookRoute, post_hook};
+//!
+//! let mut args = std::env::args_os().skip(1);
+//! if args.next().is_some_and(|it| it == "post-hook") {
+//!     // An error must not exit with code 2, which refuses what the agent is about to do.
+//!     std::process::exit(i32::from(post_hook(args).is_err()));
+//! }
+//! let configuration = HookConfiguration {
+//!     route: HookRoute::Helper,
+//!     helper: Some(HookHelper {
+//!         program: std::env::current_exe()?,
+//!         args: vec!["post-hook".to_owned()],
+//!     }),
+//!     ..HookConfiguration::default()
+//! };
+//! # Ok::<(), std::io::Error>(())
+//! ```
 
 mod agent;
 mod configuration;

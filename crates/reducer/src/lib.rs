@@ -49,6 +49,130 @@
 //! assert_eq!(transcript.status().phase, Phase::Ended);
 //! ```
 //!
+//! # Examples
+//!
+//! | example | types |
+//! |---|---|
+//! | [Example](#example) | [`Transcript`], [`Meta`], [`Changes`], [`Change`], [`Cursor`], [`Mirror`], [`End`], [`Phase`] |
+//! | [Reading a transcript](#reading-a-transcript) | [`Entry`], [`EntryId`], [`EntryKind`], [`MessageState`], [`Outcome`], [`ErrorKind`], [`Block`], [`BlockId`], [`BlockKind`], [`Blocks`], [`TextRef`], [`Pieces`], [`Raw`], [`Session`], [`Status`], [`OpenWork`], [`Stats`], [`Usage`], [`ModelUsage`] |
+//! | [Tool calls and sub-agents](#tool-calls-and-sub-agents) | [`ToolCall`], [`CallId`], [`CallState`], [`ToolCalls`], [`ToolResult`], [`Shown`], [`Thread`], [`ThreadId`], [`Task`], [`TaskId`], [`TaskState`] |
+//! | [Permissions](#permissions) | [`HostEvent`], [`HostDecision`], [`Permission`], [`PermissionId`], [`PermissionState`], [`Asked`] |
+//! | [Values and JSON](#values-and-json) | [`TranscriptChange`], [`Revision`], [`TranscriptJson`], [`EntryDetail`], [`BlockDetail`], [`Subagent`], [`Snapshot`], [`JsonChunks`], [`Schema`], [`SCHEMA`] |
+//! | [`Page`] | [`Page`], [`Window`], [`Evicted`], [`LogPosition`] |
+//!
+//! ## Reading a transcript
+//!
+//! ```
+//! use bowline_reducer::{BlockKind, EntryKind, MessageState, Outcome, Transcript};
+//!
+//! fn print(transcript: &Transcript) {
+//!     println!("{:?} ({})", transcript.status().phase, transcript.status().reason);
+//!     println!("model {:?}, {} USD", transcript.session().model(), transcript.usage().cost_usd());
+//!     for entry in transcript.entries() {
+//!         match entry.kind() {
+//!             EntryKind::User { text, .. } => println!("> {text}"),
+//!             EntryKind::Assistant { state, blocks, .. } => {
+//!                 for block in blocks.iter() {
+//!                     match block.kind() {
+//!                         // A text that streamed while others did has several pieces.
+//!                         BlockKind::Text { text } => text.pieces().for_each(|it| print!("{it}")),
+//!                         BlockKind::ToolCall { id } => println!("calls {id}"),
+//!                         BlockKind::Other { raw } => println!("{}", raw.text()),
+//!                         _ => {}
+//!                     }
+//!                 }
+//!                 if state == MessageState::Aborted {
+//!                     println!("(aborted)");
+//!                 }
+//!             }
+//!             EntryKind::Result { outcome: Outcome::Cancelled, .. } => println!("cancelled"),
+//!             EntryKind::Error { error, text } => println!("{error:?}: {text}"),
+//!             _ => {}
+//!         }
+//!     }
+//!     for (model, usage) in transcript.usage().models() {
+//!         println!("{model}: {} tokens written", usage.output_tokens);
+//!     }
+//!     println!("{} lines, {} open calls", transcript.stats().lines(), transcript.open_work().calls);
+//! }
+//! # print(&Transcript::new());
+//! ```
+//!
+//! ## Tool calls and sub-agents
+//!
+//! ```
+//! use bowline_reducer::{CallState, TaskState, Thread, Transcript};
+//!
+//! /// Prints a thread, and below each call the thread of its sub-agent.
+//! fn print(thread: Thread<'_>, depth: usize) {
+//!     for call in thread.tool_calls().iter() {
+//!         let title = call.shown().title.unwrap_or_default();
+//!         println!("{:depth$}{} {title}: {:?}", "", call.name(), call.state());
+//!         if let (CallState::Failed, Some(result)) = (call.state(), call.result()) {
+//!             println!("{:depth$}{}", "", result.text());
+//!         }
+//!         if let Some(subagent) = call.subagent() {
+//!             print(subagent, depth + 2);
+//!         }
+//!     }
+//! }
+//!
+//! let transcript = Transcript::new();
+//! print(transcript.main(), 0);
+//! let running = transcript.tasks().filter(|task| task.state() == TaskState::Running);
+//! assert_eq!(running.count(), 0);
+//! ```
+//!
+//! ## Permissions
+//!
+//! ```
+//! use bowline_jsonl::Framer;
+//! use bowline_reducer::{HostDecision, HostEvent, Meta, PermissionState, Transcript};
+//!
+//! let request = r#"{"type":"control_request","request_id":"r","request":{"subtype":"can_use_tool","tool_name":"Bash","tool_use_id":"t","input":{"command":"ls"}}}"#;
+//! let mut framer = Framer::default();
+//! framer.push(format!("{request}\n").into());
+//! let (mut transcript, at) = (Transcript::new(), Meta { at_ms: 0 });
+//! while let Some(frame) = framer.next_frame() {
+//!     frame.items().for_each(|item| transcript.apply(&item, at));
+//! }
+//! let asked = transcript.permission("r").unwrap().asked();
+//! assert_eq!(transcript.pending_permissions().len(), 1);
+//! # drop(asked);
+//!
+//! // The answer that the host wrote to the agent.
+//! let decision = HostDecision::Allow { updated_input: None };
+//! transcript.apply_host(HostEvent::PermissionAnswered { request_id: "r", decision }, at);
+//! assert_ne!(transcript.permission("r").unwrap().state(), PermissionState::Open);
+//! ```
+//!
+//! ## Values and JSON
+//!
+//! ```
+//! use bowline_reducer::{Cursor, SCHEMA, Schema, Subagent, Transcript, TranscriptChange};
+//!
+//! let mut transcript = Transcript::new();
+//! // Owned values may be kept and sent to other threads.
+//! let changes = transcript.changes_since(Cursor::default());
+//! for change in changes.iter().map(TranscriptChange::from) {
+//!     match change {
+//!         TranscriptChange::Entry { value, detail, .. } => println!("{value:?} at {:?}", detail.at_ms),
+//!         TranscriptChange::Block { value, detail, .. } => println!("{value:?} in {:?}", detail.bytes),
+//!         _ => {}
+//!     }
+//! }
+//! let cursor = changes.cursor();
+//! assert_eq!(cursor, Cursor::at(transcript.revision()));
+//! // The thread of a sub-agent, or the main one, alone.
+//! println!("{}", serde_json::to_string(&Subagent(transcript.main())).unwrap());
+//!
+//! let json = transcript.json(Schema::default()).to_string();
+//! assert!(json.contains(&format!("\"schema\":{SCHEMA}")));
+//! // A snapshot shares memory with the transcript, and its JSON comes in chunks.
+//! let chunks = transcript.snapshot().json_chunks(Schema::default());
+//! assert_eq!(chunks.collect::<Vec<_>>().concat(), json.into_bytes());
+//! ```
+//!
 //! # Duplicates
 //!
 //! First the offset: a line that begins before [`Transcript::applied`] is ignored, so that a replay
