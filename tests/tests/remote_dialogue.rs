@@ -3,6 +3,8 @@
 
 #[path = "remote_dialogue/bindings.rs"]
 mod bindings;
+#[path = "remote_dialogue/both_directions.rs"]
+mod both_directions;
 #[path = "remote_dialogue/grpc.rs"]
 mod grpc;
 #[path = "remote_dialogue/links.rs"]

@@ -4,8 +4,8 @@ use std::io;
 
 use anyhow::Result;
 use bowline_transport::{
-    Configuration, OutputReader, Piece, PtyMode, Stdio, Stream, TerminalEngine, TerminalSession,
-    WindowSize,
+    Configuration, OutputReader, Piece, PtyMode, Received, Stdio, Stream, TerminalEngine,
+    TerminalSession, WindowSize,
 };
 
 use super::child::own;
@@ -49,8 +49,10 @@ pub(super) async fn drain(session: &TerminalSession) -> usize {
 /// Reads with the `OutputReader`, as a session's owner does.
 pub(super) async fn drain_tap(tap: &mut OutputReader) -> usize {
     let mut all = 0;
-    while let Some((_, piece)) = tap.next().await {
-        if let Some(Piece::Bytes { bytes, .. }) = piece {
+    while let Some(received) = tap.next().await {
+        if let Received::Output(output) = received
+            && let Piece::Bytes { bytes, .. } = output.piece
+        {
             all += bytes.len();
         }
     }

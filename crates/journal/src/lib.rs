@@ -40,6 +40,7 @@
 //! # }
 //! ```
 
+mod arrivals;
 mod damage;
 mod disk;
 mod fault;
@@ -54,6 +55,7 @@ mod writer;
 
 use std::collections::BTreeMap;
 
+pub use self::arrivals::Arrivals;
 pub use self::damage::{Damage, DamageKind, UnsupportedVersion};
 pub use self::disk::{Disk, Folder, OneFile};
 pub use self::fault::{Degraded, DegradedKind};

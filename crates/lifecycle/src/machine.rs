@@ -8,6 +8,7 @@ mod commands;
 mod ending;
 mod events;
 mod history;
+mod host_input;
 mod input;
 mod output;
 mod permissions;
@@ -32,6 +33,7 @@ use bowline_jsonl::Framer;
 use bowline_reducer::dialect::DialectName;
 use bowline_reducer::{HostEvent, Meta, Transcript};
 use bowline_transport::ReconnectFailed;
+use bowline_transport::journal::InputLines;
 use bytes::Bytes;
 
 pub(crate) use input::{Command, EndStage, Input, Limits, LinePurpose, Output, Reply, Ticket};
@@ -75,6 +77,13 @@ pub(crate) struct Machine {
     replay: Option<Replay>,
     /// The log of a session that is continued, while it is being folded.
     recovery: Option<Recovery>,
+    /// Lines of the input that the runner reports.
+    input_lines: InputLines,
+    /// Whether the runner reports what was written to the agent, and the end offset of the input that is
+    /// part of the history.
+    reported_input: Option<u64>,
+    /// When what is being handled arrived, in milliseconds since 1970, if the runner has reported it.
+    arrived_ms: Option<u64>,
     /// Why the watchdog terminated the agent, if it did.
     timeout_reason: Option<String>,
     stderr: HeadTail,
@@ -116,7 +125,8 @@ impl Machine {
         Self::speaking(DialectName::Claude, opening, limits, epoch_ms)
     }
 
-    /// Creates the machine of an agent that speaks a dialect.
+    /// Creates the machine of an agent that speaks a dialect, and begins the handshake.
+    #[cfg(test)]
     pub(crate) fn speaking(
         dialect: DialectName,
         opening: Opening,
@@ -128,7 +138,6 @@ impl Machine {
         if !is_resumed {
             machine.begin();
         }
-        machine.update_watchdog();
         machine
     }
 
@@ -138,22 +147,20 @@ impl Machine {
         let mut machine = Self::silent(dialect, opening, limits, 0);
         machine.recovery = Some(Recovery::default());
         machine.begin();
-        machine.update_watchdog();
         machine
     }
 
-    /// Begins the handshake, if there is one.
-    fn begin(&mut self) {
-        if self.limits.initialize || self.protocol.folds_input() {
-            self.speak(|protocol, link| protocol.begin(link));
-        }
-    }
-
-    /// Creates a machine that has written nothing.
-    fn silent(dialect: DialectName, opening: Opening, limits: Limits, epoch_ms: u64) -> Self {
+    /// Creates a machine that has written nothing. An agent that was just started needs
+    /// [`begin`](Self::begin).
+    pub(crate) fn silent(
+        dialect: DialectName,
+        opening: Opening,
+        limits: Limits,
+        epoch_ms: u64,
+    ) -> Self {
         let protocol = protocol::of(dialect, opening);
         let has_handshake = protocol.folds_input();
-        Self {
+        let mut machine = Self {
             framer: Framer::new(limits.max_line),
             transcript: match limits.window {
                 Some(window) => Transcript::with_dialect_and_window(dialect, window),
@@ -172,6 +179,9 @@ impl Machine {
             connection_failure: None,
             replay: None,
             recovery: None,
+            input_lines: InputLines::default(),
+            reported_input: None,
+            arrived_ms: None,
             timeout_reason: None,
             stderr: HeadTail::new(limits.stderr_bytes),
             stderr_lines: StderrLines::default(),
@@ -191,7 +201,25 @@ impl Machine {
             now: Duration::ZERO,
             epoch_ms,
             limits,
+        };
+        machine.update_watchdog();
+        machine
+    }
+
+    /// Begins the handshake with a new agent, before the first input.
+    pub(crate) fn begin(&mut self) {
+        if self.limits.initialize || self.protocol.folds_input() {
+            self.speak(|protocol, link| protocol.begin(link));
         }
+        self.update_watchdog();
+    }
+
+    /// Handles one input that arrived at the runner at a time, in milliseconds since 1970. Unknown, it is
+    /// that of this host.
+    pub(crate) fn handle_arrived(&mut self, input: Input, now: Duration, at_ms: Option<u64>) {
+        self.arrived_ms = at_ms;
+        self.handle_input(input, now);
+        self.arrived_ms = None;
     }
 
     /// Handles one input. The caller drains the outputs before the next one.
@@ -200,6 +228,8 @@ impl Machine {
         match input {
             Input::Output(bytes) => self.output(bytes),
             Input::OutputGap { from, to } => self.gap(from, to),
+            Input::HostLines(bytes) => self.host_input(&bytes),
+            Input::HostGap { to } => self.host_input_gap(to),
             Input::OutputEnded => self.output_ended(),
             Input::Stderr(bytes) => self.stderr_bytes(&bytes),
             Input::StderrGap(bytes) => self.stderr.skip(bytes),
@@ -273,8 +303,9 @@ impl Machine {
     }
 
     fn meta(&self) -> Meta {
+        let since = u64::try_from(self.now.as_millis()).unwrap_or(u64::MAX);
         Meta {
-            at_ms: self.epoch_ms + u64::try_from(self.now.as_millis()).unwrap_or(u64::MAX),
+            at_ms: self.arrived_ms.unwrap_or(self.epoch_ms + since),
         }
     }
 
@@ -296,6 +327,7 @@ impl Machine {
     /// Folds a line of input, in a dialect whose transcript needs it.
     fn fold_written(&mut self, line: &[u8]) {
         if self.protocol.folds_input()
+            && self.reported_input.is_none()
             && let Ok(text) = std::str::from_utf8(line)
         {
             let meta = self.meta();

@@ -14,7 +14,6 @@
 //! * `Exit` follows the last byte of every stream, and is retained until a client with a lease
 //!   acknowledges it.
 
-mod arrivals;
 mod attach;
 mod child_events;
 mod client;

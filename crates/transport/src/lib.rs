@@ -108,7 +108,7 @@ pub use bowline_process::{
 pub use bowline_wire as wire;
 pub use connection::{ConnectionState, ReconnectFailed, ReconnectFailure, RetryError};
 pub use engine::TerminalEngine;
-pub use output_reader::OutputReader;
+pub use output_reader::{OutputReader, Received};
 #[cfg(feature = "remote")]
 pub use remote::{
     Address, Attachment, BadUrl, Boxed, ByteStream, Carrier, CredentialsProvider, Identity,

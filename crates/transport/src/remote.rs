@@ -11,6 +11,8 @@ mod batch;
 mod begin;
 mod create;
 mod credentials;
+mod dialogue_log;
+mod dialogue_reader;
 mod driver;
 mod error;
 #[cfg(feature = "grpc")]
@@ -35,6 +37,7 @@ mod web_socket;
 pub use attach::{Attachment, StartPosition};
 pub use create::SessionRequest;
 pub use credentials::{Boxed, CredentialsProvider, NoCredentials, NoToken, Token, TokenFile};
+pub(crate) use dialogue_reader::DialogueReader;
 pub use error::RemoteError;
 pub use network::{Address, ByteStream, Network, SystemNetwork};
 pub use session_summary::{

@@ -62,6 +62,9 @@ pub(crate) trait Terminal: fmt::Debug + Send + Sync {
     fn joined_at(&self, _: Stream) -> u64 {
         0
     }
+    fn input_at_attach(&self) -> Option<u64> {
+        None
+    }
     /// Whether lines are written with [`prompt`](Self::prompt).
     fn writes_by_id(&self) -> bool {
         false
@@ -252,6 +255,13 @@ impl TerminalSession {
     /// bytes are history.
     pub fn joined_at(&self, stream: Stream) -> u64 {
         self.terminal.joined_at(stream)
+    }
+
+    /// Returns the offset of the input at which this host attached, if the session's
+    /// [`OutputReader`](crate::OutputReader) also receives the input of all hosts. `None` for a local session,
+    /// for a child on a terminal, and at a runner that does not record input.
+    pub fn input_at_attach(&self) -> Option<u64> {
+        self.terminal.input_at_attach()
     }
 
     /// Returns the newest screen that a runner sent in place of output that it no longer has. A reader

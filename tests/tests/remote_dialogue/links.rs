@@ -17,14 +17,14 @@ use crate::rig::{Rig, transcript_of};
 
 /// A network whose connections break within the given number of bytes in each direction.
 #[derive(Debug)]
-struct Breaking {
+pub(crate) struct Breaking {
     random: Mutex<u64>,
     reach: u64,
-    connections: AtomicUsize,
+    pub(crate) connections: AtomicUsize,
 }
 
 impl Breaking {
-    fn new(seed: u64, reach: u64) -> Self {
+    pub(crate) fn new(seed: u64, reach: u64) -> Self {
         Self {
             random: Mutex::new(seed | 1),
             reach,

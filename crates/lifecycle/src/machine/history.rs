@@ -9,7 +9,6 @@ use bytes::Bytes;
 
 #[cfg(test)]
 use super::input::Limits;
-#[cfg(any(test, feature = "remote"))]
 use super::replay::Replay;
 use super::{LinePurpose, Machine, Output};
 use crate::permission::RequestState;
@@ -47,7 +46,7 @@ impl Machine {
     #[cfg(any(test, feature = "remote"))]
     pub(crate) fn registered(mut self, until: u64, salt: &str) -> Self {
         self.requests.set_salt(salt);
-        self.replay = Replay::new(until);
+        self.replay = Replay::new(until, self.reported_input.unwrap_or(0));
         if self.replay.is_none() {
             self.speak(|protocol, link| protocol.replayed(link));
         }
@@ -59,9 +58,13 @@ impl Machine {
         self.replay.is_some() || self.recovery.is_some()
     }
 
-    /// Advances the history to the offset that `advance` makes of the current one, and ends it there.
-    pub(super) fn advance_replay(&mut self, advance: impl FnOnce(u64) -> u64) {
-        if self.replay.as_mut().is_some_and(|it| it.advance(advance)) {
+    /// Advances the history, and ends it where it ends.
+    pub(super) fn advance_replay(&mut self, advance: impl FnOnce(&mut Replay)) {
+        let Some(replay) = &mut self.replay else {
+            return;
+        };
+        advance(replay);
+        if replay.is_over() {
             self.end_replay();
         }
     }
@@ -99,11 +102,16 @@ impl Machine {
         }
     }
 
-    /// Handles the agent's echo of an answer that this or another host gave.
-    pub(super) fn answer_echoed(&mut self, request_id: &str) {
+    /// Handles an answer of this or another host to a request of the agent.
+    pub(super) fn agent_answered(&mut self, request_id: &str) {
         if let Some(replay) = &mut self.replay {
             replay.answered(request_id);
         }
+    }
+
+    /// Handles the agent's echo of an answer that this or another host gave.
+    pub(super) fn answer_echoed(&mut self, request_id: &str) {
+        self.agent_answered(request_id);
         self.close_permission(request_id, RequestState::Answered);
     }
 }

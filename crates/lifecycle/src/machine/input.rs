@@ -25,6 +25,10 @@ pub(crate) enum Input {
     Output(Bytes),
     /// A range of the agent's output that is lost.
     OutputGap { from: u64, to: u64 },
+    /// Bytes of what all hosts wrote to the agent, in order and at their place in the output.
+    HostLines(Bytes),
+    /// A range of the input that is lost, up to an offset.
+    HostGap { to: u64 },
     /// The agent's output has ended; the process may still run.
     OutputEnded,
     /// Bytes of the agent's standard error.

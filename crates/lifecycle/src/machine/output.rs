@@ -17,7 +17,7 @@ impl Machine {
         let length = bytes.len() as u64;
         self.framer.push(bytes);
         self.fold_frames();
-        self.advance_replay(|offset| offset + length);
+        self.advance_replay(|replay| replay.advance_output(length));
     }
 
     pub(super) fn gap(&mut self, from: u64, to: u64) {
@@ -25,7 +25,7 @@ impl Machine {
         self.fold_frames();
         self.host(HostEvent::Gap { from, to });
         self.emit(DialogueEventKind::Gap { from, to });
-        self.advance_replay(|_| to);
+        self.advance_replay(|replay| replay.skip_output(to));
     }
 
     pub(super) fn fold_frames(&mut self) {

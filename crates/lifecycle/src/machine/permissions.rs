@@ -73,9 +73,15 @@ impl Machine {
         });
     }
 
-    /// Closes a request that has no answer.
+    /// Closes a request that this host has not answered.
     pub(super) fn close_permission(&mut self, id: &str, state: RequestState) {
-        if let Some(record) = self.permissions.close(id, state) {
+        let answer = self.transcript.permission(id).map(|it| it.state());
+        let allowed = match answer.filter(|_| state == RequestState::Answered) {
+            Some(PermissionState::Allowed) => Some(true),
+            Some(PermissionState::Denied) => Some(false),
+            _ => None,
+        };
+        if let Some(record) = self.permissions.close(id, state, allowed) {
             self.permission_ended(record);
         }
     }

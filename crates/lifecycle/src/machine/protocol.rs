@@ -13,7 +13,7 @@ mod opening;
 
 use std::fmt;
 
-use bowline_jsonl::{AgentVersion, Event, HostRequest, Prompt};
+use bowline_jsonl::{AgentVersion, Event, HostRequest, Prompt, RawJson};
 use bowline_reducer::Transcript;
 use bowline_reducer::dialect::DialectName;
 
@@ -55,6 +55,10 @@ pub(super) trait Protocol: fmt::Debug + Send {
 
     /// Handles a line of output, which the transcript has taken in.
     fn line(&mut self, event: &Event<'_>, link: &mut Link<'_>);
+
+    /// Handles a line that this or another host wrote, which the transcript has taken in. Only with a runner
+    /// that reports input.
+    fn host_line(&mut self, line: RawJson<'_>, link: &mut Link<'_>);
 
     /// Handles the end of a request: its response, or that there was none.
     fn completed(&mut self, request: &CompletedRequest, link: &mut Link<'_>);
@@ -128,6 +132,8 @@ pub(super) enum Signal {
     Write { line: Vec<u8>, purpose: LinePurpose },
     /// A request of the agent is answered, unless another host has done so.
     ReplyToAgent { request_id: String, line: Vec<u8> },
+    /// A host answered a request of the agent.
+    AgentAnswered { request_id: String },
     /// A command of the host is complete.
     Reply {
         ticket: Ticket,

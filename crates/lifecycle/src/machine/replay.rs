@@ -6,30 +6,58 @@
 /// A history that is being folded.
 #[derive(Debug)]
 pub(super) struct Replay {
-    /// End offset of the history.
-    until: u64,
-    /// End offset of what was folded.
-    folded: u64,
+    output: Extent,
+    input: Extent,
     /// Replies to requests that have no echoed answer so far: the request id, and the line.
     unanswered: Vec<(String, Vec<u8>)>,
 }
 
+/// The part of a stream that belongs to the history.
+#[derive(Debug)]
+struct Extent {
+    /// End offset of what was folded.
+    folded: u64,
+    /// End offset of the history.
+    until: u64,
+}
+
 impl Replay {
-    /// Returns the replay of a history of `until` bytes, or `None` if there is none.
+    /// Returns the replay of a history of so many bytes of output and of input, or `None` if there is
+    /// none.
     #[cfg(any(test, feature = "remote"))]
-    pub(super) fn new(until: u64) -> Option<Self> {
-        (until > 0).then_some(Self {
-            until,
-            folded: 0,
+    pub(super) fn new(output: u64, input: u64) -> Option<Self> {
+        let extent = |until| Extent { folded: 0, until };
+        let replay = Self {
+            output: extent(output),
+            input: extent(input),
             unanswered: Vec::new(),
-        })
+        };
+        (!replay.is_over()).then_some(replay)
     }
 
-    /// Advances to the offset that `advance` makes of the current one. Returns whether the history
-    /// is over.
-    pub(super) fn advance(&mut self, advance: impl FnOnce(u64) -> u64) -> bool {
-        self.folded = advance(self.folded);
-        self.folded >= self.until
+    /// Notes that more bytes of output were folded.
+    pub(super) const fn advance_output(&mut self, length: u64) {
+        self.output.folded += length;
+    }
+
+    /// Notes that the output up to an offset is missing.
+    pub(super) const fn skip_output(&mut self, to: u64) {
+        self.output.folded = to;
+    }
+
+    /// Notes that more bytes of input were folded.
+    pub(super) const fn advance_input(&mut self, length: u64) {
+        self.input.folded += length;
+    }
+
+    /// Notes that the input up to an offset is missing.
+    pub(super) const fn skip_input(&mut self, to: u64) {
+        self.input.folded = to;
+    }
+
+    /// Returns whether all of the history is folded.
+    pub(super) const fn is_over(&self) -> bool {
+        self.output.folded >= self.output.until && self.input.folded >= self.input.until
     }
 
     /// Keeps the reply to a request until the history is over.

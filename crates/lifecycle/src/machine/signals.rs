@@ -56,6 +56,7 @@ impl Machine {
         match signal {
             Signal::Write { line, purpose } => self.write(line, purpose),
             Signal::ReplyToAgent { request_id, line } => self.reply_to_agent(&request_id, line),
+            Signal::AgentAnswered { request_id } => self.agent_answered(&request_id),
             Signal::Reply { ticket, reply } => self.reply(ticket, reply),
             Signal::Ready => self.handshake = Some(Ok(())),
             Signal::StartFailed(error) => self.handshake = Some(Err(error)),

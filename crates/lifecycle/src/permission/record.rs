@@ -32,7 +32,7 @@ pub struct PermissionRecord {
     pub state: RequestState,
     /// The client that answered, if it gave a name.
     pub answered_by: Option<String>,
-    /// Whether the answer allowed the tool call; absent unless answered.
+    /// Whether the answer allowed the tool call; absent unless it is known.
     pub allowed: Option<bool>,
 }
 

@@ -106,11 +106,13 @@ impl PermissionStore {
         Some(record)
     }
 
-    /// Closes a request without an answer. Returns `None` if it is closed or unknown.
+    /// Closes a request that no client of this host has answered; `allowed` is the answer of another host, if
+    /// it is known. Returns `None` if the request is closed or unknown.
     pub(crate) fn close(
         &mut self,
         request_id: &str,
         state: RequestState,
+        allowed: Option<bool>,
     ) -> Option<Arc<PermissionRecord>> {
         let request = self.find(request_id)?;
         if let Some(closing) = &mut request.closing {
@@ -118,7 +120,7 @@ impl PermissionStore {
             closing.undelivered = None;
             return None;
         }
-        let record = request.close(state, None, None);
+        let record = request.close(state, None, allowed);
         self.finish_closing(request_id, None);
         Some(record)
     }

@@ -90,7 +90,10 @@ impl DialogueSession {
             is_resumed: true,
             ..configuration.opening()
         };
-        let machine = Machine::speaking(configuration.dialect, opening, limits, now_ms());
+        let mut machine = Machine::silent(configuration.dialect, opening, limits, now_ms());
+        if let Some(until) = terminal.input_at_attach() {
+            machine.follow_input(until);
+        }
         let machine = machine.registered(history, &salt);
         let attached = (terminal, streams);
         Ok(drive(machine, attached, &configuration, recorder, events))

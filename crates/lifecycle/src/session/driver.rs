@@ -12,8 +12,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use bowline_reducer::Revision;
+use bowline_transport::journal::Arrived;
 use bowline_transport::{
-    ConnectionState, Drained, Exit, ExitStatus, Inbox, OutputReader, Piece, Stream,
+    ConnectionState, Drained, Exit, ExitStatus, Inbox, OutputReader, Piece, Received, Stream,
     TerminalSession, TerminationPolicy, TerminationReport, deadline_after,
 };
 use parking_lot::Mutex;
@@ -172,8 +173,14 @@ impl Driver {
     }
 
     fn feed(&mut self, input: Input) {
+        self.feed_arrived(input, None);
+    }
+
+    /// Feeds what arrived at the runner at a time, in milliseconds since 1970.
+    fn feed_arrived(&mut self, input: Input, at_ms: Option<u64>) {
         self.machine.set_emits_events(self.observers.wants_events());
-        self.machine.handle_input(input, self.start.elapsed());
+        self.machine
+            .handle_arrived(input, self.start.elapsed(), at_ms);
     }
 
     async fn yield_if_due(&mut self) {
@@ -183,17 +190,18 @@ impl Driver {
         }
     }
 
-    fn received(&mut self, received: Option<(Stream, Option<Piece>)>) {
+    fn received(&mut self, received: Option<Received>) {
         match received {
-            Some((Stream::Output, Some(piece))) => self.output(piece),
-            Some((Stream::Output, None)) => self.feed(Input::OutputEnded),
-            Some((Stream::Errors, Some(piece))) => self.stderr(piece),
-            Some((Stream::Errors, None)) => {}
+            Some(Received::Output(piece)) => self.output(piece),
+            Some(Received::Input(piece)) => self.host_input(piece),
+            Some(Received::Errors(piece)) => self.stderr(piece),
+            Some(Received::Ended(Stream::Output)) => self.feed(Input::OutputEnded),
+            Some(Received::Ended(Stream::Errors)) => {}
             None => self.streams = None,
         }
     }
 
-    fn output(&mut self, piece: Piece) {
+    fn output(&mut self, Arrived { arrival, piece }: Arrived) {
         let input = match piece {
             Piece::Bytes { bytes, .. } => {
                 self.folded += bytes.len();
@@ -202,7 +210,18 @@ impl Driver {
             }
             Piece::Gap { from, to } => Input::OutputGap { from, to },
         };
-        self.feed(input);
+        self.feed_arrived(input, arrival.at_ms);
+    }
+
+    fn host_input(&mut self, Arrived { arrival, piece }: Arrived) {
+        let input = match piece {
+            Piece::Bytes { bytes, .. } => {
+                self.folded += bytes.len();
+                Input::HostLines(bytes)
+            }
+            Piece::Gap { to, .. } => Input::HostGap { to },
+        };
+        self.feed_arrived(input, arrival.at_ms);
     }
 
     fn stderr(&mut self, piece: Piece) {
@@ -433,7 +452,7 @@ impl Driver {
 }
 
 /// Waits for the next piece of the streams; forever when they have ended.
-async fn next(streams: &mut Option<OutputReader>) -> Option<(Stream, Option<Piece>)> {
+async fn next(streams: &mut Option<OutputReader>) -> Option<Received> {
     match streams {
         Some(streams) => streams.next().await,
         None => pending().await,

@@ -71,6 +71,10 @@ impl DialogueSession {
             }
         };
         machine.set_epoch(now_ms());
+        if spawned.0.input_at_attach().is_some() {
+            machine.follow_input(0);
+        }
+        machine.begin();
         let is_open = machine.handshake().is_some();
         let (session, events) = drive(machine, spawned, &configuration, recorder, limits);
         if is_open {
@@ -113,7 +117,7 @@ impl Drop for Opening {
 async fn machine(configuration: &DialogueConfiguration) -> Machine {
     let limits = Limits::from(configuration);
     let opening = configuration.opening();
-    let mut machine = Machine::speaking(configuration.dialect, opening, limits, now_ms());
+    let mut machine = Machine::silent(configuration.dialect, opening, limits, now_ms());
     let Some(history) = configuration.history.clone() else {
         return machine;
     };

@@ -4,9 +4,8 @@ use std::ops::Range;
 
 use bytes::Bytes;
 
-use bowline_transport::journal::Arrival;
+use bowline_transport::journal::{Arrival, Arrivals};
 
-use super::arrivals::Arrivals;
 use super::ring::Ring;
 use crate::wire::Durability;
 

@@ -64,7 +64,14 @@ impl Default for Attachment {
 }
 
 impl Attachment {
-    pub(super) fn joining(&self, remote: &Remote, session: SessionId) -> Joining {
+    /// Returns the parameters of the connection. With `follows_input`, the session also sends its input and
+    /// the arrivals.
+    pub(super) fn joining(
+        &self,
+        remote: &Remote,
+        session: SessionId,
+        follows_input: bool,
+    ) -> Joining {
         let room = self.limits.output_bytes.min(self.limits.errors_bytes) as u64;
         Joining {
             session,
@@ -75,7 +82,7 @@ impl Attachment {
                 StartPosition::Screen => AttachMode::Snapshot,
                 StartPosition::Now => AttachMode::Tail,
             },
-            cursors: self.cursors(),
+            cursors: self.cursors(follows_input),
             size: self.size,
             window: room.clamp(1, DEFAULT_CREDIT),
             connect_timeout: self.connect_timeout,
@@ -84,9 +91,14 @@ impl Attachment {
         }
     }
 
+    /// Whether the output begins where the input does, so that both can be put in one order.
+    pub(super) fn begins_at_start(&self) -> bool {
+        matches!(self.start, StartPosition::Start)
+    }
+
     /// Returns the cursors of a terminal and of pipes. The session ignores streams that it does not
     /// have.
-    fn cursors(&self) -> BTreeMap<StreamId, Option<u64>> {
+    fn cursors(&self, follows_input: bool) -> BTreeMap<StreamId, Option<u64>> {
         let (output, errors) = match self.start {
             StartPosition::Start => (Some(0), Some(0)),
             StartPosition::At { output, errors } => (Some(output), Some(errors)),
@@ -97,6 +109,7 @@ impl Attachment {
             (StreamId::STDOUT, output),
             (StreamId::STDERR, errors),
         ];
-        streams.into()
+        let input = follows_input.then_some((StreamId::INPUT, Some(0)));
+        streams.into_iter().chain(input).collect()
     }
 }

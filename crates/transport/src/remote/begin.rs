@@ -6,6 +6,8 @@ use uuid::Uuid;
 
 use super::attach::Attachment;
 use super::create::{self, SessionRequest};
+use super::dialogue_log::DialogueLog;
+use super::dialogue_reader::DialogueReader;
 use super::driver::{Driver, Notifications};
 use super::error::RemoteError;
 use super::machine::Machine;
@@ -18,7 +20,7 @@ use crate::session::TerminalSession;
 use bowline_process::ByteBudget;
 use bowline_process::Overflow;
 use bowline_process::log::SharedLog;
-use bowline_process::{Inbox, SessionId, Stream};
+use bowline_process::{Inbox, SessionId};
 
 impl TerminalEngine {
     /// Attaches to a session of a runner.
@@ -38,13 +40,26 @@ impl TerminalEngine {
         session: SessionId,
         attachment: Attachment,
     ) -> Result<TerminalSession, RemoteError> {
+        let (session, _) = self.attach_with(remote, session, attachment, false).await?;
+        Ok(session)
+    }
+
+    /// Attaches to a session, and returns its logs. With `follows_input`, they contain the input.
+    async fn attach_with(
+        &self,
+        remote: &Remote,
+        session: SessionId,
+        attachment: Attachment,
+        follows_input: bool,
+    ) -> Result<(TerminalSession, Logs), RemoteError> {
         tokio::runtime::Handle::try_current().map_err(|_| RemoteError::NoRuntime)?;
-        let logs = logs(&attachment);
+        let follows_input = follows_input && attachment.begins_at_start();
+        let logs = logs(&attachment, follows_input);
         let budget = ByteBudget::new(attachment.input.queue_bytes);
         let (commands, inbox) = Inbox::new();
         let (notifications, updates, joined) = Notifications::new();
         let (random, _) = Uuid::new_v4().as_u64_pair();
-        let machine = Machine::new(attachment.joining(remote, session), random);
+        let machine = Machine::new(attachment.joining(remote, session, follows_input), random);
         let to = (Arc::new(remote.clone()), session);
         let driver = Driver::new(machine, to, inbox, logs.clone(), notifications);
         tokio::spawn(Box::new(driver).run());
@@ -56,12 +71,12 @@ impl TerminalEngine {
         let terminal = RemoteTerminal {
             attached,
             lease: attachment.lease,
-            logs,
+            logs: logs.clone(),
             budget,
             commands,
             updates,
         };
-        Ok(TerminalSession::new(session, Arc::new(terminal)))
+        Ok((TerminalSession::new(session, Arc::new(terminal)), logs))
     }
 
     /// Creates a session at a runner and attaches to it from its first byte.
@@ -83,16 +98,27 @@ impl TerminalEngine {
         remote: &Remote,
         request: &SessionRequest,
     ) -> Result<TerminalSession, RemoteError> {
+        let (session, _) = self.make_with(remote, request, false).await?;
+        Ok(session)
+    }
+
+    async fn make_with(
+        &self,
+        remote: &Remote,
+        request: &SessionRequest,
+        follows_input: bool,
+    ) -> Result<(TerminalSession, Logs), RemoteError> {
         let mut pending = PendingSession::new(request.id);
         let made = match create::create(remote, request, &mut pending).await {
             Ok(made) => made,
             Err(error) => return Err(pending.fail(error).await),
         };
         let attachment = request.attachment(made.epoch);
-        match self.attach_remote(remote, made.id, attachment).await {
-            Ok(session) => {
+        let attached = self.attach_with(remote, made.id, attachment, follows_input);
+        match attached.await {
+            Ok(attached) => {
                 pending.settle();
-                Ok(session)
+                Ok(attached)
             }
             Err(error) => Err(pending.fail(error).await),
         }
@@ -109,7 +135,8 @@ impl TerminalEngine {
         remote: &Remote,
         request: &SessionRequest,
     ) -> Result<(TerminalSession, OutputReader), RemoteError> {
-        Ok(with_reader(self.make_remote(remote, request).await?))
+        let (session, logs) = self.make_with(remote, request, true).await?;
+        Ok(with_reader(session, &logs))
     }
 
     /// Attaches like [`attach_remote`](Self::attach_remote) and returns the session with a reader of
@@ -124,20 +151,20 @@ impl TerminalEngine {
         session: SessionId,
         attachment: Attachment,
     ) -> Result<(TerminalSession, OutputReader), RemoteError> {
-        Ok(with_reader(
-            self.attach_remote(remote, session, attachment).await?,
-        ))
+        let attached = self.attach_with(remote, session, attachment, true);
+        let (session, logs) = attached.await?;
+        Ok(with_reader(session, &logs))
     }
 }
 
-fn with_reader(session: TerminalSession) -> (TerminalSession, OutputReader) {
-    let readers = [Stream::Output, Stream::Errors].map(|stream| session.reader(stream));
-    (session, OutputReader::of_readers(readers))
+fn with_reader(session: TerminalSession, logs: &Logs) -> (TerminalSession, OutputReader) {
+    let reader = OutputReader::of_dialogue(DialogueReader::new(logs));
+    (session, reader)
 }
 
-/// Creates the logs of a session. Output blocks unless configured otherwise; errors always drop
+/// Creates the logs of a session. Output and input block unless configured otherwise; errors always drop
 /// their oldest bytes.
-fn logs(attachment: &Attachment) -> Logs {
+fn logs(attachment: &Attachment, follows_input: bool) -> Logs {
     let limits = attachment.limits;
     let overflow = limits.output_overflow.unwrap_or(Overflow::Block);
     let errors = SharedLog::with_limits(
@@ -146,5 +173,10 @@ fn logs(attachment: &Attachment) -> Logs {
         limits.history_bytes,
     );
     let output = SharedLog::with_limits(limits.output_bytes, overflow, limits.history_bytes);
-    Logs { output, errors }
+    let dialogue = follows_input.then(|| Arc::new(DialogueLog::new(limits.output_bytes)));
+    Logs {
+        output,
+        errors,
+        dialogue,
+    }
 }

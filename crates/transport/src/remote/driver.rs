@@ -24,6 +24,7 @@ use super::socket::suspended_time;
 use super::target::Remote;
 use super::terminal::{Command, Logs};
 use super::url::RemoteUrl;
+use bowline_process::log::SharedLog;
 use bowline_process::{Inbox, SessionId};
 use bowline_wire::{Decoder, Frame, MAX_MESSAGE, StreamId, encode};
 
@@ -58,13 +59,33 @@ pub(super) struct Driver {
     decoder: Decoder,
     out: BytesMut,
     token: Option<Token>,
-    /// Free space in the output log as last reported to the machine, in bytes.
-    room: usize,
-    /// Growth of the free space that is worth a report, in bytes.
-    room_step: usize,
+    rooms: Vec<RoomWatch>,
     slept: Duration,
     start: Instant,
     is_over: bool,
+}
+
+/// A log that blocks when it is full, and whose free space is reported to the machine.
+struct RoomWatch {
+    /// The streams that are appended to it.
+    streams: &'static [StreamId],
+    log: Arc<SharedLog>,
+    /// Its free space as last reported, in bytes.
+    room: usize,
+    /// Growth of the free space that is worth a report, in bytes.
+    step: usize,
+}
+
+impl RoomWatch {
+    fn new(streams: &'static [StreamId], log: &Arc<SharedLog>) -> Self {
+        let room = log.room();
+        Self {
+            streams,
+            log: Arc::clone(log),
+            room,
+            step: (room / 4).max(1),
+        }
+    }
 }
 
 impl Driver {
@@ -75,7 +96,9 @@ impl Driver {
         logs: Logs,
         notifications: Notifications,
     ) -> Self {
-        let room = logs.output.room();
+        let dialogue = logs.dialogue.as_ref();
+        let input = dialogue.map(|it| RoomWatch::new(&[StreamId::INPUT], &it.input));
+        let output = RoomWatch::new(&[StreamId::TTY, StreamId::STDOUT], &logs.output);
         Self {
             machine,
             remote,
@@ -91,8 +114,7 @@ impl Driver {
             decoder: Decoder::new(),
             out: BytesMut::new(),
             token: None,
-            room,
-            room_step: (room / 4).max(1),
+            rooms: [output].into_iter().chain(input).collect(),
             slept: suspended_time(),
             start: Instant::now(),
             is_over: false,
@@ -107,12 +129,11 @@ impl Driver {
             let due = self.machine.poll_timeout();
             // A time that no clock reaches is never due.
             let due = due.and_then(|due| self.start.checked_add(due));
-            let needs = self.room + self.room_step;
             tokio::select! {
                 command = self.commands.recv(), if self.is_held => self.command(command),
                 opened = opening(&mut self.opening) => self.opened(opened),
                 received = turn(&mut self.link, &mut self.out) => self.received(received),
-                room = room(&self.logs, needs) => self.made_room(room),
+                (log, room) = grown(&self.rooms) => self.made_room(log, room),
                 () = changed(&mut self.changes) => self.changed(),
                 () = at(due) => self.timed_out(),
             }
@@ -147,8 +168,12 @@ impl Driver {
             Output::Deliver {
                 stream,
                 bytes,
+                arrival,
                 is_replay,
-            } => self.deliver(stream, bytes, is_replay),
+            } => {
+                self.logs.push(stream, bytes, arrival, is_replay);
+                self.delivered(stream);
+            }
             Output::Over => self.is_over = true,
             output => self.notifications.handle(output, &self.logs),
         }
@@ -238,22 +263,21 @@ impl Driver {
         self.feed(Input::Woke);
     }
 
-    fn deliver(&mut self, stream: StreamId, bytes: Bytes, is_replay: bool) {
-        let log = self.logs.of(stream);
-        log.push_as(bytes, is_replay);
-        let room = log.room();
-        if stream != StreamId::STDERR {
-            self.room = room;
+    fn delivered(&mut self, stream: StreamId) {
+        let room = self.logs.of(stream).room();
+        let mut watches = self.rooms.iter_mut();
+        if let Some(watch) = watches.find(|it| it.streams.contains(&stream)) {
+            watch.room = room;
         }
         let room = Input::Room(stream, room as u64);
         self.machine.handle(room, self.start.elapsed());
     }
 
-    fn made_room(&mut self, room: Option<usize>) {
-        let room = room.unwrap_or(usize::MAX);
-        self.room = room;
-        for stream in [StreamId::TTY, StreamId::STDOUT] {
-            self.feed(Input::Room(stream, room as u64));
+    fn made_room(&mut self, log: usize, room: usize) {
+        let watch = &mut self.rooms[log];
+        watch.room = room;
+        for stream in watch.streams {
+            self.feed(Input::Room(*stream, room as u64));
         }
     }
 
@@ -320,12 +344,16 @@ async fn turn(link: &mut Option<Link>, out: &mut BytesMut) -> Result<Bytes, Stri
     }
 }
 
-/// Waits until the output log has `needs` bytes of free space. Returns `None` for a log that is never
-/// full.
-async fn room(logs: &Logs, needs: usize) -> Option<usize> {
-    poll_fn(|cx| match logs.output.poll_room_of(cx, needs) {
-        Poll::Ready(None) => Poll::Pending,
-        other => other,
+/// Waits until a log has enough free space for a report. Returns its number and the space.
+async fn grown(rooms: &[RoomWatch]) -> (usize, usize) {
+    poll_fn(|cx| {
+        for (number, watch) in rooms.iter().enumerate() {
+            // A log that is closed has no room to report.
+            if let Poll::Ready(Some(room)) = watch.log.poll_room_of(cx, watch.room + watch.step) {
+                return Poll::Ready((number, room));
+            }
+        }
+        Poll::Pending
     })
     .await
 }

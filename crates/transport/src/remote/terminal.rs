@@ -6,9 +6,11 @@ use std::sync::Arc;
 use bytes::Bytes;
 use tokio::sync::{mpsc, oneshot, watch};
 
+use super::dialogue_log::DialogueLog;
 use crate::connection::{ConnectionState, ReconnectFailed, RetryError};
 use crate::screen::Screen;
 use crate::session::{Kind, Terminal};
+use bowline_journal::Arrival;
 use bowline_process::Containment;
 use bowline_process::Exit;
 use bowline_process::ResourceUsage;
@@ -37,18 +39,52 @@ pub(super) enum Command {
     Detach,
 }
 
-/// The two logs of a session.
+/// The logs of a session.
 #[derive(Clone, Debug)]
 pub(super) struct Logs {
     pub(super) output: Arc<SharedLog>,
     pub(super) errors: Arc<SharedLog>,
+    /// The input and the arrivals, for a reader of a dialogue.
+    pub(super) dialogue: Option<Arc<DialogueLog>>,
 }
 
 impl Logs {
     pub(super) fn of(&self, stream: StreamId) -> &Arc<SharedLog> {
-        match stream {
-            StreamId::STDERR => &self.errors,
+        match (stream, &self.dialogue) {
+            (StreamId::STDERR, _) => &self.errors,
+            (StreamId::INPUT, Some(dialogue)) => &dialogue.input,
             _ => &self.output,
+        }
+    }
+
+    /// Appends bytes of a stream with their arrival.
+    pub(super) fn push(&self, stream: StreamId, bytes: Bytes, arrival: Arrival, is_replay: bool) {
+        let log = self.of(stream);
+        if let Some(dialogue) = &self.dialogue {
+            dialogue.arrived(stream, log.end(), arrival);
+        }
+        log.push_as(bytes, is_replay);
+    }
+
+    /// Closes all logs.
+    pub(super) fn close(&self) {
+        self.output.close();
+        self.errors.close();
+        self.end_input();
+    }
+
+    /// Marks the end of the input.
+    pub(super) fn end_input(&self) {
+        if let Some(dialogue) = &self.dialogue {
+            dialogue.input.close();
+        }
+    }
+
+    /// No longer waits for slow readers.
+    pub(super) fn drop_oldest(&self) {
+        self.output.drop_oldest();
+        if let Some(dialogue) = &self.dialogue {
+            dialogue.input.drop_oldest();
         }
     }
 }
@@ -207,6 +243,12 @@ impl Terminal for RemoteTerminal {
         let streams = self.attached.streams.iter();
         let mut ends = streams.filter(|(id, _)| id.output() == Some(stream));
         ends.next().map_or(0, |(_, extent)| extent.end)
+    }
+
+    fn input_at_attach(&self) -> Option<u64> {
+        self.logs.dialogue.as_ref()?;
+        let input = self.attached.streams.get(&StreamId::INPUT)?;
+        Some(input.end)
     }
 
     fn screen(&self) -> watch::Receiver<Option<Screen>> {

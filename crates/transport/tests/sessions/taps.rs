@@ -1,13 +1,25 @@
 //! Output that the session's owner reads in its own task.
 
-use bowline_transport::{Configuration, OutputReader, Piece, PtyMode, Stream, TerminalEngine};
+use bowline_transport::{
+    Configuration, OutputReader, Piece, PtyMode, Received, Stream, TerminalEngine,
+};
 
 use crate::support::{on_pty, read_all, shell, within};
+
+/// Reads the next piece of a stream, or its end.
+async fn next(tap: &mut OutputReader) -> Option<(Stream, Option<Piece>)> {
+    Some(match tap.next().await? {
+        Received::Output(output) => (Stream::Output, Some(output.piece)),
+        Received::Errors(piece) => (Stream::Errors, Some(piece)),
+        Received::Ended(stream) => (stream, None),
+        Received::Input(_) => panic!("a local session reports no input"),
+    })
+}
 
 /// Reads both streams to their ends. Returns their bytes and the number of reported ends.
 async fn drain(tap: &mut OutputReader) -> ([Vec<u8>; 2], usize) {
     let (mut seen, mut ends) = ([Vec::new(), Vec::new()], 0);
-    while let Some((stream, piece)) = within(tap.next()).await {
+    while let Some((stream, piece)) = within(next(tap)).await {
         let seen = match stream {
             Stream::Output => &mut seen[0],
             Stream::Errors => &mut seen[1],
@@ -66,7 +78,7 @@ async fn slow_log_reader_blocks_output_reader() {
     let mut slow = session.reader(Stream::Output);
     let mut taken = 0;
     while taken < 100_000 {
-        if let Some((_, Some(Piece::Bytes { bytes, .. }))) = within(tap.next()).await {
+        if let Some((_, Some(Piece::Bytes { bytes, .. }))) = within(next(&mut tap)).await {
             taken += bytes.len();
         }
     }
@@ -85,7 +97,7 @@ async fn slow_log_reader_blocks_output_reader() {
 /// Returns the number of remaining bytes of each stream.
 async fn drain_from(tap: &mut OutputReader, mut offset: usize) -> ([usize; 2], usize) {
     let (mut more, mut ends) = ([0, 0], 0);
-    while let Some((stream, piece)) = within(tap.next()).await {
+    while let Some((stream, piece)) = within(next(tap)).await {
         match piece {
             Some(Piece::Bytes { offset: at, bytes }) => {
                 assert_eq!((stream, at), (Stream::Output, offset as u64));
@@ -103,7 +115,7 @@ async fn drain_from(tap: &mut OutputReader, mut offset: usize) -> ([usize; 2], u
 async fn session_reads_after_output_reader_is_dropped() {
     let (session, mut tap) = tapped(shell("echo first; read go; seq 200000"));
     let mut reader = session.reader(Stream::Output);
-    let (stream, piece) = within(tap.next()).await.unwrap();
+    let (stream, piece) = within(next(&mut tap)).await.unwrap();
     assert_eq!(stream, Stream::Output);
     let bytes = "first\n".into();
     assert_eq!(piece, Some(Piece::Bytes { offset: 0, bytes }));

@@ -170,6 +170,28 @@ impl Protocol for Acp {
         }
     }
 
+    fn host_line(&mut self, line: RawJson<'_>, link: &mut Link<'_>) {
+        match Message::parse(line) {
+            Some(Message::Response { id: Some(id), .. }) => self.asked.answered(id, link),
+            Some(Message::Request { id, method, .. }) if method == "session/prompt" => {
+                // A prompt of this host is open already.
+                if let Some(id) = id.as_str().filter(|_| self.prompt.is_none()) {
+                    self.prompt = Some(OpenPrompt {
+                        uuid: id.decode().into_owned(),
+                        has_started: false,
+                        is_cancelled: false,
+                    });
+                }
+            }
+            Some(Message::Notification { method, .. }) if method == "session/cancel" => {
+                if let Some(prompt) = &mut self.prompt {
+                    prompt.is_cancelled = true;
+                }
+            }
+            _ => {}
+        }
+    }
+
     fn completed(&mut self, request: &CompletedRequest, link: &mut Link<'_>) {
         self.handshake(request, link);
     }

@@ -61,13 +61,15 @@ impl<T: RequestDetail> Asked<T> {
             return;
         };
         let record = PermissionRecord::of_request(&request, link.at_ms);
-        let id = id.text().to_owned();
+        let request_id = id.text().to_owned();
+        let id = request_id.clone();
         self.0.insert(name, AskedRequest { id, detail });
         let Some(answer) = instead else {
             return link.signal(Signal::PermissionAsked(Box::new(record)));
         };
         if let Ok(encoded) = self.answer(&record, &answer) {
-            link.write(encoded.line);
+            let line = encoded.line;
+            link.signal(Signal::ReplyToAgent { request_id, line });
         }
     }
 
@@ -94,13 +96,32 @@ impl<T: RequestDetail> Asked<T> {
 
     /// Removes the request with this id of the agent, which has withdrawn it.
     pub(super) fn withdraw(&mut self, id: Id<'_>, link: &mut Link<'_>) {
+        if let Some(id) = self.remove(id) {
+            let state = RequestState::Withdrawn;
+            link.signal(Signal::PermissionClosed { id, state });
+        }
+    }
+
+    /// Closes a request that this or another host answered, unless this host has closed it already.
+    pub(super) fn answered(&mut self, id: Id<'_>, link: &mut Link<'_>) {
+        let request_id = id.text().to_owned();
+        link.signal(Signal::AgentAnswered { request_id });
+        if let Some(id) = self.remove(id) {
+            let answer = link.transcript.permission(&id).map(|it| it.state());
+            let state = match answer {
+                Some(PermissionState::Expired) => RequestState::Expired,
+                _ => RequestState::Answered,
+            };
+            link.signal(Signal::PermissionClosed { id, state });
+        }
+    }
+
+    /// Removes the request with this id of the agent, and returns its name.
+    fn remove(&mut self, id: Id<'_>) -> Option<String> {
         let found = self.0.iter().find(|(_, request)| request.id == id.text());
-        let Some(id) = found.map(|(name, _)| name.clone()) else {
-            return;
-        };
-        self.0.remove(&id);
-        let state = RequestState::Withdrawn;
-        link.signal(Signal::PermissionClosed { id, state });
+        let name = found.map(|(name, _)| name.clone())?;
+        self.0.remove(&name);
+        Some(name)
     }
 
     /// Removes all requests.

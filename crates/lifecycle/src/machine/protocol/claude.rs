@@ -77,6 +77,9 @@ impl Protocol for Claude {
         }
     }
 
+    /// The agent repeats what hosts write.
+    fn host_line(&mut self, _line: RawJson<'_>, _link: &mut Link<'_>) {}
+
     fn completed(&mut self, request: &CompletedRequest, link: &mut Link<'_>) {
         // The agent seems not to read its input. It may just be slow, so it is not terminated.
         if let Err(DialogueError::NoAnswer { seconds, .. }) = request.reply

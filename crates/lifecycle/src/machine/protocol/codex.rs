@@ -256,6 +256,12 @@ impl Protocol for Codex {
         }
     }
 
+    fn host_line(&mut self, line: RawJson<'_>, link: &mut Link<'_>) {
+        if let Some(Message::Response { id: Some(id), .. }) = Message::parse(line) {
+            self.asked.answered(id, link);
+        }
+    }
+
     fn completed(&mut self, request: &CompletedRequest, link: &mut Link<'_>) {
         self.handshake(request, link);
     }

@@ -1,6 +1,7 @@
 //! The JSON-RPC dialects, against recordings of real agents (`tests/fixtures/agents`).
 
 mod handshake;
+mod host_input;
 mod permissions;
 mod recorded;
 mod support;

@@ -85,7 +85,7 @@ impl Notifications {
             Output::End(stream) => logs.of(stream).close(),
             Output::Written(ticket, outcome) => self.written(ticket, outcome),
             // A requested termination does not wait for slow readers.
-            Output::Hurry => logs.output.drop_oldest(),
+            Output::Hurry => logs.drop_oldest(),
             Output::Prompted(ticket, status) => {
                 let answer = self.prompts.remove(&ticket);
                 // The caller may have stopped waiting.
@@ -104,6 +104,9 @@ impl Notifications {
     fn attached(&mut self, attached: Attached, logs: &Logs) {
         if !attached.streams.contains_key(&StreamId::STDERR) {
             logs.errors.close();
+        }
+        if !attached.streams.contains_key(&StreamId::INPUT) {
+            logs.end_input();
         }
         self.attached = Some(attached);
     }
@@ -185,8 +188,7 @@ impl Notifications {
 
     /// Closes the logs and fails pending writes, as for a child that has ended.
     pub(super) fn finish(&mut self, logs: &Logs) {
-        logs.output.close();
-        logs.errors.close();
+        logs.close();
         self.writes.clear();
         self.prompts.clear();
         if self.exit.borrow().is_some() && self.report.borrow().is_none() {

@@ -2,6 +2,7 @@
 
 use bytes::Bytes;
 
+use bowline_journal::Arrival;
 use bowline_wire::{AttachMode, Extent};
 
 /// Bytes beyond the credit that are tolerated before the connection is dropped.
@@ -20,6 +21,8 @@ pub(super) struct Inbound {
     /// The final length of the stream.
     end: Option<u64>,
     is_ended: bool,
+    /// The arrival of the bytes that come next, as this connection announced it.
+    arrival: Arrival,
 }
 
 /// The received bytes are invalid.
@@ -53,6 +56,7 @@ impl Inbound {
             overrun: 0,
             end: None,
             is_ended: false,
+            arrival: Arrival::default(),
         }
     }
 
@@ -78,6 +82,16 @@ impl Inbound {
     pub(super) fn attach(&mut self, credit: u64) {
         self.owed = credit;
         self.overrun = 0;
+        self.arrival = Arrival::default();
+    }
+
+    /// Takes the arrival of the bytes that come next.
+    pub(super) fn announce(&mut self, arrival: Arrival) {
+        self.arrival = arrival;
+    }
+
+    pub(super) fn arrival(&self) -> Arrival {
+        self.arrival
     }
 
     /// Compares the session's extent with the offset. Returns the number of lost bytes, or `None` if

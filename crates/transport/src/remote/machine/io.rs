@@ -7,6 +7,7 @@ use bytes::Bytes;
 use crate::screen::Screen;
 
 use crate::connection::{ConnectionState, ReconnectFailure};
+use bowline_journal::Arrival;
 use bowline_process::Signal;
 use bowline_process::TerminationPolicy;
 use bowline_process::WindowSize;
@@ -98,10 +99,12 @@ pub(crate) enum Output {
     Attached(Box<Attached>),
     /// The stream begins at this offset.
     Begin(StreamId, u64),
-    /// The next bytes of a stream, and whether they are a replay of earlier output.
+    /// The next bytes of a stream, when and where they arrived, and whether they are a replay of earlier
+    /// output.
     Deliver {
         stream: StreamId,
         bytes: Bytes,
+        arrival: Arrival,
         is_replay: bool,
     },
     /// Bytes of a stream are lost.

@@ -5,7 +5,7 @@ use super::link::LinkState;
 use super::{Machine, inbound};
 use crate::connection::{ConnectionState, ReconnectFailure};
 use bowline_wire::{
-    Attach, AttachMode, Attached, Hello, Lease, Message, StreamId, VERSION, Welcome,
+    ARRIVALS, Attach, AttachMode, Attached, Hello, Lease, Message, StreamId, VERSION, Welcome,
 };
 
 impl Machine {
@@ -17,7 +17,7 @@ impl Machine {
         self.link = LinkState::Joining { by };
         self.send(Message::Hello(Hello {
             versions: (VERSION, VERSION),
-            features: Vec::new(),
+            features: self.features(),
         }));
         let rooms = self.streams.values().map(inbound::Inbound::room);
         let credit = rooms.chain([self.window]).min().unwrap_or(0);
@@ -37,6 +37,15 @@ impl Machine {
             client: self.joining.client.clone(),
         };
         self.send(Message::Attach(attach));
+    }
+
+    /// Returns the optional parts of the protocol that this host uses: a reader of the input needs its place.
+    fn features(&self) -> Vec<String> {
+        let follows_input = self.joining.cursors.contains_key(&StreamId::INPUT);
+        follows_input
+            .then(|| ARRIVALS.to_owned())
+            .into_iter()
+            .collect()
     }
 
     /// Returns the attach mode. Streams with known offsets are resumed.

@@ -10,6 +10,7 @@ use super::outbound::{InvalidAck, WriteResult};
 use super::snapshot::SnapshotAssembler;
 use crate::connection::ReconnectFailure;
 use crate::screen::Screen;
+use bowline_journal::Arrival;
 use bowline_wire::{ExitNotice, KillReport, Message, StreamId, code};
 use bytes::Bytes;
 
@@ -22,6 +23,7 @@ fn largest_offset(message: &Message) -> u64 {
         Message::Data { offset, .. }
         | Message::SnapshotChunk { offset, .. }
         | Message::InputAck { offset, .. } => *offset,
+        Message::Arrival { offset, output, .. } => output.unwrap_or(0).max(*offset),
         Message::Gap { from, to, .. } | Message::InputRefused { from, to, .. } => *from.max(to),
         Message::Snapshot {
             at_offset, total, ..
@@ -87,6 +89,16 @@ impl Machine {
                 bytes,
                 replay,
             } => self.data(stream, offset, &bytes, replay),
+            Message::Arrival {
+                stream,
+                at_ms,
+                output,
+                ..
+            } => {
+                if let Some(stream) = self.streams.get_mut(&stream) {
+                    stream.announce(Arrival { at_ms, output });
+                }
+            }
             Message::Gap {
                 stream,
                 from: _,
@@ -139,10 +151,12 @@ impl Machine {
                 if fresh.is_first {
                     self.outputs.push_back(Output::Begin(id, fresh.offset));
                 }
+                let arrival = stream.arrival();
                 self.grow_window(fresh.bytes.len());
                 self.outputs.push_back(Output::Deliver {
                     stream: id,
                     bytes: fresh.bytes,
+                    arrival,
                     is_replay,
                 });
                 self.finish_streams();

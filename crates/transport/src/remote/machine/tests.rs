@@ -1,3 +1,4 @@
+mod input;
 mod model;
 mod pacing;
 mod schedules;
@@ -423,6 +424,7 @@ fn exit_follows_output_and_is_acknowledged_on_detach() {
     let gap = [
         Output::Deliver {
             stream: OUT,
+            arrival: bowline_journal::Arrival::default(),
             bytes: "last".into(),
             is_replay: false,
         },
