@@ -1,9 +1,11 @@
 //! Attaching to a session at a runner.
 
+use bowline_reducer::dialect::DialectName;
 use bowline_transport::{
-    Attachment, ConnectionState, ReconnectFailed, Remote, RemoteError, SessionId, Stream,
-    TerminalEngine,
+    Attachment, ConnectionState, ReconnectFailed, Remote, RemoteError, RemoteUrl, SessionId,
+    SessionSummary, Stream, TerminalEngine,
 };
+use bytes::Bytes;
 use tokio::sync::{oneshot, watch};
 use tracing::Instrument as _;
 use uuid::Uuid;
@@ -24,8 +26,9 @@ impl DialogueSession {
     /// Returns when the agent's output until now is folded. The agent is not initialized again, and
     /// the host that drove the session until now is fenced off.
     ///
-    /// Settings of the configuration about the start of an agent are ignored. Dropping the future
-    /// detaches.
+    /// Settings of the configuration about the start of an agent are ignored. The dialect is that of the
+    /// session's record at the runner, unless the configuration names another one than Claude Code's.
+    /// Dropping the future detaches.
     ///
     /// # Errors
     ///
@@ -67,6 +70,8 @@ impl DialogueSession {
         configuration: DialogueConfiguration,
         events: Option<EventLimits>,
     ) -> Result<(Self, Option<DialogueEvents>), StartError> {
+        let mut configuration = configuration;
+        configuration.dialect = dialect(remote, session, configuration.dialect).await?;
         let recorder = Recorder::create(configuration.record.as_deref()).await?;
         let attachment = Attachment {
             limits: log_limits(),
@@ -113,6 +118,23 @@ impl DialogueSession {
             }),
         }
     }
+}
+
+/// Returns the dialect of a session: the configured one, or that of the session's record.
+async fn dialect(
+    remote: &Remote,
+    session: SessionId,
+    configured: DialectName,
+) -> Result<DialectName, RemoteError> {
+    // A shim has no record to ask for.
+    if configured != DialectName::default() || matches!(remote.url, RemoteUrl::Shim(_)) {
+        return Ok(configured);
+    }
+    let path = format!("/api/sessions/{session}");
+    let (_, body) = remote.ask("GET", &path, Bytes::new()).await?;
+    // The attach fails if there is no such session.
+    let record = serde_json::from_slice::<SessionSummary>(&body);
+    Ok(record.map_or(configured, |it| DialectName::of_labels(&it.labels)))
 }
 
 /// Waits until the connection is given up. Returns `None` if it never will be.
