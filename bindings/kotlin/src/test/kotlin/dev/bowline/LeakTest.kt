@@ -90,7 +90,12 @@ class LeakTest {
         session { session ->
             session.until { it.phase == Phase.IDLE }
             val changes = session.changeStream()
-            val waiting = async { while (true) { changes.next(changes.next(0u, 10_000u, 0u)!!.cursor, 1u, 0u) ?: break } }
+            val waiting = async {
+                while (true) {
+                    val latest = changes.next(0u, 10_000u, 0u) ?: break
+                    changes.next(latest.cursor, 1u, 0u) ?: break
+                }
+            }
             val events = session.eventStream()
             val waitingToo = async(start = CoroutineStart.UNDISPATCHED) { events.next(0u, 1u, 0u) }
             eventually("a read is pending") { Bowline.counters().pendingReads == 1uL }
