@@ -17,7 +17,7 @@ pub struct Gate {
 }
 
 impl Gate {
-    fn closed() -> Self {
+    pub(crate) fn closed() -> Self {
         Self {
             reached: watch::Sender::new(false),
             opened: watch::Sender::new(false),
@@ -34,7 +34,7 @@ impl Gate {
         self.opened.send_replace(true);
     }
 
-    pub(super) async fn pass(&self) {
+    pub(crate) async fn pass(&self) {
         self.reached.send_replace(true);
         wait_until_set(&self.opened).await;
     }
