@@ -1,6 +1,7 @@
 //! The HTTP endpoints: REST, frames over WebSocket and gRPC, and the web terminal, all on one
 //! authentication layer.
 
+pub mod acp;
 mod attach;
 mod attach_permit;
 mod authenticate;

@@ -47,6 +47,7 @@ mod sessions;
 mod shim;
 mod unix_connection;
 
+pub use api::acp;
 pub use app_state::ServeLimits;
 pub use auth::{TokenError, read_or_create_token};
 pub use bowline_transport::wire;

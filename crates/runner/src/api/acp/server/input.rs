@@ -1,0 +1,219 @@
+//! What happens in the sessions.
+
+use agent_client_protocol_schema::v1::{
+    ListSessionsResponse, LoadSessionResponse, NewSessionResponse, PromptResponse, RequestId,
+    ResumeSessionResponse, SessionId, SessionInfo, SetSessionConfigOptionResponse,
+    SetSessionModeResponse,
+};
+use bowline_reducer::TranscriptChange;
+use bowline_reducer::owned::{EntryValue, PermissionValue};
+
+use super::{Server, Waiting, error_of};
+use crate::api::acp::intent::{
+    Attachment, Failure, FailureKind, Input, ListedSession, PromptEnd, Ticket,
+};
+use crate::api::acp::session::{Opening, opening_updates};
+
+impl Server {
+    pub(super) fn take_input(&mut self, input: Input) {
+        match input {
+            Input::Listed { ticket, result } => self.listed(ticket, result),
+            Input::Started { ticket, result } => self.started(ticket, result),
+            Input::Changes {
+                attachment,
+                changes,
+            } => self.changes(attachment, &changes),
+            Input::AttachFailed {
+                attachment,
+                failure,
+            } => self.attach_failed(attachment, failure),
+            Input::PromptEnded {
+                attachment,
+                uuid,
+                end,
+            } => self.prompt_ended(attachment, &uuid, end),
+            Input::OptionSet { ticket, result } => self.option_set(ticket, result),
+            Input::Ended { attachment, reason } => self.ended(attachment, reason),
+        }
+    }
+
+    fn listed(&mut self, ticket: Ticket, result: Result<Vec<ListedSession>, Failure>) {
+        let Some(Waiting::List(request)) = self.waiting.remove(&ticket) else {
+            return;
+        };
+        match result {
+            Ok(sessions) => {
+                let sessions = sessions.into_iter().map(|session| {
+                    SessionInfo::new(session.id, session.cwd)
+                        .title(session.title)
+                        .updated_at(session.updated_at)
+                });
+                self.respond(request, ListSessionsResponse::new(sessions.collect()));
+            }
+            Err(failure) => self.refuse(request, error_of(failure)),
+        }
+    }
+
+    fn started(&mut self, ticket: Ticket, result: Result<String, Failure>) {
+        let Some(Waiting::Start(request)) = self.waiting.remove(&ticket) else {
+            return;
+        };
+        match result {
+            Ok(session) => {
+                let client = self.client.unwrap_or_default();
+                self.open(&request, &SessionId::new(session), Opening::New, client);
+            }
+            Err(failure) => self.refuse(request, error_of(failure)),
+        }
+    }
+
+    fn changes(&mut self, attachment: Attachment, changes: &[TranscriptChange]) {
+        let Some((id, session)) = self.session_of(attachment) else {
+            return;
+        };
+        let id = id.to_owned();
+        let updates = session.feed.apply(changes);
+        session.is_cancelling &= !changes.iter().any(is_turn_end);
+        match session.opening.take() {
+            None => updates.into_iter().for_each(|it| self.update(it)),
+            Some((request, how)) => {
+                let updates = opening_updates(updates, how);
+                // The editor learns the id of a new session from the response.
+                if how == Opening::New {
+                    self.respond_opened(&id, request, how);
+                    updates.into_iter().for_each(|it| self.update(it));
+                } else {
+                    updates.into_iter().for_each(|it| self.update(it));
+                    self.respond_opened(&id, request, how);
+                }
+            }
+        }
+        for change in changes {
+            if let TranscriptChange::Permission { value, .. } = change {
+                self.permission(&id, value);
+            }
+        }
+    }
+
+    fn respond_opened(&mut self, id: &str, request: RequestId, how: Opening) {
+        let Some(session) = self.sessions.get(id) else {
+            return;
+        };
+        let settings = session.feed.state().settings();
+        let modes = settings.modes();
+        let has_switches = self.client.unwrap_or_default().switches;
+        let options = Some(settings.options(has_switches)).filter(|it| !it.is_empty());
+        match how {
+            Opening::New => {
+                let response = NewSessionResponse::new(id.to_owned());
+                self.respond(request, response.modes(modes).config_options(options));
+            }
+            Opening::Load => {
+                let response = LoadSessionResponse::new();
+                self.respond(request, response.modes(modes).config_options(options));
+            }
+            Opening::Resume => {
+                let response = ResumeSessionResponse::new();
+                self.respond(request, response.modes(modes).config_options(options));
+            }
+        }
+    }
+
+    /// Asks a request that is open, and takes back one that is not.
+    fn permission(&mut self, id: &str, value: &PermissionValue) {
+        let declared = self.client.unwrap_or_default();
+        let Some(session) = self.sessions.get_mut(id) else {
+            return;
+        };
+        if let Some(rpc) = session.permissions.close(value) {
+            return self.cancel(rpc);
+        }
+        let calls = session.feed.calls();
+        let thread = value.tool_use_id.as_deref();
+        let thread = thread.and_then(|call| calls.thread(call));
+        let shown_in = session.feed.session_of(thread.as_deref());
+        let asked = session.permissions.open(value, shown_in, calls, declared);
+        if let Some(request) = asked {
+            self.ask(id, &value.request_id, request);
+        }
+    }
+
+    fn attach_failed(&mut self, attachment: Attachment, failure: Failure) {
+        let Some((id, session)) = self.session_of(attachment) else {
+            return;
+        };
+        let id = id.to_owned();
+        let opening = session.opening.take();
+        self.sessions.remove(&id);
+        if let Some((request, _)) = opening {
+            self.refuse(request, error_of(failure));
+        }
+    }
+
+    fn prompt_ended(&mut self, attachment: Attachment, uuid: &str, end: PromptEnd) {
+        let Some((_, session)) = self.session_of(attachment) else {
+            return;
+        };
+        let Some(request) = session.take_prompt(uuid) else {
+            return;
+        };
+        match session.stop_reason(end) {
+            Ok(reason) => self.respond(request, PromptResponse::new(reason)),
+            Err(failure) => self.refuse(request, error_of(failure)),
+        }
+    }
+
+    fn option_set(&mut self, ticket: Ticket, result: Result<(), Failure>) {
+        let (request, id, option, value, is_mode) = match self.waiting.remove(&ticket) {
+            Some(Waiting::SetMode(request, id, option, value)) => (request, id, option, value, true),
+            Some(Waiting::SetOption(request, id, option, value)) => {
+                (request, id, option, value, false)
+            }
+            _ => return,
+        };
+        if let Err(failure) = result {
+            return self.refuse(request, error_of(failure));
+        }
+        let has_switches = self.client.unwrap_or_default().switches;
+        let Some(session) = self.sessions.get_mut(&id) else {
+            return;
+        };
+        let settings = session.feed.state_mut().settings_mut();
+        settings.set(&option, &value);
+        let options = settings.options(has_switches);
+        if is_mode {
+            self.respond(request, SetSessionModeResponse::new());
+        } else {
+            self.respond(request, SetSessionConfigOptionResponse::new(options));
+        }
+    }
+
+    fn ended(&mut self, attachment: Attachment, reason: String) {
+        let Some((_, session)) = self.session_of(attachment) else {
+            return;
+        };
+        let prompts = std::mem::take(&mut session.prompts);
+        let cancelled = session.permissions.clear();
+        let why = format!("the session has ended: {reason}");
+        session.ended = Some(reason);
+        for rpc in cancelled {
+            self.cancel(rpc);
+        }
+        for (_, request) in prompts {
+            let failure = Failure::new(FailureKind::Failed, why.clone());
+            self.refuse(request, error_of(failure));
+        }
+    }
+}
+
+/// Whether a turn of the main thread has ended.
+const fn is_turn_end(change: &TranscriptChange) -> bool {
+    matches!(
+        change,
+        TranscriptChange::Entry {
+            thread: None,
+            value: EntryValue::Result { .. },
+            ..
+        }
+    )
+}

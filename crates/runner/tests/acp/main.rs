@@ -1,0 +1,8 @@
+//! Bowline as an ACP agent: the protocol of one editor's connection, over transcripts of recordings.
+
+mod editor;
+mod messages;
+mod permissions;
+mod prompts;
+mod recorded;
+mod replay;
