@@ -155,6 +155,7 @@ const EVERY: &[&str] = &[
 
 /// External crates that only the listed packages may name, so that they stay replaceable.
 const SOLE_OWNERS: &[(&str, &[&str])] = &[
+    ("agent-client-protocol-schema", &["bowline-runner"]),
     ("nom", &["bowline-jsonl"]),
     ("portable-pty", &["bowline-process", "bowline-benches"]),
     ("uniffi", &["bowline-ffi", "bowline-bindgen"]),

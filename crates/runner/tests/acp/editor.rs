@@ -260,7 +260,10 @@ fn assert_kept(written: &Value, kept: &Value) {
         }
         (Value::Array(written), Value::Array(kept)) => {
             assert_eq!(written.len(), kept.len());
-            written.iter().zip(kept).for_each(|(a, b)| assert_kept(a, b));
+            written
+                .iter()
+                .zip(kept)
+                .for_each(|(a, b)| assert_kept(a, b));
         }
         _ => assert_eq!(written, kept),
     }

@@ -157,7 +157,10 @@ fn failed_start_is_answered_with_its_reason() {
         ticket,
         result: Err(failure),
     });
-    assert_eq!(editor.answer(id).expect("an answer")["error"]["code"], -32000);
+    assert_eq!(
+        editor.answer(id).expect("an answer")["error"]["code"],
+        -32000
+    );
 }
 
 #[test]
@@ -193,8 +196,13 @@ fn setting_is_changed_and_all_are_returned() {
         result: Ok(()),
     });
     let answer = editor.answer(id).expect("an answer");
-    let options = answer["result"]["configOptions"].as_array().expect("options");
-    let mode = options.iter().find(|option| option["id"] == "mode").expect("the mode");
+    let options = answer["result"]["configOptions"]
+        .as_array()
+        .expect("options");
+    let mode = options
+        .iter()
+        .find(|option| option["id"] == "mode")
+        .expect("the mode");
     assert_eq!(mode["currentValue"], "acceptEdits");
     let wrong = json!({"sessionId": SESSION, "configId": "mode", "value": "fly"});
     let answer = editor.call("session/set_config_option", &wrong);

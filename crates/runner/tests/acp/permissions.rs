@@ -31,7 +31,11 @@ fn answer(editor: &mut Editor) -> (String, Answer) {
 }
 
 /// An editor that loads the session; the request that it is asked.
-fn asked(recorded: &mut Recorded, capabilities: &Value, method: &str) -> (Editor, Attachment, Value) {
+fn asked(
+    recorded: &mut Recorded,
+    capabilities: &Value,
+    method: &str,
+) -> (Editor, Attachment, Value) {
     let mut editor = Editor::new(capabilities);
     let attachment = editor.load(SESSION, recorded.changes(&mut Cursor::default()));
     let mut asked = editor.asked(method);
@@ -52,7 +56,10 @@ fn request_is_asked_with_its_options_and_answered_by_id() {
         let (mut editor, _, request) = asked(&mut recorded, &json!({}), ASK);
         let params = &request["params"];
         let call = params["toolCall"]["toolCallId"].as_str().expect("a call");
-        assert!(editor.shown.calls.contains_key(call), "{name}: {call} was not announced");
+        assert!(
+            editor.shown.calls.contains_key(call),
+            "{name}: {call} was not announced"
+        );
         assert!(params["toolCall"]["title"].is_string());
         let options = params["options"].as_array().expect("options");
         let allow = options.iter().find(|option| option["kind"] == "allow_once");
@@ -85,7 +92,10 @@ fn answer_of_another_editor_takes_the_request_back() {
     let cancelled = editor.asked("$/cancel_request");
     assert_eq!(cancelled.len(), 1);
     assert_eq!(cancelled[0]["params"]["requestId"], request["id"]);
-    editor.respond(&request["id"], &json!({"outcome": {"outcome": "cancelled"}}));
+    editor.respond(
+        &request["id"],
+        &json!({"outcome": {"outcome": "cancelled"}}),
+    );
     assert!(editor.intents.is_empty(), "{:?}", editor.intents);
 }
 
@@ -190,5 +200,11 @@ fn questions_are_asked_one_by_one_of_an_editor_without_forms() {
     let Answer::Answers(answers) = answer else {
         panic!("{answer:?}");
     };
-    assert_eq!(answers[1], ("second".to_owned(), choice.as_str().expect("text").to_owned()));
+    assert_eq!(
+        answers[1],
+        (
+            "second".to_owned(),
+            choice.as_str().expect("text").to_owned()
+        )
+    );
 }

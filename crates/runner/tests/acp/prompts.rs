@@ -78,7 +78,10 @@ fn response_follows_the_updates_of_its_turn() {
     assert!(it.editor.answer(id).is_none());
     it.end(uuid, PromptEnd::Answered);
     let last = it.editor.lines.last().expect("a message");
-    assert_eq!((&last["id"], &last["result"]["stopReason"]), (&json!(id), &json!("end_turn")));
+    assert_eq!(
+        (&last["id"], &last["result"]["stopReason"]),
+        (&json!(id), &json!("end_turn"))
+    );
 }
 
 #[test]
@@ -99,7 +102,8 @@ fn prompt_of_another_editor_is_shown_and_the_own_is_not() {
 fn interrupted_turn_ends_cancelled() {
     let mut it = Fixture::new("agents/gemini/acp.cancel.trace.jsonl");
     let (id, _, uuid) = it.prompt(&text("go"));
-    it.editor.notify("session/cancel", &json!({"sessionId": SESSION}));
+    it.editor
+        .notify("session/cancel", &json!({"sessionId": SESSION}));
     assert!(matches!(it.editor.intent(), Intent::Interrupt { .. }));
     it.run();
     it.end(uuid, PromptEnd::Answered);
@@ -111,7 +115,8 @@ fn interrupted_turn_ends_cancelled() {
 fn cancelled_request_interrupts_its_turn() {
     let mut it = Fixture::new("unicode_partial.jsonl");
     let (id, _, _) = it.prompt(&text("go"));
-    it.editor.notify("$/cancel_request", &json!({"requestId": id}));
+    it.editor
+        .notify("$/cancel_request", &json!({"requestId": id}));
     assert!(matches!(it.editor.intent(), Intent::Interrupt { .. }));
 }
 
@@ -194,7 +199,8 @@ fn images_and_resources_are_parts_of_a_prompt() {
         media_type: media_type.to_owned(),
         data: "QUJD".to_owned(),
     };
-    let resource = "[@b.rs](file:///p/b.rs)\n<context ref=\"file:///p/b.rs\">\nfn b() {}\n</context>";
+    let resource =
+        "[@b.rs](file:///p/b.rs)\n<context ref=\"file:///p/b.rs\">\nfn b() {}\n</context>";
     assert_eq!(
         parts,
         [
@@ -208,7 +214,10 @@ fn images_and_resources_are_parts_of_a_prompt() {
             },
         ]
     );
-    for wrong in [json!([]), json!([{"type": "audio", "data": "QUJD", "mimeType": "audio/wav"}])] {
+    for wrong in [
+        json!([]),
+        json!([{"type": "audio", "data": "QUJD", "mimeType": "audio/wav"}]),
+    ] {
         let params = json!({"sessionId": SESSION, "prompt": wrong});
         let answer = it.editor.call("session/prompt", &params);
         assert_eq!(answer["error"]["code"], -32602);

@@ -39,9 +39,9 @@ pub(crate) fn all() -> Vec<Recorded> {
     for agent in fs::read_dir(fixtures().join("agents")).expect("the recordings") {
         let files = fs::read_dir(agent.expect("a folder").path()).expect("a folder");
         let paths: Vec<PathBuf> = files.map(|file| file.expect("a file").path()).collect();
-        let traces = paths.iter().filter(|path| {
-            path.to_string_lossy().ends_with(".trace.jsonl")
-        });
+        let traces = paths
+            .iter()
+            .filter(|path| path.to_string_lossy().ends_with(".trace.jsonl"));
         all.extend(traces.map(|path| read(path)));
     }
     all.sort_by(|a, b| a.name.cmp(&b.name));
@@ -80,7 +80,11 @@ fn read(path: &Path) -> Recorded {
     };
     let lines: Vec<_> = text.lines().filter_map(line).collect();
     Recorded {
-        name: path.strip_prefix(fixtures()).unwrap_or(path).display().to_string(),
+        name: path
+            .strip_prefix(fixtures())
+            .unwrap_or(path)
+            .display()
+            .to_string(),
         transcript: Transcript::with_dialect(dialect),
         framer: Framer::default(),
         lines: lines.into_iter(),

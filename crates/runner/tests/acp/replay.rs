@@ -33,12 +33,7 @@ fn expected(transcript: &Transcript, has_children: bool) -> BTreeMap<String, Vec
     rows
 }
 
-fn thread(
-    json: &Value,
-    session: &str,
-    has_children: bool,
-    all: &mut BTreeMap<String, Vec<Row>>,
-) {
+fn thread(json: &Value, session: &str, has_children: bool, all: &mut BTreeMap<String, Vec<Row>>) {
     let is_main = session == SESSION;
     let mut push = |kind: &str, text: &Value| {
         let text = text.as_str().unwrap_or_default();
@@ -71,7 +66,10 @@ fn thread(
 }
 
 /// The rows of each session. Calls of sub-agents are where they came, not in the order of their threads.
-fn compared(mut rows: BTreeMap<String, Vec<Row>>, has_children: bool) -> BTreeMap<String, Vec<Row>> {
+fn compared(
+    mut rows: BTreeMap<String, Vec<Row>>,
+    has_children: bool,
+) -> BTreeMap<String, Vec<Row>> {
     if !has_children {
         let main = rows.entry(SESSION.to_owned()).or_default();
         let (mut calls, others): (Vec<_>, Vec<_>) =
@@ -126,7 +124,11 @@ fn followed_session_shows_what_a_loaded_one_does() {
         let mut loaded = loaded(&mut recorded, &with_children());
         let (rows, whole) = (editor.shown.rows, settled(loaded.rows.clone()));
         assert_eq!(settled(rows), whole, "{}", recorded.name);
-        for call in loaded.calls.values_mut().chain(editor.shown.calls.values_mut()) {
+        for call in loaded
+            .calls
+            .values_mut()
+            .chain(editor.shown.calls.values_mut())
+        {
             call["sessionUpdate"] = Value::Null;
             // A call whose input or name came later was announced with the defaults of the protocol.
             for (key, default) in [
@@ -193,7 +195,11 @@ fn resumed_session_is_not_replayed() {
     }
     let mut cursor = Cursor::default();
     let before = loaded(&mut recorded, &plain()).rows.remove(SESSION);
-    let before: usize = before.into_iter().flatten().map(|(_, text)| text.len()).sum();
+    let before: usize = before
+        .into_iter()
+        .flatten()
+        .map(|(_, text)| text.len())
+        .sum();
     let mut editor = Editor::new(&plain());
     let (id, attachment) = editor.attach("session/resume", SESSION);
     editor.changes(attachment, recorded.changes(&mut cursor));
@@ -202,10 +208,17 @@ fn resumed_session_is_not_replayed() {
     recorded.finish();
     editor.changes(attachment, recorded.changes(&mut cursor));
     let whole = loaded(&mut recorded, &plain()).rows.remove(SESSION);
-    let whole: usize = whole.into_iter().flatten().map(|(_, text)| text.len()).sum();
+    let whole: usize = whole
+        .into_iter()
+        .flatten()
+        .map(|(_, text)| text.len())
+        .sum();
     let rest = editor.shown.rows.remove(SESSION).expect("the rest");
     let rest: usize = rest.iter().map(|(_, text)| text.len()).sum();
-    assert!(before > 0 && before + rest == whole, "{before} {rest} {whole}");
+    assert!(
+        before > 0 && before + rest == whole,
+        "{before} {rest} {whole}"
+    );
 }
 
 #[test]
@@ -247,14 +260,18 @@ fn call_shows_diff_location_and_output() {
     let shown = loaded(&mut recorded, &plain());
     let of_kind = |kind: &str| {
         let mut calls = shown.calls.values();
-        calls.find(|call| call["kind"] == kind).unwrap_or_else(|| panic!("no {kind}"))
+        calls
+            .find(|call| call["kind"] == kind)
+            .unwrap_or_else(|| panic!("no {kind}"))
     };
     let edit = of_kind("edit");
     assert_eq!(edit["content"][0]["type"], "diff");
     assert!(edit["content"][0]["newText"].is_string(), "{edit}");
     assert!(edit["locations"][0]["path"].is_string(), "{edit}");
     let read = of_kind("read");
-    let text = read["content"][0]["content"]["text"].as_str().expect("text");
+    let text = read["content"][0]["content"]["text"]
+        .as_str()
+        .expect("text");
     assert!(text.starts_with("```") && text.ends_with("```"), "{text}");
     assert!(read["rawInput"]["file_path"].is_string(), "{read}");
     assert!(read["rawOutput"].is_string(), "{read}");

@@ -295,7 +295,9 @@ impl Feed {
 /// The text from the first character that begins at or after a byte.
 fn after(text: &str, at: usize) -> &str {
     let start = (at..text.len()).find(|&at| text.is_char_boundary(at));
-    start.and_then(|start| text.get(start..)).unwrap_or_default()
+    start
+        .and_then(|start| text.get(start..))
+        .unwrap_or_default()
 }
 
 fn chunk(text: &str, message: String) -> ContentChunk {

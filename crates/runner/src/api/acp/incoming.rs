@@ -50,8 +50,8 @@ struct Envelope<'a> {
 ///
 /// The line is not JSON, or not a message of JSON-RPC (JSON-RPC 2.0, section 5.1); batches are none.
 pub(super) fn parse(line: &str) -> Result<Message<'_>, Error> {
-    let value: &RawValue = serde_json::from_str(line)
-        .map_err(|error| Error::parse_error().data(error.to_string()))?;
+    let value: &RawValue =
+        serde_json::from_str(line).map_err(|error| Error::parse_error().data(error.to_string()))?;
     let invalid = |why: String| Error::invalid_request().data(why);
     let envelope: Envelope<'_> =
         serde_json::from_str(value.get()).map_err(|error| invalid(error.to_string()))?;

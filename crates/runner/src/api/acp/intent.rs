@@ -95,8 +95,6 @@ pub enum Intent {
 pub struct StartRequest {
     /// Its working directory, an absolute path.
     pub cwd: PathBuf,
-    /// Other directories that it may work in.
-    pub additional_directories: Vec<PathBuf>,
     /// MCP servers that the agent should connect to.
     pub mcp_servers: Vec<McpServer>,
 }
@@ -220,16 +218,6 @@ pub enum FailureKind {
     AuthRequired,
     /// Anything else.
     Failed,
-}
-
-impl StartRequest {
-    pub(super) const fn new(cwd: PathBuf) -> Self {
-        Self {
-            cwd,
-            additional_directories: Vec::new(),
-            mcp_servers: Vec::new(),
-        }
-    }
 }
 
 impl Failure {

@@ -32,7 +32,12 @@ pub(super) struct EditorSession {
 }
 
 impl EditorSession {
-    pub(super) fn new(attachment: Attachment, request: RequestId, how: Opening, feed: Feed) -> Self {
+    pub(super) fn new(
+        attachment: Attachment,
+        request: RequestId,
+        how: Opening,
+        feed: Feed,
+    ) -> Self {
         Self {
             attachment,
             opening: Some((request, how)),

@@ -38,8 +38,10 @@ impl Children {
             return None;
         }
         let mut update = SubagentUpdate::new(Self::session(parent, thread));
-        if let (Some(title), true) = (new.0, old.as_ref().map(|old| old.0.as_deref()) != Some(title))
-        {
+        if let (Some(title), true) = (
+            new.0,
+            old.as_ref().map(|old| old.0.as_deref()) != Some(title),
+        ) {
             update = update.title(title);
         }
         Some(update.state(progress(state.unwrap_or(ThreadState::Running))))

@@ -55,7 +55,9 @@ impl SessionState {
         }
         let settings = Settings::of(session);
         if self.settings != settings {
-            let mode = settings.mode().filter(|mode| self.settings.mode() != Some(mode));
+            let mode = settings
+                .mode()
+                .filter(|mode| self.settings.mode() != Some(mode));
             if let Some(mode) = mode {
                 let update = CurrentModeUpdate::new(mode.to_owned());
                 updates.push(SessionUpdate::CurrentModeUpdate(update));

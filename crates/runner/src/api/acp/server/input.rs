@@ -165,7 +165,9 @@ impl Server {
 
     fn option_set(&mut self, ticket: Ticket, result: Result<(), Failure>) {
         let (request, id, option, value, is_mode) = match self.waiting.remove(&ticket) {
-            Some(Waiting::SetMode(request, id, option, value)) => (request, id, option, value, true),
+            Some(Waiting::SetMode(request, id, option, value)) => {
+                (request, id, option, value, true)
+            }
             Some(Waiting::SetOption(request, id, option, value)) => {
                 (request, id, option, value, false)
             }

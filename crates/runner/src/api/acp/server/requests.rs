@@ -143,9 +143,8 @@ impl Server {
         absolute(&request.cwd)?;
         let ticket = self.ticket(Waiting::Start(id.clone()));
         let start = StartRequest {
-            additional_directories: request.additional_directories,
+            cwd: request.cwd,
             mcp_servers: request.mcp_servers,
-            ..StartRequest::new(request.cwd)
         };
         self.intend(Intent::Start { ticket, start });
         Ok(())
@@ -228,7 +227,13 @@ impl Server {
         let option = session.feed.state().settings().mode_id();
         let option = option.map(str::to_owned);
         let option = option.ok_or_else(|| Error::invalid_params().data("there are no modes"))?;
-        self.set(id, &request.session_id, option, request.mode_id.to_string(), true)
+        self.set(
+            id,
+            &request.session_id,
+            option,
+            request.mode_id.to_string(),
+            true,
+        )
     }
 
     fn set_option(
