@@ -170,7 +170,7 @@ pub(crate) struct Run {
     #[arg(long, value_name = "ID")]
     pub(crate) resume: Option<String>,
     /// Copy the agent's output to this file, which must not exist yet. A name that ends in .bjl
-    /// writes a journal: output, errors and input, with checksums.
+    /// writes a journal: output, errors and input, with checksums and times of arrival.
     #[arg(long, value_name = "FILE")]
     pub(crate) record: Option<PathBuf>,
     /// Run the agent at a runner: unix:/path, or http, https, grpc or grpcs://host:port. The agent

@@ -1,5 +1,7 @@
 //! `bowline run` with agents that speak JSON-RPC.
 
+use bowline_transport::journal::{Body, Record, recover};
+use bowline_transport::wire::StreamId;
 use serde_json::Value;
 
 use crate::support::{BOWLINE, ScriptedAgent, bowline, command, finish, json};
@@ -112,4 +114,57 @@ fn unsupported_setting_is_one_line() {
         line.contains("start a codex session: a list of allowed tools is not supported; omit it"),
         "{line}"
     );
+}
+
+/// Removes the times and what only the end of the process decides.
+fn without_times(mut value: Value) -> Value {
+    match &mut value {
+        Value::Object(members) => {
+            for name in ["at_ms", "started_ms", "ended_ms", "status"] {
+                members.remove(name);
+            }
+            for member in members.values_mut() {
+                *member = without_times(member.take());
+            }
+        }
+        Value::Array(items) => {
+            for item in items {
+                *item = without_times(item.take());
+            }
+        }
+        _ => {}
+    }
+    value
+}
+
+#[test]
+fn recording_of_both_directions_is_replayed_as_it_was_seen() {
+    for dialect in ["codex", "acp"] {
+        let scratch = tempfile::tempdir().unwrap();
+        let path = scratch.path().join("record.bjl").display().to_string();
+        let seen = run(dialect, &["--record", &path]);
+        let replayed = json(&bowline(&["replay", &path, "--output", "transcript"]).ok());
+        assert_eq!(without_times(replayed), without_times(seen), "{dialect}");
+
+        // Each line of input is in the file before the output that follows it.
+        let records = recover(&std::fs::read(&path).unwrap().into()).records;
+        let (mut output, mut lines) = (0, 0);
+        for Record {
+            stream,
+            offset,
+            arrival,
+            body,
+        } in records
+        {
+            match (stream, body) {
+                (StreamId::STDOUT, Body::Bytes(bytes)) => output = offset + bytes.len() as u64,
+                (StreamId::INPUT, _) => {
+                    assert_eq!(arrival.output, Some(output), "{dialect}");
+                    lines += 1;
+                }
+                _ => {}
+            }
+        }
+        assert!(lines > 3, "{dialect}: {lines} lines");
+    }
 }

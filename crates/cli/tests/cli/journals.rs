@@ -392,3 +392,72 @@ fn exit_outside_the_journal_makes_its_end_a_gap() {
     let expected = format!("lacks bytes {end} to {} of stdout, its end\n", end + 50);
     assert!(stderr.ends_with(&expected), "{stderr}");
 }
+
+/// A journal of a recorded conversation of both directions. `input_last` writes all input after the output,
+/// as for a journal that was written late.
+fn write_both(path: &std::path::Path, lines: &[(u64, bool, String)], input_last: bool) {
+    let disk = Folder::make(path).unwrap();
+    let mut writer = JournalWriter::create(disk, JournalLimits::default(), Epoch(1), 0).unwrap();
+    let mut put = |stream, line: &str, arrival| {
+        let (offset, now) = (writer.end(stream), std::time::Instant::now());
+        let bytes = line.as_bytes().to_vec().into();
+        writer.append(stream, offset, bytes, arrival, now).unwrap();
+    };
+    let (mut output, mut late) = (0, Vec::new());
+    for (at_ms, is_host, line) in lines {
+        let arrival = Arrival::at(*at_ms);
+        if !is_host {
+            put(StreamId::STDOUT, line, arrival);
+            output += line.len() as u64;
+        } else if input_last {
+            late.push((line, arrival.beside(output)));
+        } else {
+            put(StreamId::INPUT, line, arrival.beside(output));
+        }
+    }
+    for (line, arrival) in late {
+        put(StreamId::INPUT, line, arrival);
+    }
+    let exit = format!("{{\"exit\":{{\"ends\":{{\"1\":{output}}}}}}}\n");
+    put(StreamId::LIFECYCLE, &exit, AT);
+}
+
+#[test]
+fn input_is_folded_at_its_place_with_the_time_of_arrival() {
+    let scratch = tempfile::tempdir().unwrap();
+    let recorded = fixture("agents/codex/app-server.approve.trace.jsonl");
+    let recorded = std::fs::read_to_string(recorded).unwrap();
+    let (mut lines, mut trace) = (Vec::new(), String::new());
+    for line in recorded.lines() {
+        let mut line: Value = serde_json::from_str(line).unwrap();
+        if line["dir"] == "driver" {
+            // What the recorder did.
+            continue;
+        }
+        let seconds = line["t"].as_f64().unwrap() + 1.0;
+        line["t"] = seconds.into();
+        let message = format!("{}\n", line["msg"]);
+        let at_ms = (seconds * 1_000.0) as u64;
+        lines.push((at_ms, line["dir"] == "host>", message));
+        trace.push_str(&format!("{line}\n"));
+    }
+    let file = scratch.path().join("trace.jsonl");
+    std::fs::write(&file, trace).unwrap();
+    let replay = |path: &std::path::Path| {
+        let path = path.display().to_string();
+        json(&bowline(&["replay", &path, "--output", "transcript"]).ok())
+    };
+    let expected = replay(&file);
+    assert!(expected["entries"][0]["at_ms"].is_u64(), "{expected}");
+    for input_last in [false, true] {
+        let folder = scratch.path().join(format!("late-{input_last}"));
+        write_both(&folder, &lines, input_last);
+        for path in [folder.clone(), folder.join("00000000.bjl")] {
+            assert_eq!(replay(&path), expected, "{}", path.display());
+            let path = path.display().to_string();
+            let counts = json(&bowline(&["inspect", &path, "--json"]).ok());
+            let input = lines.iter().filter(|(_, is_host, _)| *is_host);
+            assert_eq!(counts["input"]["lines"], input.count());
+        }
+    }
+}

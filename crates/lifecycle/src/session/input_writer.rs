@@ -7,7 +7,7 @@ use std::io;
 use std::pin::Pin;
 
 use bowline_transport::wire::{Prompt, PromptMode, PromptStatus};
-use bowline_transport::{TerminalSession, WriteError};
+use bowline_transport::{Stream, TerminalSession, WriteError};
 use bytes::Bytes;
 use tracing::{debug, warn};
 use uuid::Uuid;
@@ -52,7 +52,7 @@ impl InputWriter {
         self.queue.push_back(Write::Close);
     }
 
-    /// Starts the next write if none is under way. A line that was written goes to the recording.
+    /// Starts the next write if none is under way. Its line goes to the recording.
     pub(super) fn start_next(&mut self, recording: Option<&Recording>) {
         if self.current.is_some() {
             return;
@@ -70,18 +70,16 @@ impl InputWriter {
                 None
             })),
             Some(Write::Line { line, purpose }) => {
-                let recording = recording.map(Recording::notes);
+                if let Some(recording) = recording {
+                    let output_end = terminal.end(Stream::Output);
+                    recording.notes().input(line.clone(), output_end);
+                }
                 Some(Box::pin(async move {
                     match write(&terminal, line.clone(), &purpose).await {
-                        Ok(()) => {
-                            if let Some(recording) = recording {
-                                recording.input(line);
-                            }
-                            match purpose {
-                                LinePurpose::Prompt(uuid) => Some(Input::Written(uuid)),
-                                _ => None,
-                            }
-                        }
+                        Ok(()) => match purpose {
+                            LinePurpose::Prompt(uuid) => Some(Input::Written(uuid)),
+                            _ => None,
+                        },
                         Err(error) => {
                             log_write_error(&purpose, &error);
                             Some(Input::WriteFailed { line, purpose })

@@ -5,7 +5,9 @@ use std::io;
 use std::path::Path;
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use bowline_transport::journal::{Arrival, Degraded, JournalLimits, JournalWriter, OneFile};
+use bowline_transport::journal::{
+    Arrival, Arrived, Degraded, JournalLimits, JournalWriter, Merge, Merged, OneFile,
+};
 use bowline_transport::wire::{Epoch, ExitNotice, StreamId};
 use bowline_transport::{Exit, Kind, LogReader, Piece};
 use bytes::Bytes;
@@ -24,16 +26,19 @@ pub(super) struct JournalRecorder {
     writer: Option<Box<JournalWriter<OneFile>>>,
     /// The first gap.
     missing: Option<String>,
+    /// Output and input that are not written, in their order.
+    merge: Merge,
+    /// Offset of the next input that is noted.
+    input_end: u64,
     /// The exit, once it is noted.
     exit: Option<Exit>,
 }
 
 /// The next input of the recording.
 enum Next {
-    Piece(StreamId, Piece),
-    Note(Note),
-    /// A stream has ended.
-    Ended,
+    Output(Option<Piece>),
+    Errors(Option<Piece>),
+    Note(Option<Note>),
     /// The writer's deadline has passed.
     Due,
 }
@@ -45,6 +50,8 @@ impl JournalRecorder {
         Ok(Self {
             writer: Some(Box::new(writer)),
             missing: None,
+            merge: Merge::default(),
+            input_end: 0,
             exit: None,
         })
     }
@@ -77,25 +84,44 @@ impl JournalRecorder {
         let (mut has_output, mut has_errors, mut has_notes) = (true, true, true);
         while has_output || has_errors || has_notes {
             let next = tokio::select! {
-                piece = output.next(), if has_output => {
-                    has_output = piece.is_some();
-                    piece.map_or(Next::Ended, |piece| Next::Piece(stream, piece))
-                }
-                piece = errors.next(), if has_errors => {
-                    has_errors = piece.is_some();
-                    piece.map_or(Next::Ended, |piece| Next::Piece(StreamId::STDERR, piece))
-                }
-                note = notes.recv(), if has_notes => {
-                    has_notes = !matches!(note, None | Some(Note::Exit(_)));
-                    note.map_or(Next::Ended, Next::Note)
-                }
+                piece = output.next(), if has_output => Next::Output(piece),
+                piece = errors.next(), if has_errors => Next::Errors(piece),
+                note = notes.recv(), if has_notes => Next::Note(note),
                 () = due(self.deadline()) => Next::Due,
             };
-            self.record(next, stream).await?;
+            match next {
+                Next::Output(piece) => {
+                    has_output = piece.is_some();
+                    // What the agent answers was noted before the answer was there.
+                    while let Ok(note) = notes.try_recv() {
+                        self.note(note);
+                    }
+                    let merge = &mut self.merge;
+                    piece
+                        .into_iter()
+                        .for_each(|piece| merge.push_output(arrived(piece)));
+                }
+                Next::Errors(piece) => {
+                    has_errors = piece.is_some();
+                    if let Some(piece) = piece {
+                        self.record(StreamId::STDERR, arrived(piece)).await?;
+                    }
+                }
+                Next::Note(None) => has_notes = false,
+                Next::Note(Some(note)) => self.note(note),
+                Next::Due => self.poll().await?,
+            }
+            has_notes &= self.exit.is_none();
+            self.record_merged(stream, !has_output).await?;
             let recorded = self.end(stream);
             end.send_if_modified(|end| std::mem::replace(end, recorded) != recorded);
         }
-        Ok(())
+        let Some(exit) = self.exit else { return Ok(()) };
+        let piece = Piece::Bytes {
+            offset: self.end(StreamId::LIFECYCLE),
+            bytes: exit_line(&exit, stream),
+        };
+        self.record(StreamId::LIFECYCLE, arrived(piece)).await
     }
 
     /// Records the exit after a failure, and the output before it as missing, in the space that the journal
@@ -130,47 +156,67 @@ impl JournalRecorder {
         let _ = written.await;
     }
 
-    async fn record(&mut self, next: Next, output: StreamId) -> Result<(), String> {
-        match next {
-            Next::Ended => Ok(()),
-            Next::Piece(stream, Piece::Bytes { offset, bytes }) => {
-                self.append(stream, offset, bytes).await
+    fn note(&mut self, note: Note) {
+        match note {
+            Note::Input { line, output_end } => {
+                let offset = self.input_end;
+                self.input_end += line.len() as u64;
+                let piece = Piece::Bytes {
+                    offset,
+                    bytes: line,
+                };
+                let arrival = Arrival::at(unix_ms()).beside(output_end);
+                self.merge.push_input(Arrived { arrival, piece });
             }
-            Next::Piece(stream, Piece::Gap { from, to }) => {
-                let missing = || format!("bytes {from} to {to} of {stream} are missing");
-                self.missing.get_or_insert_with(missing);
-                let arrival = Arrival::at(unix_ms());
-                self.write(move |writer, now| {
-                    writer.append_gap(stream, to, "not read in time", arrival, now)
-                })
-                .await
+            Note::Exit(exit) => self.exit = Some(exit),
+        }
+    }
+
+    /// Records the output and the input whose order is known, or all of it.
+    async fn record_merged(&mut self, output: StreamId, is_all: bool) -> Result<(), String> {
+        loop {
+            let next = if is_all {
+                self.merge.rest()
+            } else {
+                self.merge.next_piece()
+            };
+            match next {
+                Some(Merged::Output(piece)) => self.record(output, piece).await?,
+                Some(Merged::Input(piece)) => self.record(StreamId::INPUT, piece).await?,
+                None => return Ok(()),
             }
-            Next::Note(Note::Input(bytes)) => {
-                let offset = self.end(StreamId::INPUT);
-                self.append(StreamId::INPUT, offset, bytes).await
-            }
-            Next::Note(Note::Exit(exit)) => {
-                let exit = *self.exit.insert(exit);
-                let offset = self.end(StreamId::LIFECYCLE);
-                self.append(StreamId::LIFECYCLE, offset, exit_line(&exit, output))
+        }
+    }
+
+    async fn record(
+        &mut self,
+        stream: StreamId,
+        Arrived { arrival, piece }: Arrived,
+    ) -> Result<(), String> {
+        match piece {
+            Piece::Bytes { offset, bytes } => {
+                self.write(move |writer, now| writer.append(stream, offset, bytes, arrival, now))
                     .await
             }
-            Next::Due => {
-                self.write(|writer, now| {
-                    writer.poll(now);
-                    writer
-                        .degraded()
-                        .map_or(Ok(()), |degraded| Err(degraded.clone()))
+            Piece::Gap { from, to } => {
+                let missing = || format!("bytes {from} to {to} of {stream} are missing");
+                self.missing.get_or_insert_with(missing);
+                self.write(move |writer, now| {
+                    writer.append_gap(stream, to, "not read in time", arrival, now)
                 })
                 .await
             }
         }
     }
 
-    async fn append(&mut self, stream: StreamId, offset: u64, bytes: Bytes) -> Result<(), String> {
-        let arrival = Arrival::at(unix_ms());
-        self.write(move |writer, now| writer.append(stream, offset, bytes, arrival, now))
-            .await
+    async fn poll(&mut self) -> Result<(), String> {
+        self.write(|writer, now| {
+            writer.poll(now);
+            writer
+                .degraded()
+                .map_or(Ok(()), |degraded| Err(degraded.clone()))
+        })
+        .await
     }
 
     /// Runs a write on a blocking thread.
@@ -196,6 +242,12 @@ impl JournalRecorder {
         let writer = self.writer.as_ref()?;
         writer.deadline().map(Instant::from_std)
     }
+}
+
+/// Returns a piece that has arrived now.
+fn arrived(piece: Piece) -> Arrived {
+    let arrival = Arrival::at(unix_ms());
+    Arrived { arrival, piece }
 }
 
 /// Returns the stream of the journal that holds the agent's output.

@@ -36,15 +36,20 @@ pub(in crate::session) struct RecordingNotes(pub(super) mpsc::UnboundedSender<No
 
 #[derive(Debug)]
 pub(super) enum Note {
-    /// A line was written to the agent's input.
-    Input(Bytes),
+    /// A line that is about to be written to the agent's input.
+    Input {
+        line: Bytes,
+        /// End of the output so far.
+        output_end: u64,
+    },
     /// The agent's process exited. The last note.
     Exit(Exit),
 }
 
 impl RecordingNotes {
-    pub(in crate::session) fn input(&self, line: Bytes) {
+    /// Records a line of input. To be called before it is written, so that its answer is recorded after it.
+    pub(in crate::session) fn input(&self, line: Bytes, output_end: u64) {
         // A recording of the output alone has no receiver.
-        let _ = self.0.send(Note::Input(line));
+        let _ = self.0.send(Note::Input { line, output_end });
     }
 }
