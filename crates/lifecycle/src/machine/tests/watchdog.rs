@@ -214,7 +214,7 @@ fn any_sign_of_life_prevents_termination() {
     type Sign = fn(&mut Fixture);
     let signs: [(&str, Sign); 4] = [
         ("an answer", |fixture| {
-            fixture.agent(r#"{"type":"control_response","response":{"subtype":"error","request_id":"bowline-1","error":"what?"}}"#);
+            fixture.agent(r#"{"type":"control_response","response":{"subtype":"error","request_id":"bowline-1000000001","error":"what?"}}"#);
         }),
         ("work", |fixture| fixture.usage = used(2_000, 0)),
         ("bytes", |fixture| fixture.usage = used(0, 100_000)),
