@@ -307,6 +307,13 @@ pub static ALL: &[Campaign] = &[
         run: machine::runner_killed,
     },
     Campaign {
+        name: "daemon-driver",
+        what: "a prompt is lost, or written twice, when the runner is killed while it drives agents",
+        test_count: 5,
+        stress_count: 500,
+        run: machine::daemon_driver,
+    },
+    Campaign {
         name: "upgrade",
         what: "a byte or a session is lost when the runner's program is replaced",
         test_count: 3,

@@ -13,5 +13,5 @@ pub(crate) use record::{SessionRecord, ShimStatus, has_no_listener};
 pub(crate) use shim_link::{ShimLink, ShimLinkError};
 pub(crate) use store::{CreateError, RestartError, SessionCounts, SessionStore};
 pub use summary::EndedSession;
-pub(crate) use summary::summary_of;
+pub(crate) use summary::{describe_exit, summary_of};
 pub(crate) use termination::{TerminateError, kill_request, wait_until_ended};

@@ -8,6 +8,11 @@ fn runner_killed() {
 }
 
 #[test]
+fn daemon_driver() {
+    survives("daemon-driver");
+}
+
+#[test]
 fn upgrade() {
     survives("upgrade");
 }

@@ -4,6 +4,8 @@ use std::collections::HashMap;
 use std::sync::Arc;
 use std::thread::available_parallelism;
 
+use bowline_lifecycle::HandshakeError;
+use bowline_transport::wire::ExitNotice;
 use bowline_transport::{Remote, RemoteUrl, SessionId, TerminationPolicy};
 use parking_lot::Mutex;
 use tokio::sync::{OnceCell, Semaphore, mpsc};
@@ -17,7 +19,7 @@ use super::error::ConversationError;
 use super::is_driven;
 use super::recover::recover;
 use super::start::StartConversation;
-use crate::sessions::{SessionStore, ShimStatus};
+use crate::sessions::{SessionStore, ShimStatus, describe_exit};
 use crate::shim::ShimStarted;
 
 /// Intents of one conversation that may wait for its task.
@@ -60,18 +62,31 @@ impl Conversations {
         match self.opened(started.id).await {
             Ok(conversation) => Ok((started, conversation)),
             Err(error) => {
-                let ended = self
-                    .sessions
-                    .terminate(started.id, TerminationPolicy::AT_ONCE);
-                if let Err(error) = ended.await {
-                    warn!(session.id = %started.id, %error, "cannot end a session that failed to start");
-                }
-                if let Err(error) = self.sessions.remove(started.id).await {
-                    warn!(session.id = %started.id, %error, "cannot remove a session that failed to start");
-                }
-                Err(error)
+                let exit = self.discard(started.id).await;
+                Err(match (error, exit) {
+                    (ConversationError::Ended, Some(exit)) => {
+                        let (reason, _) = describe_exit(&exit);
+                        HandshakeError::Exited { reason }.into()
+                    }
+                    (error, _) => error,
+                })
             }
         }
+    }
+
+    /// Ends and removes a session that failed to start. Returns how its agent exited.
+    async fn discard(&self, id: SessionId) -> Option<ExitNotice> {
+        let ended = self
+            .sessions
+            .terminate(id, TerminationPolicy::AT_ONCE)
+            .await;
+        if let Err(error) = &ended {
+            warn!(session.id = %id, %error, "cannot end a session that failed to start");
+        }
+        if let Err(error) = self.sessions.remove(id).await {
+            warn!(session.id = %id, %error, "cannot remove a session that failed to start");
+        }
+        ended.ok()?.exit
     }
 
     async fn opened(self: &Arc<Self>, id: SessionId) -> Result<Conversation, ConversationError> {

@@ -1,6 +1,9 @@
 //! Sessions as the REST API represents them, from their records.
 
-use bowline_transport::{SessionDamage, SessionExit, SessionSummary, SessionSummaryState};
+use bowline_transport::wire::ExitNotice;
+use bowline_transport::{
+    ExitStatus, SessionDamage, SessionExit, SessionSummary, SessionSummaryState,
+};
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
@@ -56,5 +59,14 @@ impl EndedSession {
             survivors,
             removed,
         }
+    }
+}
+
+/// Describes an exit, and returns whether an agent is expected to exit like that.
+pub(crate) fn describe_exit(exit: &ExitNotice) -> (String, bool) {
+    match exit.status {
+        ExitStatus::Code(code) => (format!("exit code {code}"), code == 0),
+        ExitStatus::Signal(signal) => (format!("signal {signal}"), false),
+        ExitStatus::Unknown => ("unknown exit status".to_owned(), false),
     }
 }

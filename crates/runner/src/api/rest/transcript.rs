@@ -8,9 +8,7 @@ use std::time::Duration;
 use axum::body::Body;
 use bowline_reducer::dialect::DialectName;
 use bowline_reducer::{End, HostEvent, Meta, Schema, Transcript};
-use bowline_transport::ExitStatus;
 use bowline_transport::journal::{Damage, Merge, Merged};
-use bowline_transport::wire::ExitNotice;
 use bytes::Bytes;
 use futures_util::stream;
 use tokio::task::spawn_blocking;
@@ -20,7 +18,7 @@ use super::sessions::run_to_completion;
 use super::stream_slice::{SliceRequest, StreamSlice, output_stream};
 use crate::api::problem::Problem;
 use crate::app_state::{AppState, FoldUse, SessionFold};
-use crate::sessions::SessionRecord;
+use crate::sessions::{SessionRecord, describe_exit};
 
 /// Bytes that are read at once.
 const SLICE_BYTES: u64 = 4 << 20;
@@ -211,13 +209,4 @@ fn add(fold: &mut SessionFold, slice: &StreamSlice) {
 
 fn damage_message(damage: &Damage) -> String {
     format!("the log is damaged: {damage}, and the rest of that segment was not read")
-}
-
-/// Describes an exit, and returns whether an agent is expected to exit like that.
-fn describe_exit(exit: &ExitNotice) -> (String, bool) {
-    match exit.status {
-        ExitStatus::Code(code) => (format!("exit code {code}"), code == 0),
-        ExitStatus::Signal(signal) => (format!("signal {signal}"), false),
-        ExitStatus::Unknown => ("unknown exit status".to_owned(), false),
-    }
 }

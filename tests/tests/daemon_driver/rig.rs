@@ -1,0 +1,282 @@
+//! A daemon that can be killed, and its REST API.
+
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use bowline_lifecycle::{Remote, RemoteUrl};
+use bowline_runner::{Runner, ServeConfiguration, ServeLimits, ShimProgram, StateDir};
+use bowline_tests::session::within;
+use serde_json::{Map, Value, json};
+use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+use tokio::net::UnixStream;
+use tokio::runtime::Runtime;
+use tokio::task::spawn_blocking;
+
+/// The dialects that the understudy speaks.
+pub(crate) const DIALECTS: [&str; 3] = ["claude", "codex", "acp"];
+
+/// How long the threads of a killed daemon may take to stop.
+const KILL_TIMEOUT: Duration = Duration::from_secs(20);
+
+/// A daemon in a runtime of its own, and a state folder.
+pub(crate) struct Daemon {
+    folder: tempfile::TempDir,
+    runtime: Option<Runtime>,
+}
+
+impl Daemon {
+    pub(crate) async fn start() -> Self {
+        let folder = tempfile::tempdir_in("/tmp").expect("a folder");
+        let mut daemon = Self {
+            folder,
+            runtime: None,
+        };
+        daemon.run().await;
+        daemon
+    }
+
+    async fn run(&mut self) {
+        let runtime = tokio::runtime::Builder::new_multi_thread()
+            .worker_threads(2)
+            .enable_all()
+            .build()
+            .expect("a runtime");
+        let configuration = configuration(self.folder.path());
+        let (sender, started) = tokio::sync::oneshot::channel();
+        runtime.spawn(async move {
+            let runner = Runner::start(configuration).await;
+            sender.send(runner.is_ok()).expect("the test waits");
+            let _runner = runner;
+            std::future::pending::<()>().await;
+        });
+        assert!(within("a daemon", started).await.expect("no panic"));
+        self.runtime = Some(runtime);
+    }
+
+    /// Stops the daemon at any of its waits, without a farewell, and starts another one.
+    pub(crate) async fn kill(&mut self) {
+        let runtime = self.runtime.take().expect("it runs");
+        let killed = spawn_blocking(move || runtime.shutdown_timeout(KILL_TIMEOUT));
+        within("the kill", killed).await.expect("no panic");
+        self.run().await;
+    }
+
+    pub(crate) fn remote(&self) -> Remote {
+        Remote::new(RemoteUrl::Unix(self.socket()))
+    }
+
+    fn socket(&self) -> PathBuf {
+        self.folder.path().join("r.sock")
+    }
+
+    /// Sends a request; returns status and body.
+    pub(crate) async fn request(
+        &self,
+        method: &str,
+        path: &str,
+        body: Option<&Value>,
+    ) -> (u16, Value) {
+        let (status, text) = self.send(method, path, body).await;
+        (status, serde_json::from_str(&text).unwrap_or(Value::Null))
+    }
+
+    /// Gets a text.
+    pub(crate) async fn get(&self, path: &str) -> String {
+        let (status, text) = self.send("GET", path, None).await;
+        assert_eq!(status, 200, "{path}: {text}");
+        text
+    }
+
+    async fn send(&self, method: &str, path: &str, body: Option<&Value>) -> (u16, String) {
+        let body = body.map(Value::to_string).unwrap_or_default();
+        // HTTP/1.0: the response ends with the connection.
+        let request = format!(
+            "{method} {path} HTTP/1.0\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Length: {}\r\n\r\n{body}",
+            body.len(),
+        );
+        let exchange = async {
+            let mut stream = UnixStream::connect(self.socket())
+                .await
+                .expect("it listens");
+            stream.write_all(request.as_bytes()).await.expect("sent");
+            let mut response = Vec::new();
+            stream.read_to_end(&mut response).await.expect("received");
+            String::from_utf8(response).expect("UTF-8")
+        };
+        let response = within("a response", exchange).await;
+        let (head, body) = response.split_once("\r\n\r\n").expect("a head");
+        let status = head.split(' ').nth(1).and_then(|it| it.parse().ok());
+        (status.expect("a status"), body.to_owned())
+    }
+
+    pub(crate) async fn post(&self, id: &str, what: &str, body: &Value) -> (u16, Value) {
+        let path = format!("/api/sessions/{id}/{what}");
+        self.request("POST", &path, Some(body)).await
+    }
+
+    /// Starts the understudy in a dialect; returns the session's id.
+    pub(crate) async fn agent(&self, dialect: &str, more: Value) -> String {
+        let mut args = vec!["--pace", "0"];
+        if dialect != "claude" {
+            args.extend(["--dialect", dialect]);
+        }
+        let mut body = json!({
+            "agent": env!("CARGO_BIN_EXE_stand-in"), "agent_args": args, "dialect": dialect,
+            "cwd": self.folder.path(),
+        });
+        let members: Map<String, Value> = more.as_object().cloned().unwrap_or_default();
+        body.as_object_mut().expect("an object").extend(members);
+        let (status, session) = self.request("POST", "/api/sessions", Some(&body)).await;
+        assert_eq!(status, 201, "{dialect}: {session}");
+        session["id"].as_str().expect("an id").to_owned()
+    }
+
+    pub(crate) async fn transcript(&self, id: &str) -> Value {
+        let path = format!("/api/sessions/{id}/transcript");
+        let (status, transcript) = self.request("GET", &path, None).await;
+        assert_eq!(status, 200, "{transcript}");
+        transcript
+    }
+
+    /// Reads the transcript until `ready` accepts it.
+    pub(crate) async fn until(&self, id: &str, ready: impl Fn(&Value) -> bool) -> Value {
+        let mut last = Value::Null;
+        let waited = async {
+            loop {
+                last = self.transcript(id).await;
+                if ready(&last) {
+                    return;
+                }
+            }
+        };
+        if tokio::time::timeout(Duration::from_secs(60), waited)
+            .await
+            .is_err()
+        {
+            panic!("not ready: {last:#}");
+        }
+        last
+    }
+
+    /// Waits for an open permission request.
+    pub(crate) async fn open_permission(&self, id: &str) -> Value {
+        let path = format!("/api/sessions/{id}/permissions");
+        within("a permission request", async {
+            loop {
+                let (status, list) = self.request("GET", &path, None).await;
+                assert_eq!(status, 200, "{list}");
+                let requests = list["permissions"].as_array().expect("a list");
+                if let Some(open) = requests.iter().find(|it| it["state"] == "open") {
+                    return open.clone();
+                }
+            }
+        })
+        .await
+    }
+
+    /// Counts the prompts in the agent's input.
+    pub(crate) async fn written_prompts(&self, id: &str) -> usize {
+        let log = self
+            .get(&format!("/api/sessions/{id}/log?stream=input"))
+            .await;
+        let lines = log
+            .lines()
+            .map(|line| -> Value { serde_json::from_str(line).expect("JSON") });
+        let is_prompt = |line: &Value| {
+            let method = line["method"].as_str().unwrap_or_default();
+            line["type"] == "user" || ["turn/start", "session/prompt"].contains(&method)
+        };
+        lines.filter(is_prompt).count()
+    }
+}
+
+impl Drop for Daemon {
+    /// Kills the shims, which also kills their agents.
+    fn drop(&mut self) {
+        if let Some(runtime) = self.runtime.take() {
+            runtime.shutdown_background();
+        }
+        let Ok(state) = StateDir::at(self.folder.path().join("state")) else {
+            return;
+        };
+        for id in state.sessions().unwrap_or_default() {
+            let info = state.session(id).info().ok().flatten();
+            let pid = info.and_then(|it| i32::try_from(it.shim_pid).ok());
+            if let Some(pid) = pid.and_then(rustix::process::Pid::from_raw) {
+                let _ = rustix::process::kill_process(pid, rustix::process::Signal::KILL);
+            }
+        }
+    }
+}
+
+fn configuration(folder: &Path) -> ServeConfiguration {
+    ServeConfiguration {
+        state: StateDir::at(folder.join("state")).expect("a state folder"),
+        shim: ShimProgram {
+            path: env!("CARGO_BIN_EXE_shim").into(),
+            args: vec!["shim".into()],
+        },
+        socket: Some(folder.join("r.sock")),
+        listen: Vec::new(),
+        token_file: folder.join("token"),
+        hosts: Vec::new(),
+        origins: Vec::new(),
+        tls: None,
+        limits: ServeLimits::default(),
+    }
+}
+
+fn entries<'a>(transcript: &'a Value, kind: &str) -> impl Iterator<Item = &'a Value> {
+    let entries = transcript["entries"].as_array().into_iter().flatten();
+    let kind = kind.to_owned();
+    entries.filter(move |it| it["kind"] == kind.as_str())
+}
+
+/// The number of turns that have ended.
+pub(crate) fn results(transcript: &Value) -> usize {
+    entries(transcript, "result").count()
+}
+
+pub(crate) fn outcomes(transcript: &Value) -> Vec<&str> {
+    entries(transcript, "result")
+        .filter_map(|it| it["outcome"].as_str())
+        .collect()
+}
+
+/// The texts of the prompts.
+pub(crate) fn prompts(transcript: &Value) -> Vec<&str> {
+    entries(transcript, "user")
+        .filter_map(|it| it["text"].as_str())
+        .collect()
+}
+
+/// The texts of the agent's messages.
+pub(crate) fn texts(transcript: &Value) -> Vec<&str> {
+    let blocks = entries(transcript, "assistant").flat_map(|it| it["blocks"].as_array());
+    blocks
+        .flatten()
+        .filter_map(|it| it["text"].as_str())
+        .collect()
+}
+
+pub(crate) fn is_idle(transcript: &Value) -> bool {
+    transcript["status"]["phase"] == "idle"
+}
+
+/// A transcript without times, which are the shim's in a log and the driver's in a live session, and without
+/// counts, since lines without an entry may arrive meanwhile.
+pub(crate) fn timeless(mut transcript: Value) -> Value {
+    fn strip(value: &mut Value) {
+        match value {
+            Value::Object(members) => {
+                members.retain(|name, _| !name.ends_with("_ms"));
+                members.values_mut().for_each(strip);
+            }
+            Value::Array(items) => items.iter_mut().for_each(strip),
+            _ => {}
+        }
+    }
+    strip(&mut transcript);
+    transcript["stats"] = Value::Null;
+    transcript
+}
