@@ -13,7 +13,7 @@ import org.junit.jupiter.api.Assertions.assertTrue
 import org.junit.jupiter.api.Test
 
 class ExecutorTest {
-    private fun configuration() = ExecutorConfiguration("session-1", hookGraceMs = 500u)
+    private fun configuration(hookGraceMs: ULong = 5_000u) = ExecutorConfiguration("session-1", hookGraceMs = hookGraceMs)
 
     private fun command(interaction: String, prompt: String? = "hello") = ExecutorCommand(
         interaction,
@@ -90,7 +90,8 @@ class ExecutorTest {
             val prompt = Files.readString(Path.of(command.input!!))
             executor.commandEnded(command.run, TerminalOutput(stdout = prompt, droppedBytes = 7u, exitCode = 5))
         }
-        executor = engine.startExecutor(configuration(), terminal)
+        // No hook comes without an agent.
+        executor = engine.startExecutor(configuration(hookGraceMs = 500u), terminal)
         executor.use {
             val outcome = executor.execute(command("i1", "say it"))
             assertEquals("say it", outcome.stdout)

@@ -132,7 +132,7 @@ class HookRepliesTest {
 
     @Test
     fun `closed question completes waitForWithdrawal`() = runTest {
-        engine.startHooks(gate(50u)).use { server ->
+        engine.startHooks(gate(500u)).use { server ->
             server.questionStream().use { questions ->
                 val answer = async { post(server, "Stop") }
                 val late = questions.next(0u, 1u, 0u)!!.events.single()
