@@ -68,6 +68,7 @@ pub(crate) enum LinePurpose {
 
 /// A command of the host.
 #[derive(Debug)]
+#[cfg_attr(test, derive(Clone))]
 pub(crate) enum Command {
     /// Sends a prompt, which has a uuid.
     Send(Prompt),

@@ -6,6 +6,7 @@
 
 use std::mem;
 
+use bowline_jsonl::RawJson;
 use bytes::Bytes;
 
 use super::{Command, LinePurpose, Machine, Output, ReceiptState};
@@ -15,6 +16,9 @@ use super::{Command, LinePurpose, Machine, Output, ReceiptState};
 pub(super) struct Recovery {
     /// Lines that the input did not show so far.
     unwritten: Vec<(Bytes, LinePurpose)>,
+    /// Ids of the requests in the input. What a request depended on may have been in another order then, or not
+    /// in the log, as the time of a probe.
+    written_ids: Vec<String>,
 }
 
 impl Recovery {
@@ -46,7 +50,10 @@ impl Machine {
     /// Folds a line of the log that was written to the agent.
     pub(crate) fn recover_written(&mut self, line: &[u8]) {
         self.fold_written(line);
-        let purpose = self.recovery.as_mut().and_then(|it| it.take(line));
+        let purpose = self.recovery.as_mut().and_then(|recovery| {
+            recovery.written_ids.extend(request_id(line));
+            recovery.take(line)
+        });
         if let Some(LinePurpose::Prompt(uuid)) = purpose {
             let update = self.receipts.advance(&uuid, ReceiptState::Written);
             self.receipt_updates(update);
@@ -59,6 +66,9 @@ impl Machine {
         let Some(recovery) = self.recovery.take() else {
             return;
         };
+        for id in &recovery.written_ids {
+            self.requests.continue_after(id);
+        }
         let rest = mem::take(&mut self.outputs);
         for (line, purpose) in recovery.unwritten {
             self.write(line, purpose);
@@ -73,4 +83,11 @@ impl Machine {
         let stays = |it: &Output| matches!(it, Output::CloseInput | Output::Terminate(_));
         self.outputs.retain(stays);
     }
+}
+
+/// Returns the id of a request that a host wrote.
+fn request_id(line: &[u8]) -> Option<String> {
+    let line = RawJson::parse(std::str::from_utf8(line).ok()?.trim_end())?;
+    let id = line.get("id").or_else(|| line.get("request_id"))?;
+    Some(id.as_str()?.decode().into_owned())
 }

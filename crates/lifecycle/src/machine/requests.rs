@@ -55,6 +55,19 @@ impl Requests {
         self.salt = format!("{salt}-");
     }
 
+    /// Numbers later requests after one that was written before, if its id is of this host.
+    #[cfg(any(test, feature = "remote"))]
+    pub(super) fn continue_after(&mut self, id: &str) {
+        let number = id.strip_prefix(PREFIX).and_then(|it| it.parse().ok());
+        match number {
+            Some(number) if number > PROBES => {
+                self.last_probe = self.last_probe.max(number - PROBES);
+            }
+            Some(number) => self.last_id = self.last_id.max(number),
+            None => {}
+        }
+    }
+
     /// Moves all deadlines.
     pub(super) fn postpone(&mut self, by: Duration) {
         for request in self.pending.values_mut() {

@@ -67,8 +67,18 @@ const NO_WATCHDOG: WatchdogPolicy = WatchdogPolicy {
 };
 
 /// A machine with a simulated clock, and its outputs so far.
+/// An entry of a session's log.
+#[derive(Clone, Debug)]
+enum LogEntry {
+    Output(Bytes),
+    Written(Bytes),
+    Intent(Command),
+}
+
 struct Fixture {
     machine: Machine,
+    /// What the log of the session would have.
+    log: Vec<LogEntry>,
     now: Duration,
     lines: Vec<String>,
     /// What the last line was for.
@@ -95,6 +105,7 @@ impl Fixture {
     fn of(machine: Machine) -> Self {
         let mut fixture = Self {
             machine,
+            log: Vec::new(),
             now: Duration::ZERO,
             lines: Vec::new(),
             purpose: LinePurpose::Other,
@@ -115,6 +126,11 @@ impl Fixture {
     }
 
     fn input(&mut self, input: Input) {
+        match &input {
+            Input::Output(bytes) => self.log.push(LogEntry::Output(bytes.clone())),
+            Input::Command(command, _) => self.log.push(LogEntry::Intent(command.clone())),
+            _ => {}
+        }
         self.machine.handle_input(input, self.now);
         self.drain();
     }
@@ -124,6 +140,7 @@ impl Fixture {
             match output {
                 Output::Write { line, purpose } => {
                     self.purpose = purpose;
+                    self.log.push(LogEntry::Written(line.clone()));
                     self.lines
                         .push(String::from_utf8(line.to_vec()).expect("lines are UTF-8"));
                 }
