@@ -6,11 +6,13 @@
 //! [`DialogueEventKind::Lagged`] in place of the oldest events, and delays neither the session nor
 //! other subscribers.
 
+mod fold;
 mod kind;
 mod line;
 mod queue;
 mod router;
 
+pub(crate) use self::fold::FoldEvents;
 pub(crate) use self::kind::PendingEvent;
 pub use self::kind::{DialogueEvent, DialogueEventKind};
 pub(crate) use self::line::{call_path, line_events, turn_end};

@@ -48,7 +48,7 @@ use self::replay::Replay;
 use self::requests::Requests;
 use crate::agent::{Capabilities, UnknownOption};
 use crate::error::{DialogueError, HandshakeError};
-use crate::events::DialogueEventKind;
+use crate::events::{DialogueEventKind, FoldEvents};
 use crate::permission::PermissionStore;
 use crate::stderr::{HeadTail, StderrLines, StderrReport};
 use crate::watchdog::Watchdog;
@@ -90,6 +90,7 @@ pub(crate) struct Machine {
     stderr_lines: StderrLines,
     /// Whether there are subscribers.
     emits_events: bool,
+    fold_events: FoldEvents,
     /// How far a requested end has come.
     end_stage: Option<EndStage>,
     /// When the input of an agent that was asked to exit and has not answered is closed.
@@ -186,6 +187,7 @@ impl Machine {
             stderr: HeadTail::new(limits.stderr_bytes),
             stderr_lines: StderrLines::default(),
             emits_events: false,
+            fold_events: FoldEvents::default(),
             end_stage: None,
             close_input_at: None,
             terminate_at: None,

@@ -53,6 +53,23 @@ impl Machine {
         }
     }
 
+    /// Notes where the transcript is before a line, in a protocol whose lines have no events of their own.
+    pub(super) fn watch_fold(&mut self) {
+        if self.emits_events && self.protocol.folds_input() {
+            self.fold_events.begin(&mut self.transcript);
+        } else {
+            self.fold_events.stop();
+        }
+    }
+
+    /// Emits what a line has changed. `offset` is that of the line.
+    pub(super) fn emit_fold(&mut self, offset: u64) {
+        for (thread, kind) in self.fold_events.read(&mut self.transcript) {
+            let path = call_path(&self.transcript, thread.as_deref());
+            self.emit_at(path, Some(offset), kind);
+        }
+    }
+
     /// Emits the end of a turn, of a protocol whose lines have no events of their own.
     pub(super) fn emit_turn_end(&mut self) {
         if self.emits_events

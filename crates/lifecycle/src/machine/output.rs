@@ -34,7 +34,9 @@ impl Machine {
         while let Some(frame) = framer.next_frame() {
             for item in frame.items() {
                 let meta = self.meta();
+                self.watch_fold();
                 self.transcript.apply(&item, meta);
+                self.emit_fold(item.at.offset);
                 match &item.event {
                     Ok(event) => {
                         self.has_event = true;

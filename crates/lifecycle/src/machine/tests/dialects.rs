@@ -1,5 +1,6 @@
 //! The JSON-RPC dialects, against recordings of real agents (`tests/fixtures/agents`).
 
+mod events;
 mod handshake;
 mod host_input;
 mod permissions;
