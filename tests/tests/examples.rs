@@ -178,6 +178,7 @@ fn every_exported_name_is_listed_with_its_example() {
         ("hooks", 20),
         ("shell", 20),
         ("reducer", 40),
+        ("jsonl", 100),
     ] {
         let root = Path::new(env!("CARGO_MANIFEST_DIR"))
             .join("../crates")

@@ -66,7 +66,7 @@ impl HookHelper {
 /// The events that wait for the host's reply.
 #[derive(Clone, Debug)]
 pub struct HookGate {
-    /// The events; all of them among those of the [configuration](HookConfiguration::kinds), and known
+    /// The events; all of them among those of the [configuration](field@HookConfiguration::kinds), and known
     /// to the agent.
     pub kinds: Vec<HookKind>,
     /// How long the host may take; at most 24 days.

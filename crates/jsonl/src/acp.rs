@@ -2,7 +2,7 @@
 //!
 //! An agent's lines are [`AgentMessage`]s, a host's lines [`HostMessage`]s. Both borrow from a
 //! [`Message`](crate::rpc::Message). A method, an update or a member that this module does not name is
-//! kept as text. The functions of [`write`] encode a host's lines.
+//! kept as text. The functions of [`write`](mod@write) encode a host's lines.
 //!
 //! ```
 //! use bowline_jsonl::{RawJson, acp::{AgentMessage, Update}, rpc::Message};

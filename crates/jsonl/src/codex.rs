@@ -2,7 +2,7 @@
 //!
 //! Codex' lines are [`ServerMessage`]s, a host's lines [`ClientMessage`]s. Both borrow from a
 //! [`Message`](crate::rpc::Message). A method, an item or a member that this module does not name is kept
-//! as text. The functions of [`write`] encode a host's lines.
+//! as text. The functions of [`write`](mod@write) encode a host's lines.
 //!
 //! ```
 //! use bowline_jsonl::{RawJson, codex::ServerMessage, rpc::Message};

@@ -54,6 +54,115 @@
 //! }
 //! assert_eq!((text.as_str(), errors), ("Ahoy", 1));
 //! ```
+//!
+//! # Examples
+//!
+//! | example | types and functions |
+//! |---|---|
+//! | [Example](#example) | [`Framer`], [`DEFAULT_MAX_LINE`], [`Frame`], [`Items`], [`Item`], [`Event`], [`Body`], [`Assistant`], [`Message`], [`MessageContent`], [`Blocks`], [`Block`] |
+//! | [Lines of an agent](#lines-of-an-agent) | [`Abandoned`], [`ApiError`], [`ApiEvent`], [`ApiRetry`], [`AuthStatus`], [`BackgroundTasksChanged`], [`BlockBody`], [`CanUseTool`], [`CommandLifecycle`], [`CommandsChanged`], [`CompactBoundary`], [`CompactMetadata`], [`ControlAnswer`], [`ControlRequest`], [`ControlRequestProgress`], [`ControlResponse`], [`ConversationReset`], [`Delta`], [`ElicitationComplete`], [`FilesPersisted`], [`HookCallback`], [`HookProgress`], [`HookResponse`], [`HookStarted`], [`Informational`], [`Init`], [`LocalCommandOutput`], [`McpMessage`], [`MemoryRecall`], [`MessageDelta`], [`MirrorError`], [`ModelRefusal`], [`ModelUsage`], [`Notification`], [`Origin`], [`PermissionCheckStatus`], [`PermissionDenied`], [`PluginInstall`], [`RequestBody`], [`ResultContent`], [`SessionStateChanged`], [`SessionTitleChanged`], [`SessionWritesLost`], [`Status`], [`StopDelta`], [`StreamEvent`], [`System`], [`SystemBody`], [`TaskNotification`], [`TaskPatch`], [`TaskProgress`], [`TaskStarted`], [`TaskUpdated`], [`TaskUsage`], [`ThinkingTokens`], [`ToolProgress`], [`ToolResult`], [`ToolUse`], [`ToolUseSummary`], [`TranscriptMirror`], [`TurnResult`], [`Usage`], [`User`], [`WorkerShuttingDown`] |
+//! | [Errors and positions](#errors-and-positions) | [`ParseError`], [`ParseErrorKind`], [`Expected`], [`Position`], [`Window`], [`Oversize`] |
+//! | [Lines of a host](#lines-of-a-host) | [`Prompt`], [`PromptPart`], [`Source`], [`Priority`], [`HostRequest`], [`Decision`], [`control_request`], [`cancel_request`], [`control_success`], [`control_error`], [`permission`](fn@permission), [`hook_output`], [`mcp_response`], [`keep_alive`], [`update_environment`] |
+//! | [Values](#values) | [`RawJson`], [`JsonKind`], [`Members`], [`Elements`], [`Str`], [`AgentVersion`] |
+//!
+//! ## Lines of an agent
+//!
+//! The body of an event is the family of its line. The structs of its variants have the members of the line
+//! as fields; members that are large or rarely read are [`RawJson`].
+//!
+//! ```
+//! use bowline_jsonl::{ApiEvent, BlockBody, Body, Delta, Event, RequestBody, Str, SystemBody};
+//!
+//! /// Returns what a line says.
+//! fn describe(event: &Event<'_>) -> String {
+//!     let text = |it: Option<Str<'_>>| it.map(|it| it.decode().into_owned()).unwrap_or_default();
+//!     match &event.body {
+//!         Body::System(system) => match &system.body {
+//!             SystemBody::Init(init) => format!("session in {}", text(init.cwd)),
+//!             SystemBody::Informational(notice) => text(notice.content),
+//!             _ => String::new(),
+//!         },
+//!         Body::Stream(stream) => match &stream.event {
+//!             ApiEvent::BlockDelta { delta: Delta::Text(delta), .. } => delta.decode().into_owned(),
+//!             _ => String::new(),
+//!         },
+//!         Body::Assistant(line) => {
+//!             let names = line.message.blocks().iter().filter_map(|block| match &block.body {
+//!                 BlockBody::ToolUse(call) => Some(call.name.decode().into_owned()),
+//!                 _ => None,
+//!             });
+//!             names.collect::<Vec<_>>().join(", ")
+//!         }
+//!         Body::ControlRequest(request) => match request.body() {
+//!             RequestBody::CanUseTool(asked) => format!("may {} run?", text(asked.tool_name)),
+//!             other => format!("{other:?}"),
+//!         },
+//!         Body::Result(result) => format!("{} USD", result.total_cost_usd.unwrap_or_default()),
+//!         _ => String::new(),
+//!     }
+//! }
+//! # let mut framer = bowline_jsonl::Framer::default();
+//! # framer.push("{\"type\":\"result\",\"subtype\":\"success\",\"total_cost_usd\":0.5}\n".into());
+//! # let frame = framer.next_frame().unwrap();
+//! # let item = frame.items().next().unwrap();
+//! # assert_eq!(describe(&item.event.unwrap()), "0.5 USD");
+//! ```
+//!
+//! ## Errors and positions
+//!
+//! ```
+//! use bowline_jsonl::{Expected, Frame, Framer, ParseErrorKind};
+//!
+//! // Lines of more than 32 bytes are skipped and reported.
+//! let mut framer = Framer::new(32);
+//! framer.push(format!("{{\"type\":}}\n{}\n", "x".repeat(64)).into());
+//! let mut errors = Vec::new();
+//! while let Some(frame) = framer.next_frame() {
+//!     if let Frame::Oversize(line) = &frame {
+//!         assert_eq!((line.length, line.limit), (64, 32));
+//!     }
+//!     for item in frame.items() {
+//!         errors.push((item.at.offset, item.event.unwrap_err().kind()));
+//!     }
+//! }
+//! assert_eq!(errors[0], (0, ParseErrorKind::Syntax(Expected::Value)));
+//! assert_eq!(errors[1], (10, ParseErrorKind::TooLong { length: 64, limit: 32 }));
+//! ```
+//!
+//! ## Lines of a host
+//!
+//! ```
+//! use bowline_jsonl::{Decision, HostRequest, Priority, Prompt, PromptPart, Source, control_request, permission};
+//!
+//! let mut prompt = Prompt::text("What is in this picture?");
+//! let picture = Source::Base64 { media_type: "image/png".to_owned(), data: "iVBORw0KGgo=".to_owned() };
+//! prompt.parts.push(PromptPart::Image(picture));
+//! prompt.priority = Some(Priority::Next);
+//! let lines = [
+//!     prompt.encode(),
+//!     control_request("host-1", &HostRequest::SetModel { model: None }),
+//!     permission("agent-7", &Decision::deny("not now"), None),
+//! ];
+//! // Each is one line with its LF.
+//! assert!(lines.iter().all(|line| line.iter().filter(|it| **it == b'\n').count() == 1));
+//! ```
+//!
+//! The other functions encode the lines of their names in the same way.
+//!
+//! ## Values
+//!
+//! ```
+//! use bowline_jsonl::{AgentVersion, JsonKind, RawJson};
+//!
+//! let input = RawJson::parse(r#"{"path":"caf\u00e9","lines":[1,2]}"#).unwrap();
+//! assert_eq!(input.kind(), JsonKind::Object);
+//! assert_eq!(input.members().count(), 2);
+//! let path = input.get("path").and_then(RawJson::as_str).unwrap();
+//! assert_eq!((path.raw(), &*path.decode()), (r"caf\u00e9", "café"));
+//! let lines = input.get("lines").unwrap().elements().filter_map(RawJson::as_u64);
+//! assert_eq!(lines.sum::<u64>(), 3);
+//! assert!(AgentVersion::parse("2.1.330 (Claude Code)").unwrap() > AgentVersion::OLDEST);
+//! ```
 
 #![cfg_attr(not(feature = "simd"), forbid(unsafe_code))]
 

@@ -2,6 +2,53 @@
 //!
 //! They are modelled on ACP's draft of version 2 and on the items of Codex. A value is replaced as a
 //! whole; its JSON is described in `SCHEMA.md`. An unknown value is `None` or empty, never 0.
+//!
+//! ```
+//! use bowline_reducer::Transcript;
+//! use bowline_reducer::model::{AnswerKind, Content, PlanState, QueuedState, RequestKind, ToolKind};
+//!
+//! fn print(transcript: &Transcript) {
+//!     let session = transcript.session();
+//!     let done = session.plan().iter().filter(|item| item.state == PlanState::Completed);
+//!     println!("{} of {} steps done", done.count(), session.plan().len());
+//!     let waiting = session.queue().iter().filter(|prompt| prompt.state == QueuedState::Waiting);
+//!     println!("{} prompts wait", waiting.count());
+//!     for limit in session.limits() {
+//!         println!("{}: {:?} used", limit.window, limit.used_share);
+//!     }
+//!     for option in session.options() {
+//!         let choices = option.choices.iter().map(|choice| choice.name.as_str());
+//!         println!("{}: {}", option.name, choices.collect::<Vec<_>>().join(", "));
+//!     }
+//!     for command in session.commands() {
+//!         println!("/{}", command.name);
+//!     }
+//!     for call in transcript.main().tool_calls().iter() {
+//!         let shown = call.shown();
+//!         if shown.kind == Some(ToolKind::Edit) {
+//!             shown.locations.iter().for_each(|it| println!("{}:{:?}", it.path, it.line));
+//!         }
+//!         for content in shown.content.iter() {
+//!             match content {
+//!                 Content::Diff { path, .. } => println!("changes {path}"),
+//!                 Content::Terminal { command, .. } => println!("$ {command}"),
+//!                 _ => {}
+//!             }
+//!         }
+//!     }
+//!     for request in transcript.pending_permissions() {
+//!         let asked = request.asked();
+//!         match asked.kind {
+//!             RequestKind::Question => asked.questions.iter().for_each(|it| println!("{}", it.text)),
+//!             _ => {
+//!                 let once = asked.options.iter().find(|it| it.kind == AnswerKind::AllowOnce);
+//!                 println!("to allow it: {:?}", once.map(|it| &it.id));
+//!             }
+//!         }
+//!     }
+//! }
+//! # print(&Transcript::new());
+//! ```
 
 mod call;
 mod request;

@@ -2,6 +2,43 @@
 //!
 //! The types mirror the borrowed views, and serialize to the same JSON, except that a message has no
 //! `blocks` member.
+//!
+//! ```
+//! use std::collections::BTreeMap;
+//!
+//! use bowline_reducer::BlockId;
+//! use bowline_reducer::owned::{BlockValue, EntryValue, TranscriptChange};
+//!
+//! /// The texts of all blocks, as an application would show them.
+//! #[derive(Default)]
+//! struct Texts(BTreeMap<BlockId, String>);
+//!
+//! impl Texts {
+//!     fn apply(&mut self, change: TranscriptChange) {
+//!         match change {
+//!             TranscriptChange::Reset => self.0.clear(),
+//!             TranscriptChange::Block { block, value: BlockValue::Text { text }, .. } => {
+//!                 self.0.insert(block, text);
+//!             }
+//!             TranscriptChange::Append { block, from, text, .. } => {
+//!                 let shown = self.0.entry(block).or_default();
+//!                 shown.truncate(from as usize);
+//!                 shown.push_str(&text);
+//!             }
+//!             TranscriptChange::BlockRemoved { block } => {
+//!                 self.0.remove(&block);
+//!             }
+//!             TranscriptChange::Entry { value: EntryValue::Error { text, .. }, .. } => println!("{text}"),
+//!             TranscriptChange::ToolCall { value, .. } => println!("{}: {:?}", value.name, value.state),
+//!             TranscriptChange::Status { status } => println!("{:?}: {}", status.phase, status.reason),
+//!             TranscriptChange::Usage { usage } => println!("{} USD", usage.cost_usd),
+//!             TranscriptChange::Session { session } => println!("{:?}", session.title),
+//!             _ => {}
+//!         }
+//!     }
+//! }
+//! # Texts::default().apply(TranscriptChange::Reset);
+//! ```
 
 mod convert;
 

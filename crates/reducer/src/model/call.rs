@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 
-/// What a tool does, in the terms of ACP. See [`ToolCall::kind`](crate::ToolCall::kind).
+/// What a tool does, in the terms of ACP. See [`Shown::kind`](crate::Shown::kind).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize)]
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]

@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 
-/// What a request asks for. See [`Permission::kind`](crate::Permission::kind).
+/// What a request asks for. See [`Asked::kind`](crate::Asked::kind).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize)]
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]

@@ -29,7 +29,7 @@ impl<'a> Entry<'a> {
     }
 }
 
-/// One part of a message. See [`Blocks::iter`].
+/// One part of a message. See [`Blocks::iter`](crate::Blocks::iter).
 #[derive(Clone, Copy, Debug)]
 pub struct Block<'a> {
     pub(super) transcript: &'a Transcript,

@@ -14,7 +14,7 @@ use crate::transcript::Transcript;
 ///
 /// It serializes as the value itself. A value that would nest the transcript's JSON deeper than 120
 /// levels serializes as a string of its JSON text, since common parsers stop at 128. See
-/// [`ToolCall::input`].
+/// [`ToolCall::input`](crate::ToolCall::input).
 #[derive(Clone, Copy)]
 pub struct Raw<'a> {
     text: TextRef<'a>,
