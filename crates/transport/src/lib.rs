@@ -112,9 +112,9 @@ pub use output_reader::{OutputReader, Received};
 #[cfg(feature = "remote")]
 pub use remote::{
     Address, Attachment, BadUrl, Boxed, ByteStream, Carrier, CredentialsProvider, Identity,
-    Network, NoCredentials, NoToken, Remote, RemoteError, RemoteUrl, SessionDamage, SessionExit,
-    SessionList, SessionRequest, SessionSummary, SessionSummaryState, StartPosition, SystemNetwork,
-    Token, TokenFile, Trust,
+    MessageReceiver, MessageSender, Network, NoCredentials, NoToken, Remote, RemoteError,
+    RemoteUrl, SessionDamage, SessionExit, SessionList, SessionRequest, SessionSummary,
+    SessionSummaryState, StartPosition, SystemNetwork, Token, TokenFile, Trust,
 };
 pub use screen::Screen;
 pub use session::{Kind, TerminalSession};

@@ -19,6 +19,7 @@ mod error;
 mod grpc;
 mod link;
 mod machine;
+mod messages;
 mod network;
 mod network_change;
 mod open;
@@ -39,6 +40,7 @@ pub use create::SessionRequest;
 pub use credentials::{Boxed, CredentialsProvider, NoCredentials, NoToken, Token, TokenFile};
 pub(crate) use dialogue_reader::DialogueReader;
 pub use error::RemoteError;
+pub use messages::{MessageReceiver, MessageSender};
 pub use network::{Address, ByteStream, Network, SystemNetwork};
 pub use session_summary::{
     SessionDamage, SessionExit, SessionList, SessionSummary, SessionSummaryState,

@@ -47,7 +47,20 @@ pub(super) async fn attach(
     session: SessionId,
     token: Option<&Token>,
 ) -> Result<WebSocketStream<Box<dyn ByteStream>>, LinkError> {
-    let request = request(url, session, token)?;
+    let path = format!("/api/sessions/{session}/attach");
+    open(stream, url, &path, Some(PROTOCOL), token, limits()).await
+}
+
+/// Opens a WebSocket over a connection to the runner, with a subprotocol that the runner must support.
+pub(super) async fn open(
+    stream: Box<dyn ByteStream>,
+    url: &RemoteUrl,
+    path: &str,
+    protocol: Option<&'static str>,
+    token: Option<&Token>,
+    limits: WebSocketConfig,
+) -> Result<WebSocketStream<Box<dyn ByteStream>>, LinkError> {
+    let request = request(url, path, protocol, token)?;
     let key = request.headers().get(SEC_WEBSOCKET_KEY);
     let accept = key.map(|key| derive_accept_key(key.as_bytes()));
     let lost = |error: hyper::Error| unanswered(url, &error);
@@ -80,32 +93,34 @@ pub(super) async fn attach(
             .get(name)
             .and_then(|it: &HeaderValue| it.to_str().ok())
     };
-    if header(SEC_WEBSOCKET_PROTOCOL) != Some(PROTOCOL)
+    if header(SEC_WEBSOCKET_PROTOCOL) != protocol
         || header(SEC_WEBSOCKET_ACCEPT) != accept.as_deref()
     {
-        let detail =
-            format!("the runner does not support {PROTOCOL}; use a runner of this version");
+        let what = protocol.unwrap_or(path);
+        let detail = format!("the runner does not support {what}; use a runner of this version");
         return Err(LinkError::new(ReconnectFailure::Version, detail));
     }
     let (stream, read) = (parts.io.into_inner(), parts.read_buf.to_vec());
-    let config = Some(limits());
+    let config = Some(limits);
     Ok(WebSocketStream::from_partially_read(stream, read, Role::Client, config).await)
 }
 
 fn request(
     url: &RemoteUrl,
-    session: SessionId,
+    path: &str,
+    protocol: Option<&'static str>,
     token: Option<&Token>,
 ) -> Result<Request<Empty<Bytes>>, LinkError> {
-    let path = format!("/api/sessions/{session}/attach");
     let invalid = |error: String| LinkError::lost(error);
     let request = format!("ws://{}{path}", url.authority()).into_client_request();
     let (mut head, ()) = request
         .map_err(|error| invalid(error.to_string()))?
         .into_parts();
     head.uri = Uri::try_from(path).map_err(|error| invalid(error.to_string()))?;
-    let protocol = HeaderValue::from_static(PROTOCOL);
-    head.headers.insert(SEC_WEBSOCKET_PROTOCOL, protocol);
+    if let Some(protocol) = protocol {
+        let protocol = HeaderValue::from_static(protocol);
+        head.headers.insert(SEC_WEBSOCKET_PROTOCOL, protocol);
+    }
     if let Some(token) = token {
         head.headers.insert(AUTHORIZATION, authorization(token)?);
     }
