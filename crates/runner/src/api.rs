@@ -1,4 +1,4 @@
-//! The HTTP endpoints: REST, frames over WebSocket and gRPC, and the web terminal, all on one
+//! The HTTP endpoints: REST, frames over WebSocket and gRPC, the web terminal and ACP, all on one
 //! authentication layer.
 
 pub mod acp;
@@ -35,6 +35,7 @@ pub(crate) fn router(app: &Arc<AppState>) -> Router {
     let (rest, document) = rest::routes();
     let owner_only = rest
         .merge(openapi_route(document))
+        .route("/acp", get(attach::editor))
         .layer(from_fn(authenticate::require_owner));
     let attach = Router::new()
         .route("/api/sessions/{id}/attach", get(attach::session))

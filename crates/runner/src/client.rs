@@ -4,8 +4,9 @@ use std::path::PathBuf;
 
 use axum::http::Response;
 use bowline_transport::{
-    Attachment, BadUrl, Identity, Remote, RemoteError, RemoteUrl, SessionId, SessionList,
-    SessionSummary, StartPosition, TerminalEngine, TerminalSession, TokenFile, Trust, WindowSize,
+    Attachment, BadUrl, Identity, MessageReceiver, MessageSender, Remote, RemoteError, RemoteUrl,
+    SessionId, SessionList, SessionSummary, StartPosition, TerminalEngine, TerminalSession,
+    TokenFile, Trust, WindowSize,
 };
 use bytes::Bytes;
 use serde::Deserialize;
@@ -209,6 +210,19 @@ impl RunnerClient {
         };
         let session = TerminalEngine.attach_remote(&self.remote, id, attachment);
         Ok(session.await?)
+    }
+
+    /// Connects as an editor, which speaks ACP: each message is one of JSON-RPC. `query` is that of the URL,
+    /// without the question mark, or empty.
+    ///
+    /// # Errors
+    ///
+    /// Fails if the daemon is unreachable or refuses the connection.
+    pub async fn editor(
+        &self,
+        query: &str,
+    ) -> Result<(MessageSender, MessageReceiver), RunnerError> {
+        Ok(self.remote.messages(&format!("/acp?{query}")).await?)
     }
 
     async fn request<T: DeserializeOwned>(

@@ -11,7 +11,7 @@
 //! | module | contents |
 //! |---|---|
 //! | `serve` | the daemon: configuration, listeners, TLS, start and stop |
-//! | `api` | the endpoints: REST, frames over WebSocket, gRPC, the web terminal |
+//! | `api` | the endpoints: REST, frames over WebSocket, gRPC, the web terminal, ACP for editors |
 //! | `app_state` | state shared by all endpoints: limits, metrics, tickets |
 //! | `auth` | authentication of requests: token, tickets, `Host` and `Origin` checks |
 //! | `conversations` | the dialogue sessions that the daemon drives |
@@ -52,8 +52,8 @@ pub use app_state::ServeLimits;
 pub use auth::{TokenError, read_or_create_token};
 pub use bowline_transport::wire;
 pub use bowline_transport::{
-    Identity, Piece, SessionDamage, SessionExit, SessionSummary, SessionSummaryState, Stream,
-    TerminalSession,
+    Identity, MessageReceiver, MessageSender, Piece, SessionDamage, SessionExit, SessionSummary,
+    SessionSummaryState, Stream, TerminalSession,
 };
 pub use client::{LogRange, RunnerClient, RunnerError, RunnerProblem};
 pub use screen::{

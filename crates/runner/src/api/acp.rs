@@ -1,7 +1,8 @@
 //! Bowline as an agent of the Agent Client Protocol (ACP), version 1: editors drive the runner's sessions.
 //!
 //! [`Server`] is the protocol of one editor's connection: lines of JSON-RPC and what happens in the sessions
-//! go in, lines for the editor and intents for the sessions come out. It has no clock and no I/O.
+//! go in, lines for the editor and intents for the sessions come out. It has no clock and no I/O. `connection`
+//! carries it over a WebSocket and works for it at the daemon's conversations.
 //!
 //! # Rules
 //!
@@ -19,6 +20,7 @@
 //!
 //! The protocol is described in `crates/jsonl/PROTOCOL-acp.md`.
 
+mod connection;
 mod elicitation;
 mod feed;
 mod incoming;
@@ -30,6 +32,7 @@ mod session;
 mod settings;
 mod tool_call;
 
+pub(super) use connection::{AgentChoice, serve};
 pub use intent::{
     Answer, Attachment, Failure, FailureKind, Input, Intent, ListedSession, Output, PromptEnd,
     StartRequest, Ticket,

@@ -3,20 +3,23 @@
 use std::sync::Arc;
 
 use axum::Extension;
-use axum::extract::State;
+use axum::extract::rejection::QueryRejection;
 use axum::extract::ws::WebSocketUpgrade;
 use axum::extract::ws::rejection::WebSocketUpgradeRejection;
+use axum::extract::{Query, State};
 use axum::http::header::SEC_WEBSOCKET_PROTOCOL;
 use axum::http::{HeaderMap, StatusCode};
 use axum::response::Response;
+use bowline_lifecycle::DialectName;
 use bowline_transport::SessionId;
 use bowline_transport::wire::{HEADER_BYTES, Lease, MAX_PAYLOAD};
+use serde::Deserialize;
 use tracing::Instrument as _;
 
 use super::attach_permit::{AttachPermit, Endpoint};
 use super::extract::SessionPath;
 use super::problem::Problem;
-use super::{frames, trace, web_terminal};
+use super::{acp, frames, trace, web_terminal};
 use crate::app_state::AppState;
 use crate::auth::{
     ConnectionGuard, OneTimeTicket, PROTOCOL_FRAMES, PROTOCOL_WEB_TERMINAL, Principal,
@@ -26,6 +29,12 @@ use crate::unix_connection::UnixConnection;
 
 /// Maximum size of a message from a client, in bytes: a few frames.
 pub(super) const MAX_CLIENT_MESSAGE: usize = 4 * (MAX_PAYLOAD + HEADER_BYTES);
+
+/// Maximum size of a message of an editor, in bytes: a prompt with images.
+const MAX_EDITOR_MESSAGE: usize = 64 << 20;
+
+/// The agent of an editor's sessions if it names none.
+const DEFAULT_AGENT: &str = "claude";
 
 /// Bytes that a WebSocket may buffer besides the message that is being sent.
 const WRITE_BUFFER: usize = 1 << 20;
@@ -85,6 +94,46 @@ pub(super) async fn web_terminal(
     Ok(serve_web_terminal(app, upgrade, guard, None, spec))
 }
 
+/// What an editor's connection may say in its URL.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct EditorQuery {
+    /// The agent of new sessions: a known name, or the path of a program.
+    agent: Option<String>,
+    /// Its protocol.
+    dialect: Option<String>,
+    /// Its arguments, a JSON array of strings.
+    args: Option<String>,
+}
+
+/// Connects an editor, which speaks ACP.
+pub(super) async fn editor(
+    State(app): State<Arc<AppState>>,
+    guard: Guard,
+    query: Result<Query<EditorQuery>, QueryRejection>,
+    upgrade: Upgrade,
+) -> Result<Response, Problem> {
+    let Query(query) = query.map_err(|error| Problem::bad_request(error.body_text()))?;
+    let dialect = query.dialect.map(|name| name.parse::<DialectName>());
+    let dialect = dialect.transpose();
+    let dialect = dialect.map_err(|error| Problem::bad_request(error.to_string()))?;
+    let args = query.args.as_deref().unwrap_or("[]");
+    let args = serde_json::from_str(args);
+    let args = args.map_err(|_| Problem::bad_request("`args` must be a JSON array of strings"))?;
+    let agent = acp::AgentChoice {
+        agent: query.agent.unwrap_or_else(|| DEFAULT_AGENT.to_owned()),
+        dialect,
+        args,
+    };
+    let upgrade = upgrade.map_err(editor_upgrade_required)?;
+    let upgrade = with_limits(upgrade, usize::MAX)
+        .max_message_size(MAX_EDITOR_MESSAGE)
+        .max_frame_size(MAX_EDITOR_MESSAGE);
+    let span = trace::attach_span("acp", None);
+    Ok(upgrade
+        .on_upgrade(move |socket| held(guard, acp::serve(socket, app, agent)).instrument(span)))
+}
+
 fn serve_web_terminal(
     app: Arc<AppState>,
     upgrade: WebSocketUpgrade,
@@ -125,6 +174,15 @@ fn offers(headers: &HeaderMap, protocol: &str) -> bool {
     let offered = offered.filter_map(|it| it.to_str().ok());
     let mut offered = offered.flat_map(|it| it.split(','));
     offered.any(|it| it.trim() == protocol)
+}
+
+fn editor_upgrade_required(rejection: WebSocketUpgradeRejection) -> Problem {
+    Problem::new(
+        StatusCode::UPGRADE_REQUIRED,
+        "UPGRADE_REQUIRED",
+        rejection.body_text(),
+        "open a WebSocket, or run `bowline acp`",
+    )
 }
 
 fn upgrade_required(rejection: WebSocketUpgradeRejection) -> Problem {

@@ -1,0 +1,176 @@
+//! Reads a session for an editor.
+
+use std::sync::Arc;
+
+use bowline_lifecycle::{DialogueEventKind, DialogueEvents, DialogueSession, ReceiptState};
+use bowline_reducer::{Changes, Cursor, TranscriptChange};
+use bowline_transport::SessionId;
+use tokio::sync::mpsc;
+
+use super::Event;
+use super::work::failure_of;
+use crate::api::acp::intent::{Attachment, Failure, FailureKind, Input, PromptEnd};
+use crate::app_state::AppState;
+use crate::conversations::{Conversation, ConversationError};
+
+/// Maximum number of changes that are read at once.
+const BATCH: usize = 256;
+
+/// Follows a session until it ends, or the daemon stops.
+pub(super) async fn follow(
+    app: Arc<AppState>,
+    attachment: Attachment,
+    session: String,
+    events: mpsc::Sender<Event>,
+) {
+    let conversation = match attach(&app, &session).await {
+        Ok(conversation) => conversation,
+        Err(failure) => {
+            let failed = Input::AttachFailed {
+                attachment,
+                failure,
+            };
+            // The connection may be over.
+            let _ = events.send(Event::Input(failed)).await;
+            return;
+        }
+    };
+    let session = conversation.session().clone();
+    let receipts = session.events();
+    let (ends, prompt_ends) = mpsc::unbounded_channel();
+    let follower = Follower {
+        app,
+        attachment,
+        session,
+        cursor: Cursor::default(),
+        prompt_ends,
+        events,
+    };
+    // Receipts are taken while the editor takes nothing, so that none is dropped.
+    tokio::select! {
+        _ = follower.run(conversation) => {}
+        () = collect(receipts, ends) => {}
+    }
+}
+
+async fn attach(app: &AppState, session: &str) -> Result<Conversation, Failure> {
+    let not_found = || {
+        let message = format!("there is no session {session}; session/list returns those that run");
+        Failure::new(FailureKind::NotFound, message)
+    };
+    let id: SessionId = session.parse().map_err(|_| not_found())?;
+    let attached = app.conversations.attach(id).await;
+    attached.map_err(|error| match error {
+        ConversationError::NotFound => not_found(),
+        error => failure_of(&error),
+    })
+}
+
+/// A prompt's uuid, and how it ended.
+type Ended = (String, PromptEnd);
+
+/// Passes on which prompts are done.
+async fn collect(mut receipts: DialogueEvents, ends: mpsc::UnboundedSender<Ended>) {
+    while let Some(event) = receipts.next().await {
+        if let DialogueEventKind::Receipt { uuid, state } = event.kind.clone()
+            && let Some(end) = prompt_end(state)
+            && ends.send((uuid, end)).is_err()
+        {
+            return;
+        }
+    }
+    std::future::pending().await
+}
+
+fn prompt_end(state: ReceiptState) -> Option<PromptEnd> {
+    let failed = |why: &str| PromptEnd::Failed(Failure::new(FailureKind::Failed, why));
+    match state {
+        ReceiptState::Answered | ReceiptState::Merged => Some(PromptEnd::Answered),
+        ReceiptState::Cancelled => Some(PromptEnd::Cancelled),
+        ReceiptState::Duplicate => Some(failed("the conversation has this prompt already")),
+        // The end of the session says more.
+        _ => None,
+    }
+}
+
+struct Follower {
+    app: Arc<AppState>,
+    attachment: Attachment,
+    session: DialogueSession,
+    cursor: Cursor,
+    prompt_ends: mpsc::UnboundedReceiver<Ended>,
+    events: mpsc::Sender<Event>,
+}
+
+impl Follower {
+    /// Sends everything that is there, then what changes. Returns `None` once the connection is over.
+    async fn run(mut self, conversation: Conversation) -> Option<()> {
+        let attached = Event::Attached(self.attachment, conversation);
+        self.events.send(attached).await.ok()?;
+        self.read(usize::MAX).await?;
+        let mut ended = Vec::new();
+        loop {
+            // Both before the read: what they say is in the transcript then.
+            let has_ended = self.session.has_ended();
+            while let Ok(end) = self.prompt_ends.try_recv() {
+                ended.push(end);
+            }
+            while self.read(BATCH).await? {}
+            let attachment = self.attachment;
+            for (uuid, end) in ended.drain(..) {
+                let input = Input::PromptEnded {
+                    attachment,
+                    uuid,
+                    end,
+                };
+                self.send(input).await?;
+            }
+            if has_ended {
+                return self.end().await;
+            }
+            tokio::select! {
+                Some(end) = self.prompt_ends.recv() => ended.push(end),
+                () = self.session.changed_since(self.cursor.revision()) => {}
+            }
+        }
+    }
+
+    /// Sends the next changes; returns whether there were any.
+    async fn read(&mut self, max_count: usize) -> Option<bool> {
+        let is_first = self.cursor == Cursor::default();
+        let read = self.session.changes_up_to(self.cursor, max_count, owned);
+        let (cursor, changes) = read.await;
+        self.cursor = cursor;
+        if changes.is_empty() && !is_first {
+            return Some(false);
+        }
+        let attachment = self.attachment;
+        self.send(Input::Changes {
+            attachment,
+            changes,
+        })
+        .await?;
+        Some(true)
+    }
+
+    /// Tells that the session has ended. When the daemon stops, it goes on without this handle.
+    async fn end(&self) -> Option<()> {
+        if self.app.shutdown.is_cancelled() {
+            return None;
+        }
+        let end = self.session.ended().await;
+        self.send(Input::Ended {
+            attachment: self.attachment,
+            reason: end.reason,
+        })
+        .await
+    }
+
+    async fn send(&self, input: Input) -> Option<()> {
+        self.events.send(Event::Input(input)).await.ok()
+    }
+}
+
+fn owned(changes: &Changes<'_>) -> Vec<TranscriptChange> {
+    changes.iter().map(Into::into).collect()
+}

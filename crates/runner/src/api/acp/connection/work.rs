@@ -1,0 +1,212 @@
+//! Carries out the intents of an editor.
+
+use std::path::PathBuf;
+
+use agent_client_protocol_schema::v1::McpServer;
+use bowline_lifecycle::{
+    Decision, DialectName, DialogueError, HandshakeError, KnownAgent, PermissionAnswer,
+};
+use serde_json::{Map, Value, json};
+use tracing::{debug, warn};
+
+use crate::api::acp::intent::{
+    Answer, Failure, FailureKind, Input, Intent, ListedSession, PromptEnd, StartRequest,
+};
+use crate::app_state::AppState;
+use crate::conversations::{Conversation, ConversationError, StartConversation, is_driven};
+use crate::sessions::{SessionRecord, ShimStatus};
+
+/// Who answers, as the transcript says it.
+const EDITOR: &str = "editor";
+
+/// The agent of the sessions that an editor begins.
+#[derive(Clone, Debug)]
+pub(in crate::api) struct AgentChoice {
+    /// The name of a known agent, or the path of a program.
+    pub(in crate::api) agent: String,
+    /// Its protocol, if it is not that of the known agent.
+    pub(in crate::api) dialect: Option<DialectName>,
+    /// Its arguments.
+    pub(in crate::api) args: Vec<String>,
+}
+
+impl AgentChoice {
+    fn dialect(&self) -> DialectName {
+        let known = KnownAgent::find(self.agent.as_ref());
+        let known = known.map_or(DialectName::Claude, KnownAgent::dialect);
+        self.dialect.unwrap_or(known)
+    }
+}
+
+/// Lists the sessions that can be loaded, the newest first.
+pub(super) async fn list(
+    app: &AppState,
+    cwd: Option<PathBuf>,
+) -> Result<Vec<ListedSession>, Failure> {
+    let records = app.sessions.records().await;
+    let records = records.map_err(|error| Failure::new(FailureKind::Failed, error.to_string()))?;
+    let is_shown = |record: &&SessionRecord| {
+        let is_there = cwd.is_none() || record.info.cwd == cwd;
+        is_there && record.shim == ShimStatus::Running && is_driven(&record.info.labels)
+    };
+    let mut listed = Vec::new();
+    for record in records.iter().rev().filter(is_shown) {
+        listed.push(row(app, record).await);
+    }
+    Ok(listed)
+}
+
+async fn row(app: &AppState, record: &SessionRecord) -> ListedSession {
+    let info = &record.info;
+    let conversation = app.conversations.attach(info.id).await;
+    let told = match conversation {
+        Ok(conversation) => {
+            let title = |transcript: &bowline_reducer::Transcript| {
+                transcript.session().title().map(str::to_owned)
+            };
+            conversation.inspect(title).await
+        }
+        // Loading it says why.
+        Err(_) => None,
+    };
+    let started = i64::try_from(info.started_ms).unwrap_or_default();
+    let started = jiff::Timestamp::from_millisecond(started).ok();
+    ListedSession {
+        id: info.id.to_string(),
+        cwd: info.cwd.clone().unwrap_or_default(),
+        title: info.name.clone().or(told),
+        updated_at: started.map(|at| at.to_string()),
+    }
+}
+
+/// Starts a session, and returns its id once the agent has opened it.
+pub(super) async fn start(
+    app: &AppState,
+    agent: &AgentChoice,
+    start: StartRequest,
+) -> Result<String, Failure> {
+    let mut args = agent.args.clone();
+    if !start.mcp_servers.is_empty() {
+        if agent.dialect() == DialectName::Claude {
+            args.extend(["--mcp-config".to_owned(), mcp_config(start.mcp_servers)]);
+        } else {
+            warn!(
+                agent = agent.agent,
+                "MCP servers of the editor are not passed on to this agent"
+            );
+        }
+    }
+    let request = StartConversation {
+        dialect: agent.dialect,
+        agent_args: args,
+        cwd: Some(start.cwd),
+        ..StartConversation::new(agent.agent.as_str())
+    };
+    let started = app.conversations.start(request).await;
+    let (started, _) = started.map_err(|error| failure_of(&error))?;
+    Ok(started.id.to_string())
+}
+
+/// The servers in the form of Claude Code's option `--mcp-config`.
+fn mcp_config(servers: Vec<McpServer>) -> String {
+    let pairs = |pairs: Vec<(String, String)>| -> Value {
+        let pairs = pairs.into_iter().map(|(name, value)| (name, value.into()));
+        Value::Object(pairs.collect())
+    };
+    let mut named = Map::new();
+    for server in servers {
+        let (name, server) = match server {
+            McpServer::Stdio(it) => {
+                let env = it
+                    .env
+                    .into_iter()
+                    .map(|env| (env.name, env.value))
+                    .collect();
+                let server = json!({
+                    "type": "stdio", "command": it.command, "args": it.args, "env": pairs(env),
+                });
+                (it.name, server)
+            }
+            // Those that the capabilities do not offer.
+            _ => continue,
+        };
+        named.insert(name, server);
+    }
+    json!({ "mcpServers": named }).to_string()
+}
+
+/// Submits a prompt, an answer, an interrupt or a setting.
+pub(super) async fn submit(conversation: Conversation, intent: Intent) -> Option<Input> {
+    match intent {
+        Intent::Prompt { attachment, prompt } => {
+            let uuid = prompt.uuid.clone().unwrap_or_default();
+            let error = conversation.prompt(prompt).await.err()?;
+            let end = PromptEnd::Failed(failure_of(&error));
+            Some(Input::PromptEnded {
+                attachment,
+                uuid,
+                end,
+            })
+        }
+        Intent::Interrupt { .. } => {
+            logged(conversation.interrupt(None, false).await);
+            None
+        }
+        Intent::Answer {
+            request_id, answer, ..
+        } => {
+            let by = Some(EDITOR.to_owned());
+            logged(conversation.answer(request_id, choice(answer), by).await);
+            None
+        }
+        Intent::SetOption {
+            ticket,
+            option,
+            value,
+            ..
+        } => {
+            let set = conversation.set_option(None, option, value).await;
+            let result = set.map_err(|error| failure_of(&error));
+            Some(Input::OptionSet { ticket, result })
+        }
+        _ => None,
+    }
+}
+
+/// The editor sees what came of it in the transcript: another client may have been first.
+fn logged(outcome: Result<(), ConversationError>) {
+    if let Err(error) = outcome {
+        debug!(%error, "an intent of an editor had no effect");
+    }
+}
+
+fn choice(answer: Answer) -> PermissionAnswer {
+    match answer {
+        Answer::Option(option) => PermissionAnswer::Option(option),
+        Answer::Allow => Decision::allow().into(),
+        Answer::Deny => Decision::deny("the user said no").into(),
+        Answer::Answers(answers) => PermissionAnswer::Answers(answers),
+        Answer::Cancel => PermissionAnswer::Cancel,
+    }
+}
+
+pub(super) fn failure_of(error: &ConversationError) -> Failure {
+    let (kind, remedy) = match error {
+        ConversationError::NotFound => (FailureKind::NotFound, ""),
+        ConversationError::NotDriven => (
+            FailureKind::Invalid,
+            "; its host must end first, begin a new session instead",
+        ),
+        ConversationError::Ended => (FailureKind::Failed, "; begin a new session"),
+        ConversationError::Handshake(HandshakeError::NotLoggedIn { .. }) => {
+            (FailureKind::AuthRequired, "")
+        }
+        ConversationError::Start(_)
+        | ConversationError::Dialogue(
+            DialogueError::Unsupported { .. } | DialogueError::WrongAnswer { .. },
+        ) => (FailureKind::Invalid, ""),
+        _ => (FailureKind::Failed, ""),
+    };
+    let error = bowline_lifecycle::error_chain(error);
+    Failure::new(kind, format!("{error}{remedy}"))
+}
