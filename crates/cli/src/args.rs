@@ -59,6 +59,8 @@ pub(crate) enum Command {
     Attach(Attach),
     /// End a session of a runner.
     Kill(Kill),
+    /// Serve an editor as an ACP agent, on standard input and output.
+    Acp(Acp),
     /// Check this machine's setup.
     Doctor(Doctor),
 }
@@ -261,6 +263,35 @@ pub(crate) struct Inspect {
     #[arg(long)]
     pub(crate) strict: bool,
 }
+
+#[derive(Debug, Args)]
+#[command(after_help = ACP_HELP)]
+pub(crate) struct Acp {
+    /// The agent of new sessions: claude, codex, gemini, opencode, qwen or copilot, another name to look up in
+    /// the runner's PATH, or a path.
+    #[arg(long, default_value = "claude", value_name = "PATH")]
+    pub(crate) agent: String,
+    /// The agent's protocol: claude, codex (codex app-server), acp, or qwen; by default that of the agent.
+    #[arg(long, value_name = "NAME")]
+    pub(crate) dialect: Option<DialectName>,
+    /// An argument for the agent; may be repeated.
+    #[arg(long = "agent-arg", value_name = "ARG", allow_hyphen_values = true)]
+    pub(crate) agent_args: Vec<String>,
+    #[command(flatten)]
+    pub(crate) runner: RunnerArgs,
+}
+
+const ACP_HELP: &str = "\
+The sessions are at the runner: they go on when the editor is closed or killed, several editors can open one, \
+and an unanswered permission is asked again. Without --runner, a runner is started if this user has none.
+
+Zed, settings.json:
+  \"agent_servers\": {
+    \"Bowline\": {\"type\": \"custom\", \"command\": \"bowline\", \"args\": [\"acp\", \"--agent\", \"claude\"]}
+  }
+Neovim, avante.nvim:
+  require(\"avante\").setup({ provider = \"bowline\", acp_providers = {
+    bowline = { command = \"bowline\", args = { \"acp\", \"--agent\", \"claude\" } } } })";
 
 #[derive(Debug, Args)]
 pub(crate) struct Doctor {

@@ -7,6 +7,7 @@
 //! understudy of `bowline demo`, the hook client that the agent runs, and the shim that owns one
 //! session of a runner.
 
+mod acp;
 mod args;
 mod attach;
 mod demo;
@@ -89,6 +90,7 @@ fn execute(command: Command, format: args::LogFormat) -> Result<ExitCode, Failur
         Command::Ps(ps) => block_on(runtime(), sessions::ps(ps)),
         Command::Attach(attach) => block_on(runtime(), attach::attach(attach)),
         Command::Kill(kill) => block_on(runtime(), sessions::kill(kill)),
+        Command::Acp(acp) => block_on(runtime(), acp::acp(acp)),
         Command::Doctor(doctor) => block_on(runtime(), doctor::doctor(&doctor)),
     }
 }

@@ -1,6 +1,7 @@
 //! Runs the `bowline` command and checks its output and exit code.
 #![expect(clippy::unwrap_used, reason = "an error fails the test")]
 
+mod acp;
 mod attach;
 mod bad_input;
 mod connection;

@@ -1,0 +1,130 @@
+//! `bowline acp`: an editor's ACP agent, which is the runner's endpoint `/acp` on standard input and output.
+
+mod daemon;
+
+use std::io::{self, BufRead as _};
+use std::process::ExitCode;
+
+use bowline_runner::{MessageReceiver, MessageSender, RunnerClient, RunnerError};
+use tokio::sync::mpsc;
+
+use crate::args;
+use crate::failure::Failure;
+use crate::runner::{client, request_failed};
+use crate::stdio::print;
+
+/// Lines of the editor that may wait for the runner.
+const QUEUE: usize = 16;
+
+/// Serves an editor until it closes standard input. Its sessions go on.
+///
+/// # Errors
+/// If the runner is unreachable and cannot be started, or the connection to it is lost.
+pub(crate) async fn acp(options: args::Acp) -> Result<ExitCode, Failure> {
+    let client = client(&options.runner)?;
+    let (sender, receiver) = connect(&client, &options).await?;
+    let lines = lines_of_editor();
+    tokio::select! {
+        sent = send(sender, lines) => sent?,
+        lost = tokio::spawn(receive(receiver)) => {
+            lost.unwrap_or_else(|error| Err(Failure::failed(error)))?;
+        }
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+/// Connects to the runner; starts this user's own if it does not run.
+async fn connect(
+    client: &RunnerClient,
+    options: &args::Acp,
+) -> Result<(MessageSender, MessageReceiver), Failure> {
+    let query = query(options);
+    match client.editor(&query).await {
+        Err(RunnerError::Remote(_)) if options.runner.runner.is_none() => {}
+        connected => return connected.map_err(|error| request_failed(&options.runner, error)),
+    }
+    let started = daemon::start().await;
+    // Another command may have started one at the same time.
+    let connected = client.editor(&query).await;
+    connected.map_err(|error| match started {
+        Ok(()) => request_failed(&options.runner, error),
+        Err(failure) => failure,
+    })
+}
+
+/// The agent of new sessions, in the query of the URL.
+fn query(options: &args::Acp) -> String {
+    let args = serde_json::to_string(&options.agent_args).unwrap_or_default();
+    let mut query = format!("agent={}&args={}", encoded(&options.agent), encoded(&args));
+    if let Some(dialect) = options.dialect {
+        query.push_str(&format!("&dialect={dialect}"));
+    }
+    query
+}
+
+/// Percent-encodes a value of a query (RFC 3986, section 2.1).
+fn encoded(text: &str) -> String {
+    let mut encoded = String::new();
+    for byte in text.bytes() {
+        if byte.is_ascii_alphanumeric() {
+            encoded.push(byte.into());
+        } else {
+            encoded.push_str(&format!("%{byte:02X}"));
+        }
+    }
+    encoded
+}
+
+/// Reads standard input on a thread of its own, which does not keep the process from exiting.
+fn lines_of_editor() -> mpsc::Receiver<String> {
+    let (lines, received) = mpsc::channel(QUEUE);
+    std::thread::spawn(move || {
+        let mut input = io::stdin().lock();
+        let mut line = Vec::new();
+        while input
+            .read_until(b'\n', &mut line)
+            .is_ok_and(|read| read > 0)
+        {
+            let text = String::from_utf8_lossy(&line);
+            let text = text.trim_end_matches(['\r', '\n']);
+            if !text.is_empty() && lines.blocking_send(text.to_owned()).is_err() {
+                return;
+            }
+            line.clear();
+        }
+    });
+    received
+}
+
+async fn send(mut sender: MessageSender, mut lines: mpsc::Receiver<String>) -> Result<(), Failure> {
+    while let Some(line) = lines.recv().await {
+        let sent = sender.send(line).await;
+        sent.map_err(|error| Failure::caused("cannot", &error))?;
+    }
+    sender.close().await;
+    Ok(())
+}
+
+/// Writes the runner's messages to standard output. Returns when the connection is lost.
+async fn receive(mut receiver: MessageReceiver) -> Result<(), Failure> {
+    while let Some(message) = receiver.next().await {
+        let message = message.map_err(|error| Failure::caused("cannot", &error))?;
+        print(&(message + "\n"))?;
+    }
+    Err(Failure::failed(
+        "the runner closed the connection; its sessions go on, restart the agent in the editor",
+    ))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn query_value_is_percent_encoded() {
+        assert_eq!(
+            encoded("[\"--a b\",\"é&\"]"),
+            "%5B%22%2D%2Da%20b%22%2C%22%C3%A9%26%22%5D"
+        );
+    }
+}

@@ -1,0 +1,348 @@
+//! `bowline acp`: an editor's sessions at a runner.
+
+use std::io::{BufRead as _, BufReader, Write as _};
+use std::os::unix::net::UnixStream;
+use std::process::{Child, ChildStdin, Stdio};
+use std::sync::mpsc::{Receiver, channel};
+
+use rustix::net::sockopt::socket_peercred;
+use rustix::process::{Signal, kill_process};
+use serde_json::{Value, json};
+use tempfile::TempDir;
+
+use crate::runner::TestRunner;
+use crate::support::{AGENT, ScriptedAgent, TIMEOUT, bowline, command, finish};
+
+const DIALECTS: [&str; 3] = ["claude", "codex", "acp"];
+
+const ASKS: &str = r#"
+[[turn]]
+match = "make"
+steps = [
+  { text = "I will make it." },
+  { tool = { name = "Bash", input = { command = "make" }, ask = true, result = "made",
+    allowed = [ { text = "It is made." } ], denied = [ { text = "It is not made." } ] } },
+]
+[[turn]]
+match = "again"
+steps = [ { text = "Once more." } ]
+"#;
+
+/// An editor: `bowline acp` and what it has written.
+struct Editor {
+    child: Child,
+    stdin: ChildStdin,
+    lines: Receiver<Value>,
+    last_id: u64,
+    /// The text of the agent's messages.
+    text: String,
+    /// The texts of the prompts that it was shown.
+    prompts: Vec<String>,
+    /// Requests of the agent that were not looked at.
+    asked: Vec<Value>,
+    cancelled: Vec<Value>,
+}
+
+impl Editor {
+    /// Starts the command with a scripted agent, and says hello.
+    fn start(state: &str, agent: &ScriptedAgent, dialect: &str) -> Self {
+        let scenario = format!("--agent-arg=--scenario={}", agent.path("scenario.toml"));
+        let kept = format!("--agent-arg=--state={}", agent.path("conversations"));
+        let mut args = vec!["acp", "--agent", AGENT, &scenario, "--agent-arg=--pace=0"];
+        let played = format!("--agent-arg=--dialect={dialect}");
+        if dialect != "claude" {
+            args.extend(["--dialect", dialect, &played, &kept]);
+        }
+        let mut command = command(&args);
+        command
+            .env("BOWLINE_STATE_DIR", state)
+            .stdin(Stdio::piped());
+        let mut child = command.spawn().unwrap();
+        let output = BufReader::new(child.stdout.take().unwrap());
+        let (sender, lines) = channel();
+        std::thread::spawn(move || {
+            for line in output.lines().map_while(Result::ok) {
+                let line = serde_json::from_str(&line).unwrap();
+                // The test may be over.
+                let _ = sender.send(line);
+            }
+        });
+        let stdin = child.stdin.take().unwrap();
+        let mut editor = Self {
+            child,
+            stdin,
+            lines,
+            last_id: 0,
+            text: String::new(),
+            prompts: Vec::new(),
+            asked: Vec::new(),
+            cancelled: Vec::new(),
+        };
+        let hello = json!({"protocolVersion": 1, "clientCapabilities": {}});
+        let hello = editor.call("initialize", &hello);
+        assert_eq!(hello["result"]["agentInfo"]["name"], "bowline");
+        editor
+    }
+
+    fn write(&mut self, line: &Value) {
+        writeln!(self.stdin, "{line}").unwrap();
+    }
+
+    /// Sends a request; returns its id.
+    fn request(&mut self, method: &str, params: &Value) -> u64 {
+        self.last_id += 1;
+        let id = self.last_id;
+        self.write(&json!({"jsonrpc": "2.0", "id": id, "method": method, "params": params}));
+        id
+    }
+
+    /// Sends a request and waits for its answer.
+    fn call(&mut self, method: &str, params: &Value) -> Value {
+        let id = self.request(method, params);
+        self.answer(id)
+    }
+
+    fn answer(&mut self, id: u64) -> Value {
+        self.until(|line, _| line["id"] == id && line["method"].is_null())
+    }
+
+    /// Reads up to a line that `is_it`.
+    #[track_caller]
+    fn until(&mut self, is_it: impl Fn(&Value, &Self) -> bool) -> Value {
+        loop {
+            let line = self.lines.recv_timeout(TIMEOUT);
+            let line = line.unwrap_or_else(|error| panic!("{error} after {:?}", self.text));
+            let update = &line["params"]["update"];
+            let text = update["content"]["text"].as_str().unwrap_or_default();
+            match update["sessionUpdate"].as_str().unwrap_or_default() {
+                "agent_message_chunk" => self.text.push_str(text),
+                "user_message_chunk" => self.prompts.push(text.to_owned()),
+                _ => {}
+            }
+            match line["method"].as_str() {
+                Some("session/request_permission") => self.asked.push(line.clone()),
+                Some("$/cancel_request") => self.cancelled.push(line.clone()),
+                _ => {}
+            }
+            if is_it(&line, self) {
+                return line;
+            }
+        }
+    }
+
+    fn new_session(&mut self) -> String {
+        let params = json!({"cwd": "/tmp", "mcpServers": []});
+        let answer = self.call("session/new", &params);
+        let id = answer["result"]["sessionId"].as_str();
+        id.unwrap_or_else(|| panic!("{answer}")).to_owned()
+    }
+
+    fn load(&mut self, session: &str) -> Value {
+        let params = json!({"sessionId": session, "cwd": "/tmp", "mcpServers": []});
+        self.call("session/load", &params)
+    }
+
+    fn prompt(&mut self, session: &str, text: &str) -> u64 {
+        let prompt = json!([{"type": "text", "text": text}]);
+        self.request(
+            "session/prompt",
+            &json!({"sessionId": session, "prompt": prompt}),
+        )
+    }
+
+    /// Waits for a permission request.
+    fn question(&mut self) -> Value {
+        if self.asked.is_empty() {
+            self.until(|_, it| !it.asked.is_empty());
+        }
+        self.asked.remove(0)
+    }
+
+    /// Answers a permission request with the option of a kind.
+    fn choose(&mut self, question: &Value, kind: &str) {
+        let options = question["params"]["options"].as_array().unwrap();
+        let option = options
+            .iter()
+            .find(|option| option["kind"] == kind)
+            .unwrap();
+        let outcome = json!({"outcome": "selected", "optionId": option["optionId"]});
+        let id = &question["id"];
+        self.write(&json!({"jsonrpc": "2.0", "id": id, "result": {"outcome": outcome}}));
+    }
+
+    /// Reads until the agent has said this.
+    fn hears(&mut self, text: &str) {
+        if !self.text.contains(text) {
+            self.until(|_, it| it.text.contains(text));
+        }
+    }
+
+    /// Kills the command, as an editor that crashes does.
+    fn kill(mut self) {
+        self.child.kill().unwrap();
+        self.child.wait().unwrap();
+    }
+
+    /// Closes the connection as an editor that exits does.
+    fn close(self) {
+        drop(self.stdin);
+        let done = finish(self.child);
+        assert_eq!((done.code, &*done.stderr), (Some(0), ""));
+    }
+}
+
+#[test]
+fn editor_prompts_and_answers_in_all_dialects() {
+    for dialect in DIALECTS {
+        let (served, agent) = (TestRunner::start(), ScriptedAgent::new(ASKS));
+        let mut editor = Editor::start(&served.state(), &agent, dialect);
+        let session = editor.new_session();
+        let prompt = editor.prompt(&session, "make it");
+        let question = editor.question();
+        assert_eq!(
+            question["params"]["sessionId"],
+            session.as_str(),
+            "{dialect}"
+        );
+        editor.choose(&question, "allow_once");
+        let answer = editor.answer(prompt);
+        assert_eq!(
+            answer["result"]["stopReason"], "end_turn",
+            "{dialect}: {answer}"
+        );
+        assert_eq!(editor.text, "I will make it.It is made.", "{dialect}");
+        assert!(editor.prompts.is_empty(), "{dialect}: {:?}", editor.prompts);
+        let list = editor.call("session/list", &json!({}));
+        let listed = &list["result"]["sessions"][0];
+        assert_eq!(listed["sessionId"], session.as_str(), "{dialect}: {list}");
+        editor.close();
+    }
+}
+
+#[test]
+fn killed_editor_loses_nothing_in_all_dialects() {
+    for dialect in DIALECTS {
+        let (served, agent) = (TestRunner::start(), ScriptedAgent::new(ASKS));
+        let mut editor = Editor::start(&served.state(), &agent, dialect);
+        let session = editor.new_session();
+        editor.prompt(&session, "make it");
+        editor.question();
+        editor.kill();
+        let mut editor = Editor::start(&served.state(), &agent, dialect);
+        let answer = editor.load(&session);
+        assert!(answer["error"].is_null(), "{dialect}: {answer}");
+        assert_eq!(editor.text, "I will make it.", "{dialect}");
+        assert_eq!(editor.prompts, ["make it"], "{dialect}");
+        // It was not answered, so it is asked again.
+        let question = editor.question();
+        editor.choose(&question, "allow_once");
+        editor.hears("It is made.");
+        assert_eq!(editor.text, "I will make it.It is made.", "{dialect}");
+        let prompt = editor.prompt(&session, "again");
+        let answer = editor.answer(prompt);
+        assert_eq!(
+            answer["result"]["stopReason"], "end_turn",
+            "{dialect}: {answer}"
+        );
+        assert!(
+            editor.text.ends_with("Once more."),
+            "{dialect}: {}",
+            editor.text
+        );
+        editor.close();
+    }
+}
+
+#[test]
+fn two_editors_share_a_session() {
+    let (served, agent) = (TestRunner::start(), ScriptedAgent::new(ASKS));
+    let mut first = Editor::start(&served.state(), &agent, "claude");
+    let session = first.new_session();
+    let prompt = first.prompt(&session, "make it");
+    let asked = first.question();
+    let mut second = Editor::start(&served.state(), &agent, "claude");
+    second.load(&session);
+    let question = second.question();
+    second.choose(&question, "allow_once");
+    let answer = first.answer(prompt);
+    assert_eq!(answer["result"]["stopReason"], "end_turn", "{answer}");
+    assert_eq!(first.cancelled.len(), 1);
+    assert_eq!(first.cancelled[0]["params"]["requestId"], asked["id"]);
+    second.hears("It is made.");
+    assert_eq!(first.text, second.text);
+    let prompt = second.prompt(&session, "again");
+    second.answer(prompt);
+    first.hears("Once more.");
+    assert_eq!(first.prompts, ["again"], "the prompt of the other editor");
+    assert_eq!(second.prompts, ["make it"]);
+}
+
+#[test]
+fn cancelled_turn_ends_cancelled_in_all_dialects() {
+    for dialect in DIALECTS {
+        let (served, agent) = (TestRunner::start(), ScriptedAgent::new(ASKS));
+        let mut editor = Editor::start(&served.state(), &agent, dialect);
+        let session = editor.new_session();
+        let prompt = editor.prompt(&session, "make it");
+        editor.question();
+        let cancel = json!({"sessionId": session});
+        editor.write(&json!({"jsonrpc": "2.0", "method": "session/cancel", "params": cancel}));
+        let answer = editor.answer(prompt);
+        assert_eq!(
+            answer["result"]["stopReason"], "cancelled",
+            "{dialect}: {answer}"
+        );
+    }
+}
+
+#[test]
+fn unknown_session_and_wrong_lines_are_errors() {
+    let (served, agent) = (TestRunner::start(), ScriptedAgent::new(ASKS));
+    let mut editor = Editor::start(&served.state(), &agent, "claude");
+    for session in ["nonsense", "00000000-0000-4000-8000-00000000000a"] {
+        let answer = editor.load(session);
+        assert_eq!(answer["error"]["code"], -32002, "{answer}");
+        let message = answer["error"]["message"].as_str().unwrap();
+        assert!(message.contains("session/list"), "{message}");
+    }
+    writeln!(editor.stdin, "nonsense").unwrap();
+    let line = editor.until(|line, _| line["error"].is_object());
+    assert_eq!(line["error"]["code"], -32700);
+    let missing = json!({"cwd": "/tmp/there/is/no/such/folder", "mcpServers": []});
+    let answer = editor.call("session/new", &missing);
+    assert!(answer["error"]["message"].is_string(), "{answer}");
+}
+
+#[test]
+fn unreachable_runner_is_one_line() {
+    let line = bowline(&["acp", "--runner", "unix:/tmp/there/is/no/runner.sock"]).failed(1);
+    assert!(line.contains("/tmp/there/is/no/runner.sock"), "{line}");
+}
+
+/// The runner that a command has started; ended when dropped.
+struct StartedRunner(UnixStream);
+
+impl Drop for StartedRunner {
+    fn drop(&mut self) {
+        if let Ok(peer) = socket_peercred(&self.0) {
+            let _ = kill_process(peer.pid, Signal::TERM);
+        }
+    }
+}
+
+#[test]
+fn runner_is_started_on_demand_and_outlives_the_editor() {
+    let folder = TempDir::new_in("/tmp").unwrap();
+    let state = folder.path().join("s").display().to_string();
+    let agent = ScriptedAgent::new(ASKS);
+    let mut editor = Editor::start(&state, &agent, "claude");
+    let socket = folder.path().join("s/runner.sock");
+    let _started = StartedRunner(UnixStream::connect(socket).unwrap());
+    let session = editor.new_session();
+    editor.close();
+    let mut editor = Editor::start(&state, &agent, "claude");
+    assert!(editor.load(&session)["error"].is_null());
+    let mut kill = command(&["kill", &session]);
+    kill.env("BOWLINE_STATE_DIR", &state);
+    finish(kill.spawn().unwrap()).ok();
+}
