@@ -17,7 +17,7 @@ mod prompts;
 mod protocol;
 mod receipts;
 #[cfg_attr(
-    not(feature = "remote"),
+    not(any(test, feature = "remote")),
     expect(dead_code, reason = "sessions at a runner")
 )]
 mod recovery;
@@ -143,7 +143,7 @@ impl Machine {
     }
 
     /// Creates the machine of a session whose log is folded first.
-    #[cfg(feature = "remote")]
+    #[cfg(any(test, feature = "remote"))]
     pub(crate) fn recovering(dialect: DialectName, opening: Opening, limits: Limits) -> Self {
         let mut machine = Self::silent(dialect, opening, limits, 0);
         machine.recovery = Some(Recovery::default());

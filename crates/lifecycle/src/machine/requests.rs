@@ -56,7 +56,6 @@ impl Requests {
     }
 
     /// Numbers later requests after one that was written before, if its id is of this host.
-    #[cfg(any(test, feature = "remote"))]
     pub(super) fn continue_after(&mut self, id: &str) {
         let number = id.strip_prefix(PREFIX).and_then(|it| it.parse().ok());
         match number {

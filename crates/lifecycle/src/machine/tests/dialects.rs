@@ -5,7 +5,6 @@ mod handshake;
 mod host_input;
 mod permissions;
 mod recorded;
-#[cfg(feature = "remote")]
 mod recovery;
 mod support;
 mod turns;
