@@ -24,7 +24,7 @@ pub(super) const ENDED_MAIN: &str = "--ended-main-thread";
 /// Hidden mode of a process that moves itself to the control group of its session's host.
 pub(super) const OTHER_GROUP: &str = "--other-group";
 
-/// Number of ways: those of `trees`, and three that only a guard contains.
+/// Number of ways: those of `trees`, and three that leave no evidence at the level `Group`.
 const COUNT: u64 = WAYS.len() as u64 + 3;
 
 /// Upper bound of the time until the last process is gone.
@@ -84,7 +84,9 @@ async fn one(way: Way, level: Containment, end: End, mut random: Random) -> Resu
     let mut configuration = shell(&format!("{script}\necho ready\nread -r go"));
     configuration.containment = Some(level);
     configuration.env.set("CAMPAIGN", &token);
-    if level != Containment::Group {
+    // A control group contains all ways but one by itself.
+    let needs_guard = level == Containment::Subreaper || script.contains(OTHER_GROUP);
+    if level != Containment::Group && (needs_guard || random.below(2) == 0) {
         configuration.guard = Some(own());
     }
     if random.below(2) == 0 {
