@@ -13,9 +13,9 @@ use tempfile::TempDir;
 use crate::runner::TestRunner;
 use crate::support::{AGENT, ScriptedAgent, TIMEOUT, bowline, command, finish};
 
-const DIALECTS: [&str; 3] = ["claude", "codex", "acp"];
+pub(crate) const DIALECTS: [&str; 3] = ["claude", "codex", "acp"];
 
-const ASKS: &str = r#"
+pub(crate) const ASKS: &str = r#"
 [[turn]]
 match = "make"
 steps = [
@@ -251,6 +251,49 @@ fn killed_editor_loses_nothing_in_all_dialects() {
         );
         editor.close();
     }
+}
+
+/// Times that editors of one turn are killed.
+const KILLS: usize = 20;
+
+#[test]
+fn editors_that_are_killed_in_one_turn_each_show_all_of_it_once() {
+    let step = |at: usize| {
+        format!(
+            "{{ text = \"line {at}.\" }},\n{{ tool = {{ name = \"Bash\", input = {{ command = \"{at}\" }}, \
+             ask = true, result = \"\" }} }},\n"
+        )
+    };
+    let steps: String = (0..KILLS).map(step).collect();
+    let scenario = format!("[[turn]]\nsteps = [\n{steps}{{ text = \"end\" }} ]\n");
+    let (served, agent) = (TestRunner::start(), ScriptedAgent::new(&scenario));
+    let mut editor = Editor::start(&served.state(), &agent, "claude");
+    let session = editor.new_session();
+    editor.prompt(&session, "go");
+    let mut expected = String::new();
+    for at in 0..KILLS {
+        expected.push_str(&format!("line {at}."));
+        // Each is killed with an unanswered request, in the middle of the turn.
+        editor.question();
+        editor.kill();
+        editor = Editor::start(&served.state(), &agent, "claude");
+        editor.load(&session);
+        let question = editor.question();
+        assert_eq!(editor.text, expected);
+        assert_eq!(editor.prompts, ["go"]);
+        editor.choose(&question, "allow_once");
+        editor.hears(&if at + 1 < KILLS {
+            format!("line {}.", at + 1)
+        } else {
+            "end".to_owned()
+        });
+    }
+    editor.load(&session);
+    assert!(
+        editor.text.ends_with(&(expected + "end")),
+        "{}",
+        editor.text
+    );
 }
 
 #[test]

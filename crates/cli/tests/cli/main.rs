@@ -2,6 +2,7 @@
 #![expect(clippy::unwrap_used, reason = "an error fails the test")]
 
 mod acp;
+mod acp_client;
 mod attach;
 mod bad_input;
 mod connection;
