@@ -33,6 +33,83 @@
 //! # Ok(())
 //! # }
 //! ```
+//!
+//! # Examples
+//!
+//! The page of the crate `bowline` has examples of the types that it exports. Of the others:
+//!
+//! | example | types |
+//! |---|---|
+//! | [Command lines](#command-lines) | [`AgentOptions`], [`AgentMode`], [`PrintFormat`], [`AgentDocument`], [`PrivateFile`], [`AgentText`], [`Effort`], [`Thinking`], [`SettingSource`], [`SkipPermissions`], [`PermissionPrompts`], [`AgentEnvironment`], [`AgentCommand`], [`Shell`], [`CommandError`] |
+//! | [The installed agent](#the-installed-agent) | [`InstalledAgent`], [`AgentVersion`], [`AgentCapabilities`], [`AgentFeature`], [`ProbeError`] |
+//! | [What runs in this process](#what-runs-in-this-process) | [`TerminalRegistry`], [`RegisteredTerminal`], [`TerminalTag`], [`Tombstone`], [`SessionPermission`], [`Metrics`] |
+//!
+//! ## Command lines
+//!
+//! ```
+//! use std::sync::Arc;
+//!
+//! use bowline_lifecycle::{
+//!     AgentDocument, AgentEnvironment, AgentMode, AgentOptions, AgentText, Effort, Environment, PrintFormat,
+//!     PrivateFile, SettingSource, Shell, SkipPermissions, Thinking,
+//! };
+//!
+//! # fn main() -> Result<(), Box<dyn std::error::Error>> {
+//! let mut env = Environment::inherited();
+//! AgentEnvironment { max_retries: Some(3), ..AgentEnvironment::default() }.apply(&mut env)?;
+//! let options = AgentOptions {
+//!     mode: AgentMode::Print(PrintFormat::Json),
+//!     effort: Some(Effort::High),
+//!     thinking: Some(Thinking::Adaptive),
+//!     setting_sources: Some(vec![SettingSource::Project]),
+//!     skip_permissions: SkipPermissions::Never,
+//!     append_system_prompt: Some(AgentText::Inline("Answer in one line.".to_owned())),
+//!     // A secret does not belong on a command line, which every user of the machine can read.
+//!     mcp_configs: vec![AgentDocument::Private(Arc::new(PrivateFile::new(b"{\"mcpServers\":{}}")?))],
+//!     prompt: Some("What does this project do?".to_owned()),
+//!     ..AgentOptions::default()
+//! };
+//! // A combination that the agent would refuse is a `CommandError`.
+//! let command = options.command("claude", None, env)?;
+//! assert!(command.display(Shell::Sh).is_some_and(|line| line.starts_with("claude ")));
+//! # Ok(())
+//! # }
+//! ```
+//!
+//! ## The installed agent
+//!
+//! ```no_run
+//! use bowline_lifecycle::{AgentFeature, Environment, InstalledAgent};
+//!
+//! # #[tokio::main(flavor = "current_thread")]
+//! # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+//! let agent = InstalledAgent::find("claude".as_ref(), &Environment::inherited()).await?;
+//! println!("{}: {}", agent.path.display(), agent.version_line);
+//! if let Some(capabilities) = agent.capabilities() {
+//!     let missing: Vec<AgentFeature> = capabilities.missing().collect();
+//!     println!("lacks {missing:?}");
+//! }
+//! # Ok(())
+//! # }
+//! ```
+//!
+//! ## What runs in this process
+//!
+//! ```
+//! use bowline_lifecycle::{TerminalRegistry, TerminalTag};
+//!
+//! let registry = TerminalRegistry::shared();
+//! for terminal in registry.list() {
+//!     if terminal.tag == TerminalTag::AgentDialogue {
+//!         println!("{}, pid {:?}, {:?}", terminal.id, terminal.pid, terminal.connection());
+//!     }
+//! }
+//! for ended in registry.tombstones().iter().filter(|it| !it.expected) {
+//!     println!("{}: {}", ended.id, ended.reason);
+//! }
+//! println!("{} open permission requests", registry.open_permissions().len());
+//! println!("{:?}", registry.metrics());
+//! ```
 
 mod agent;
 mod command;
