@@ -12,9 +12,14 @@ use crate::watchdog::WatchdogPolicy;
 /// The configuration of a dialogue session. Every field has a default.
 #[derive(Clone, Debug, uniffi::Record)]
 pub struct DialogueConfiguration {
-    /// The agent's path, or a name to look up in `PATH`; the engine's when absent.
+    /// The agent's path, or a name to look up in `PATH`; the engine's when absent. A known agent (`claude`,
+    /// `codex`, `gemini`, `opencode`, `qwen`, `copilot`) gets the arguments that select its protocol.
     #[uniffi(default = None)]
     pub program: Option<String>,
+    /// The protocol that the agent speaks: `claude`, `qwen`, `codex` or `acp`. When absent it is that of a known
+    /// agent or of the session at the runner, and otherwise Claude Code's.
+    #[uniffi(default = None)]
+    pub dialect: Option<String>,
     /// The runner to start the agent at; a child process of the host when absent.
     #[uniffi(default = None)]
     pub runner: Option<RunnerConfiguration>,
@@ -174,19 +179,29 @@ impl DialogueConfiguration {
     }
 }
 
+fn parse_dialect(name: &str) -> Result<core::DialectName> {
+    name.parse().map_err(|error| BowlineError::Configuration {
+        reason: format!("apply dialect: {error}"),
+    })
+}
+
 impl TryFrom<DialogueConfiguration> for core::DialogueConfiguration {
     type Error = BowlineError;
 
     fn try_from(it: DialogueConfiguration) -> Result<Self> {
-        let plain = Self::default();
+        let mut plain = Self::default();
+        let dialect = it.dialect.as_deref().map(parse_dialect).transpose()?;
+        let program = it.program.map_or_else(|| plain.program.clone(), Into::into);
+        plain.set_agent(program, dialect);
+        let leading_args = it.leading_args.into_iter().map(Into::into);
         Ok(Self {
             location: match it.runner {
                 Some(runner) => core::AgentLocation::Runner(runner.try_into()?),
                 None => core::AgentLocation::Local,
             },
-            program: it.program.map_or(plain.program, Into::into),
+            program: plain.program,
             dialect: plain.dialect,
-            leading_args: it.leading_args.into_iter().map(Into::into).collect(),
+            leading_args: plain.leading_args.into_iter().chain(leading_args).collect(),
             args: it.args.into_iter().map(Into::into).collect(),
             options: it.options.unwrap_or_default().try_into()?,
             env: it.environment.unwrap_or_default().into(),

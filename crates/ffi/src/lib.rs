@@ -17,6 +17,7 @@
 
 mod agent;
 mod cancellation;
+mod capability;
 mod change;
 mod change_stream;
 mod configuration;
@@ -55,6 +56,7 @@ mod watchdog;
 
 pub use agent::{AgentCapabilities, AgentFeature, AgentVersion, InstalledAgent, UnknownOption};
 pub use cancellation::Cancellation;
+pub use capability::Capability;
 pub use change::{
     AgentCommand, AnswerKind, BlockKind, ByteRange, CallContent, CallState, Change, ChangeBatch,
     ContextView, DecidedBy, EntryDetail, EntryErrorKind, EntryKind, FileLocation, MessageState,

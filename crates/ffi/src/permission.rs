@@ -1,5 +1,6 @@
 //! Permission requests and their answers.
 
+use crate::change::RequestOption;
 use crate::core;
 use crate::mirror::mirror;
 
@@ -20,6 +21,8 @@ pub struct PermissionRecord {
     pub input: String,
     /// Rules that would make the request unnecessary, a JSON array.
     pub suggestions: Option<String>,
+    /// The answers to choose from with `Choose`; empty for questions.
+    pub options: Vec<RequestOption>,
     /// When the request arrived, in milliseconds since 1970.
     pub asked_at_ms: u64,
     /// The state of the request.
@@ -61,12 +64,19 @@ pub enum PermissionKind {
         /// The plan, in Markdown.
         plan: String,
     },
+    /// That the user opens a page: allow the request when that is done.
+    Url {
+        /// The page's address.
+        url: String,
+    },
 }
 
 /// A question to the user.
 #[derive(Clone, Debug, PartialEq, Eq, uniffi::Record)]
 pub struct Question {
-    /// The question's text, which also identifies it in `QuestionAnswer`.
+    /// The question's id, which identifies it in `QuestionAnswer`; its text if the agent gives none.
+    pub id: String,
+    /// The question's text, which also identifies it.
     pub question: String,
     /// A heading of a word or two.
     pub header: String,
@@ -88,7 +98,7 @@ pub struct QuestionOption {
 /// The answer to a question.
 #[derive(Clone, Debug, PartialEq, Eq, uniffi::Record)]
 pub struct QuestionAnswer {
-    /// The question's text.
+    /// The question's id or its text.
     pub question: String,
     /// The chosen label, or free text.
     pub answer: String,
@@ -126,6 +136,13 @@ pub enum PermissionAnswer {
         /// The feedback, for the model.
         feedback: String,
     },
+    /// Chooses one of the request's options.
+    Choose {
+        /// The option's id.
+        option: String,
+    },
+    /// Gives no answer. The tool is denied.
+    Dismiss,
 }
 
 impl From<PermissionAnswer> for core::PermissionAnswer {
@@ -148,6 +165,8 @@ impl From<PermissionAnswer> for core::PermissionAnswer {
             }
             PermissionAnswer::ApprovePlan { mode } => Self::ApprovePlan { mode },
             PermissionAnswer::RejectPlan { feedback } => Self::RejectPlan { feedback },
+            PermissionAnswer::Choose { option } => Self::Option(option),
+            PermissionAnswer::Dismiss => Self::Cancel,
         }
     }
 }
@@ -162,6 +181,7 @@ impl From<&core::PermissionRecord> for PermissionRecord {
             kind: (&it.kind).into(),
             input: it.input.clone(),
             suggestions: it.suggestions.clone(),
+            options: it.options.iter().map(Into::into).collect(),
             asked_at_ms: it.asked_at_ms,
             state: it.state.into(),
             answered_by: it.answered_by.clone(),
@@ -177,6 +197,7 @@ impl From<&core::PermissionKind> for PermissionKind {
                 questions: questions.iter().map(Into::into).collect(),
             },
             core::PermissionKind::Plan { plan } => Self::Plan { plan: plan.clone() },
+            core::PermissionKind::Url { url } => Self::Url { url: url.clone() },
             _ => Self::Tool,
         }
     }
@@ -189,6 +210,7 @@ impl From<&core::Question> for Question {
             description: it.description.clone(),
         };
         Self {
+            id: it.id.clone(),
             question: it.question.clone(),
             header: it.header.clone(),
             options: it.options.iter().map(option).collect(),

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use crate::agent::AgentCapabilities;
 use crate::cancellation::{Cancellation, cancellable};
+use crate::capability::Capability;
 use crate::change::Phase;
 use crate::change_stream::{ChangeSource, ChangeStream};
 use crate::core::{self, HostRequest};
@@ -111,6 +112,16 @@ impl DialogueSession {
     pub async fn capabilities(&self) -> Result<Option<AgentCapabilities>> {
         let session = self.core();
         abortable(async move { Ok(session.capabilities().await.map(Into::into)) }).await
+    }
+
+    /// Returns what the session can do, by its agent's protocol; empty once it has ended.
+    pub async fn supported(&self) -> Result<Vec<Capability>> {
+        let session = self.core();
+        let supported = async move {
+            let supported = session.supported().await;
+            Ok(supported.iter().filter_map(Capability::of).collect())
+        };
+        abortable(supported).await
     }
 
     /// Returns the state of the connection to the agent's machine.
@@ -246,6 +257,16 @@ impl DialogueSession {
     pub async fn set_model(&self, model: Option<String>) -> Result<()> {
         let session = self.core();
         uncancelled(async move { Ok(session.set_model(model).await?) }).await
+    }
+
+    /// Sets an option of the session, such as `model`, `mode` or `effort`, to one of its values.
+    ///
+    /// # Errors
+    ///
+    /// As `interrupt`; `Invalid` if the agent has no such option or value.
+    pub async fn set_option(&self, option: String, value: String) -> Result<()> {
+        let session = self.core();
+        uncancelled(async move { Ok(session.set_option(option, value).await?) }).await
     }
 
     /// Sets the permission mode.

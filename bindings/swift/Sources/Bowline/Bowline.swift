@@ -2,7 +2,7 @@
 @_exported import BowlineCore
 
 /// The API revision that these sources were generated for.
-private let apiRevisionOfSources: UInt32 = 10
+private let apiRevisionOfSources: UInt32 = 11
 
 extension Engine {
     /// Creates an engine, which starts sessions.

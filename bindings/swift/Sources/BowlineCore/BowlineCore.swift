@@ -1391,6 +1391,15 @@ public protocol DialogueSessionProtocol: AnyObject, Sendable {
     func setModel(model: String?) async throws
 
     /**
+     * Sets an option of the session, such as `model`, `mode` or `effort`, to one of its values.
+     *
+     * # Errors
+     *
+     * As `interrupt`; `Invalid` if the agent has no such option or value.
+     */
+    func setOption(option: String, value: String) async throws
+
+    /**
      * Sets the permission mode.
      *
      * # Errors
@@ -1412,6 +1421,11 @@ public protocol DialogueSessionProtocol: AnyObject, Sendable {
      * Returns the current transcript. It shares its text with the session and is cheap.
      */
     func snapshot() async throws  -> TranscriptSnapshot
+
+    /**
+     * Returns what the session can do, by its agent's protocol; empty once it has ended.
+     */
+    func supported() async throws  -> [Capability]
 
     /**
      * Terminates the agent and all of its descendants, and waits until they are gone.
@@ -1893,6 +1907,30 @@ open func setModel(model: String?)async throws   {
 }
 
     /**
+     * Sets an option of the session, such as `model`, `mode` or `effort`, to one of its values.
+     *
+     * # Errors
+     *
+     * As `interrupt`; `Invalid` if the agent has no such option or value.
+     */
+open func setOption(option: String, value: String)async throws   {
+    return
+        try  await uniffiRustCallAsync(
+            rustFutureFunc: {
+                uniffi_bowline_ffi_fn_method_dialoguesession_set_option(
+                        self.uniffiCloneHandle(),FfiConverterString.lower(option),FfiConverterString.lower(value)
+                )
+            },
+            pollFunc: ffi_bowline_ffi_rust_future_poll_void,
+            completeFunc: ffi_bowline_ffi_rust_future_complete_void,
+            freeFunc: ffi_bowline_ffi_rust_future_free_void,
+            cancelFunc: { ffi_bowline_ffi_rust_future_cancel_void($0) },
+            liftFunc: { $0 },
+            errorHandler: FfiConverterTypeBowlineError_lift
+        )
+}
+
+    /**
      * Sets the permission mode.
      *
      * # Errors
@@ -1948,6 +1986,26 @@ open func snapshot()async throws  -> TranscriptSnapshot  {
             freeFunc: ffi_bowline_ffi_rust_future_free_u64,
             cancelFunc: { ffi_bowline_ffi_rust_future_cancel_u64($0) },
             liftFunc: FfiConverterTypeTranscriptSnapshot_lift,
+            errorHandler: FfiConverterTypeBowlineError_lift
+        )
+}
+
+    /**
+     * Returns what the session can do, by its agent's protocol; empty once it has ended.
+     */
+open func supported()async throws  -> [Capability]  {
+    return
+        try  await uniffiRustCallAsync(
+            rustFutureFunc: {
+                uniffi_bowline_ffi_fn_method_dialoguesession_supported(
+                        self.uniffiCloneHandle()
+                )
+            },
+            pollFunc: ffi_bowline_ffi_rust_future_poll_rust_buffer,
+            completeFunc: ffi_bowline_ffi_rust_future_complete_rust_buffer,
+            freeFunc: ffi_bowline_ffi_rust_future_free_rust_buffer,
+            cancelFunc: { ffi_bowline_ffi_rust_future_cancel_rust_buffer($0) },
+            liftFunc: FfiConverterSequenceTypeCapability.lift,
             errorHandler: FfiConverterTypeBowlineError_lift
         )
 }
@@ -8479,9 +8537,15 @@ public func FfiConverterTypeDecidedBy_lower(_ value: DecidedBy) -> RustBuffer {
  */
 public struct DialogueConfiguration {
     /**
-     * The agent's path, or a name to look up in `PATH`; the engine's when absent.
+     * The agent's path, or a name to look up in `PATH`; the engine's when absent. A known agent (`claude`,
+     * `codex`, `gemini`, `opencode`, `qwen`, `copilot`) gets the arguments that select its protocol.
      */
     public var program: String?
+    /**
+     * The protocol that the agent speaks: `claude`, `qwen`, `codex` or `acp`. When absent it is that of a known
+     * agent or of the session at the runner, and otherwise Claude Code's.
+     */
+    public var dialect: String?
     /**
      * The runner to start the agent at; a child process of the host when absent.
      */
@@ -8598,8 +8662,13 @@ public struct DialogueConfiguration {
     // declare one manually.
     public init(
         /**
-         * The agent's path, or a name to look up in `PATH`; the engine's when absent.
+         * The agent's path, or a name to look up in `PATH`; the engine's when absent. A known agent (`claude`,
+         * `codex`, `gemini`, `opencode`, `qwen`, `copilot`) gets the arguments that select its protocol.
          */program: String? = nil,
+        /**
+         * The protocol that the agent speaks: `claude`, `qwen`, `codex` or `acp`. When absent it is that of a known
+         * agent or of the session at the runner, and otherwise Claude Code's.
+         */dialect: String? = nil,
         /**
          * The runner to start the agent at; a child process of the host when absent.
          */runner: RunnerConfiguration? = nil,
@@ -8686,6 +8755,7 @@ public struct DialogueConfiguration {
          * records a journal of all streams.
          */record: String? = nil) {
         self.program = program
+        self.dialect = dialect
         self.runner = runner
         self.leadingArgs = leadingArgs
         self.args = args
@@ -8731,6 +8801,7 @@ public struct FfiConverterTypeDialogueConfiguration: FfiConverterRustBuffer {
         return
             try DialogueConfiguration(
                 program: FfiConverterOptionString.read(from: &buf),
+                dialect: FfiConverterOptionString.read(from: &buf),
                 runner: FfiConverterOptionTypeRunnerConfiguration.read(from: &buf),
                 leadingArgs: FfiConverterSequenceString.read(from: &buf),
                 args: FfiConverterSequenceString.read(from: &buf),
@@ -8762,6 +8833,7 @@ public struct FfiConverterTypeDialogueConfiguration: FfiConverterRustBuffer {
 
     public static func write(_ value: DialogueConfiguration, into buf: inout [UInt8]) {
         FfiConverterOptionString.write(value.program, into: &buf)
+        FfiConverterOptionString.write(value.dialect, into: &buf)
         FfiConverterOptionTypeRunnerConfiguration.write(value.runner, into: &buf)
         FfiConverterSequenceString.write(value.leadingArgs, into: &buf)
         FfiConverterSequenceString.write(value.args, into: &buf)
@@ -13265,6 +13337,10 @@ public struct PermissionRecord: Equatable, Hashable {
      */
     public var suggestions: String?
     /**
+     * The answers to choose from with `Choose`; empty for questions.
+     */
+    public var options: [RequestOption]
+    /**
      * When the request arrived, in milliseconds since 1970.
      */
     public var askedAtMs: UInt64
@@ -13306,6 +13382,9 @@ public struct PermissionRecord: Equatable, Hashable {
          * Rules that would make the request unnecessary, a JSON array.
          */suggestions: String?,
         /**
+         * The answers to choose from with `Choose`; empty for questions.
+         */options: [RequestOption],
+        /**
          * When the request arrived, in milliseconds since 1970.
          */askedAtMs: UInt64,
         /**
@@ -13324,6 +13403,7 @@ public struct PermissionRecord: Equatable, Hashable {
         self.kind = kind
         self.input = input
         self.suggestions = suggestions
+        self.options = options
         self.askedAtMs = askedAtMs
         self.state = state
         self.answeredBy = answeredBy
@@ -13353,6 +13433,7 @@ public struct FfiConverterTypePermissionRecord: FfiConverterRustBuffer {
                 kind: FfiConverterTypePermissionKind.read(from: &buf),
                 input: FfiConverterString.read(from: &buf),
                 suggestions: FfiConverterOptionString.read(from: &buf),
+                options: FfiConverterSequenceTypeRequestOption.read(from: &buf),
                 askedAtMs: FfiConverterUInt64.read(from: &buf),
                 state: FfiConverterTypeRequestState.read(from: &buf),
                 answeredBy: FfiConverterOptionString.read(from: &buf),
@@ -13368,6 +13449,7 @@ public struct FfiConverterTypePermissionRecord: FfiConverterRustBuffer {
         FfiConverterTypePermissionKind.write(value.kind, into: &buf)
         FfiConverterString.write(value.input, into: &buf)
         FfiConverterOptionString.write(value.suggestions, into: &buf)
+        FfiConverterSequenceTypeRequestOption.write(value.options, into: &buf)
         FfiConverterUInt64.write(value.askedAtMs, into: &buf)
         FfiConverterTypeRequestState.write(value.state, into: &buf)
         FfiConverterOptionString.write(value.answeredBy, into: &buf)
@@ -13753,7 +13835,11 @@ public func FfiConverterTypePrompt_lower(_ value: Prompt) -> RustBuffer {
  */
 public struct Question: Equatable, Hashable {
     /**
-     * The question's text, which also identifies it in `QuestionAnswer`.
+     * The question's id, which identifies it in `QuestionAnswer`; its text if the agent gives none.
+     */
+    public var id: String
+    /**
+     * The question's text, which also identifies it.
      */
     public var question: String
     /**
@@ -13773,7 +13859,10 @@ public struct Question: Equatable, Hashable {
     // declare one manually.
     public init(
         /**
-         * The question's text, which also identifies it in `QuestionAnswer`.
+         * The question's id, which identifies it in `QuestionAnswer`; its text if the agent gives none.
+         */id: String,
+        /**
+         * The question's text, which also identifies it.
          */question: String,
         /**
          * A heading of a word or two.
@@ -13784,6 +13873,7 @@ public struct Question: Equatable, Hashable {
         /**
          * Whether several options can be chosen. Their labels are joined by a comma and a space.
          */isMultiSelect: Bool) {
+        self.id = id
         self.question = question
         self.header = header
         self.options = options
@@ -13806,6 +13896,7 @@ public struct FfiConverterTypeQuestion: FfiConverterRustBuffer {
     public static func read(from buf: inout (data: Data, offset: Data.Index)) throws -> Question {
         return
             try Question(
+                id: FfiConverterString.read(from: &buf),
                 question: FfiConverterString.read(from: &buf),
                 header: FfiConverterString.read(from: &buf),
                 options: FfiConverterSequenceTypeQuestionOption.read(from: &buf),
@@ -13814,6 +13905,7 @@ public struct FfiConverterTypeQuestion: FfiConverterRustBuffer {
     }
 
     public static func write(_ value: Question, into buf: inout [UInt8]) {
+        FfiConverterString.write(value.id, into: &buf)
         FfiConverterString.write(value.question, into: &buf)
         FfiConverterString.write(value.header, into: &buf)
         FfiConverterSequenceTypeQuestionOption.write(value.options, into: &buf)
@@ -13842,7 +13934,7 @@ public func FfiConverterTypeQuestion_lower(_ value: Question) -> RustBuffer {
  */
 public struct QuestionAnswer: Equatable, Hashable {
     /**
-     * The question's text.
+     * The question's id or its text.
      */
     public var question: String
     /**
@@ -13854,7 +13946,7 @@ public struct QuestionAnswer: Equatable, Hashable {
     // declare one manually.
     public init(
         /**
-         * The question's text.
+         * The question's id or its text.
          */question: String,
         /**
          * The chosen label, or free text.
@@ -18921,6 +19013,201 @@ public func FfiConverterTypeCallState_lower(_ value: CallState) -> RustBuffer {
 
 
 /**
+ * Something that a session may be able to do, by its agent's protocol.
+ */
+
+public enum Capability: Equatable, Hashable {
+
+    /**
+     * A prompt that is sent during a turn joins that turn.
+     */
+    case steer
+    /**
+     * A prompt that is sent during a turn waits for the next one.
+     */
+    case queue
+    /**
+     * A turn can be interrupted.
+     */
+    case interrupt
+    /**
+     * A background task or a sub-agent can be stopped by itself.
+     */
+    case tasks
+    /**
+     * A past conversation can be resumed.
+     */
+    case resume
+    /**
+     * A past conversation can be continued in a copy.
+     */
+    case fork
+    /**
+     * The permission mode can be changed.
+     */
+    case modes
+    /**
+     * The model can be changed.
+     */
+    case models
+    /**
+     * The effort can be changed.
+     */
+    case effort
+    /**
+     * Prompts can hold images.
+     */
+    case images
+    /**
+     * The agent may ask questions.
+     */
+    case questions
+    /**
+     * The agent reports what its sub-agents do.
+     */
+    case subagents
+    /**
+     * The agent has hooks that a host can receive.
+     */
+    case hooks
+    /**
+     * Tools can be allowed by rules, such as `Bash(git:*)`.
+     */
+    case permissionRules
+
+
+
+
+
+}
+
+#if compiler(>=6)
+extension Capability: Sendable {}
+#endif
+
+#if swift(>=5.8)
+@_documentation(visibility: private)
+#endif
+public struct FfiConverterTypeCapability: FfiConverterRustBuffer {
+    typealias SwiftType = Capability
+
+    public static func read(from buf: inout (data: Data, offset: Data.Index)) throws -> Capability {
+        let variant: Int32 = try readInt(&buf)
+        switch variant {
+
+        case 1: return .steer
+
+        case 2: return .queue
+
+        case 3: return .interrupt
+
+        case 4: return .tasks
+
+        case 5: return .resume
+
+        case 6: return .fork
+
+        case 7: return .modes
+
+        case 8: return .models
+
+        case 9: return .effort
+
+        case 10: return .images
+
+        case 11: return .questions
+
+        case 12: return .subagents
+
+        case 13: return .hooks
+
+        case 14: return .permissionRules
+
+        default: throw UniffiInternalError.unexpectedEnumCase
+        }
+    }
+
+    public static func write(_ value: Capability, into buf: inout [UInt8]) {
+        switch value {
+
+
+        case .steer:
+            writeInt(&buf, Int32(1))
+
+
+        case .queue:
+            writeInt(&buf, Int32(2))
+
+
+        case .interrupt:
+            writeInt(&buf, Int32(3))
+
+
+        case .tasks:
+            writeInt(&buf, Int32(4))
+
+
+        case .resume:
+            writeInt(&buf, Int32(5))
+
+
+        case .fork:
+            writeInt(&buf, Int32(6))
+
+
+        case .modes:
+            writeInt(&buf, Int32(7))
+
+
+        case .models:
+            writeInt(&buf, Int32(8))
+
+
+        case .effort:
+            writeInt(&buf, Int32(9))
+
+
+        case .images:
+            writeInt(&buf, Int32(10))
+
+
+        case .questions:
+            writeInt(&buf, Int32(11))
+
+
+        case .subagents:
+            writeInt(&buf, Int32(12))
+
+
+        case .hooks:
+            writeInt(&buf, Int32(13))
+
+
+        case .permissionRules:
+            writeInt(&buf, Int32(14))
+
+        }
+    }
+}
+
+
+#if swift(>=5.8)
+@_documentation(visibility: private)
+#endif
+public func FfiConverterTypeCapability_lift(_ buf: RustBuffer) throws -> Capability {
+    return try FfiConverterTypeCapability.lift(buf)
+}
+
+#if swift(>=5.8)
+@_documentation(visibility: private)
+#endif
+public func FfiConverterTypeCapability_lower(_ value: Capability) -> RustBuffer {
+    return FfiConverterTypeCapability.lower(value)
+}
+
+
+
+/**
  * A change of a transcript.
  *
  * Numbers name entries, blocks, calls, tasks and requests for the life of the transcript. Items are
@@ -21793,6 +22080,18 @@ public enum PermissionAnswer: Equatable, Hashable {
          * The feedback, for the model.
          */feedback: String
     )
+    /**
+     * Chooses one of the request's options.
+     */
+    case choose(
+        /**
+         * The option's id.
+         */option: String
+    )
+    /**
+     * Gives no answer. The tool is denied.
+     */
+    case dismiss
 
 
 
@@ -21829,6 +22128,11 @@ public struct FfiConverterTypePermissionAnswer: FfiConverterRustBuffer {
         case 5: return .rejectPlan(feedback: try FfiConverterString.read(from: &buf)
         )
 
+        case 6: return .choose(option: try FfiConverterString.read(from: &buf)
+        )
+
+        case 7: return .dismiss
+
         default: throw UniffiInternalError.unexpectedEnumCase
         }
     }
@@ -21862,6 +22166,15 @@ public struct FfiConverterTypePermissionAnswer: FfiConverterRustBuffer {
         case let .rejectPlan(feedback):
             writeInt(&buf, Int32(5))
             FfiConverterString.write(feedback, into: &buf)
+
+
+        case let .choose(option):
+            writeInt(&buf, Int32(6))
+            FfiConverterString.write(option, into: &buf)
+
+
+        case .dismiss:
+            writeInt(&buf, Int32(7))
 
         }
     }
@@ -21910,6 +22223,14 @@ public enum PermissionKind: Equatable, Hashable {
          * The plan, in Markdown.
          */plan: String
     )
+    /**
+     * That the user opens a page: allow the request when that is done.
+     */
+    case url(
+        /**
+         * The page's address.
+         */url: String
+    )
 
 
 
@@ -21939,6 +22260,9 @@ public struct FfiConverterTypePermissionKind: FfiConverterRustBuffer {
         case 3: return .plan(plan: try FfiConverterString.read(from: &buf)
         )
 
+        case 4: return .url(url: try FfiConverterString.read(from: &buf)
+        )
+
         default: throw UniffiInternalError.unexpectedEnumCase
         }
     }
@@ -21959,6 +22283,11 @@ public struct FfiConverterTypePermissionKind: FfiConverterRustBuffer {
         case let .plan(plan):
             writeInt(&buf, Int32(3))
             FfiConverterString.write(plan, into: &buf)
+
+
+        case let .url(url):
+            writeInt(&buf, Int32(4))
+            FfiConverterString.write(url, into: &buf)
 
         }
     }
@@ -27692,6 +28021,31 @@ fileprivate struct FfiConverterSequenceTypeCallContent: FfiConverterRustBuffer {
 #if swift(>=5.8)
 @_documentation(visibility: private)
 #endif
+fileprivate struct FfiConverterSequenceTypeCapability: FfiConverterRustBuffer {
+    typealias SwiftType = [Capability]
+
+    public static func write(_ value: [Capability], into buf: inout [UInt8]) {
+        let len = Int32(value.count)
+        writeInt(&buf, len)
+        for item in value {
+            FfiConverterTypeCapability.write(item, into: &buf)
+        }
+    }
+
+    public static func read(from buf: inout (data: Data, offset: Data.Index)) throws -> [Capability] {
+        let len: Int32 = try readInt(&buf)
+        var seq = [Capability]()
+        seq.reserveCapacity(Int(len))
+        for _ in 0 ..< len {
+            seq.append(try FfiConverterTypeCapability.read(from: &buf))
+        }
+        return seq
+    }
+}
+
+#if swift(>=5.8)
+@_documentation(visibility: private)
+#endif
 fileprivate struct FfiConverterSequenceTypeChange: FfiConverterRustBuffer {
     typealias SwiftType = [Change]
 
@@ -28402,6 +28756,9 @@ private let initializationResult: InitializationResult = {
     if (uniffi_bowline_ffi_checksum_method_dialoguesession_set_model() != 18831) {
         return InitializationResult.apiChecksumMismatch
     }
+    if (uniffi_bowline_ffi_checksum_method_dialoguesession_set_option() != 49429) {
+        return InitializationResult.apiChecksumMismatch
+    }
     if (uniffi_bowline_ffi_checksum_method_dialoguesession_set_permission_mode() != 3715) {
         return InitializationResult.apiChecksumMismatch
     }
@@ -28409,6 +28766,9 @@ private let initializationResult: InitializationResult = {
         return InitializationResult.apiChecksumMismatch
     }
     if (uniffi_bowline_ffi_checksum_method_dialoguesession_snapshot() != 26328) {
+        return InitializationResult.apiChecksumMismatch
+    }
+    if (uniffi_bowline_ffi_checksum_method_dialoguesession_supported() != 4398) {
         return InitializationResult.apiChecksumMismatch
     }
     if (uniffi_bowline_ffi_checksum_method_dialoguesession_terminate() != 55011) {

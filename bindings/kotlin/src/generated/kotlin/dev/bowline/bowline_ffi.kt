@@ -974,11 +974,15 @@ internal object IntegrityCheckingUniffiLib {
     ): Int
     external fun uniffi_bowline_ffi_checksum_method_dialoguesession_set_model(
     ): Int
+    external fun uniffi_bowline_ffi_checksum_method_dialoguesession_set_option(
+    ): Int
     external fun uniffi_bowline_ffi_checksum_method_dialoguesession_set_permission_mode(
     ): Int
     external fun uniffi_bowline_ffi_checksum_method_dialoguesession_signal(
     ): Int
     external fun uniffi_bowline_ffi_checksum_method_dialoguesession_snapshot(
+    ): Int
+    external fun uniffi_bowline_ffi_checksum_method_dialoguesession_supported(
     ): Int
     external fun uniffi_bowline_ffi_checksum_method_dialoguesession_terminate(
     ): Int
@@ -1346,11 +1350,15 @@ internal object UniffiLib {
     ): Long
     external fun uniffi_bowline_ffi_fn_method_dialoguesession_set_model(`ptr`: Long,`model`: RustBuffer.ByValue,
     ): Long
+    external fun uniffi_bowline_ffi_fn_method_dialoguesession_set_option(`ptr`: Long,`option`: RustBuffer.ByValue,`value`: RustBuffer.ByValue,
+    ): Long
     external fun uniffi_bowline_ffi_fn_method_dialoguesession_set_permission_mode(`ptr`: Long,`mode`: RustBuffer.ByValue,
     ): Long
     external fun uniffi_bowline_ffi_fn_method_dialoguesession_signal(`ptr`: Long,`signal`: RustBuffer.ByValue,uniffi_out_err: UniffiRustCallStatus,
     ): Unit
     external fun uniffi_bowline_ffi_fn_method_dialoguesession_snapshot(`ptr`: Long,
+    ): Long
+    external fun uniffi_bowline_ffi_fn_method_dialoguesession_supported(`ptr`: Long,
     ): Long
     external fun uniffi_bowline_ffi_fn_method_dialoguesession_terminate(`ptr`: Long,
     ): Long
@@ -1885,6 +1893,9 @@ private fun uniffiCheckApiChecksums(lib: IntegrityCheckingUniffiLib) {
     if ((lib.uniffi_bowline_ffi_checksum_method_dialoguesession_set_model() and 0xFFFF) != 18831) {
         throw RuntimeException("UniFFI API checksum mismatch: try cleaning and rebuilding your project")
     }
+    if ((lib.uniffi_bowline_ffi_checksum_method_dialoguesession_set_option() and 0xFFFF) != 49429) {
+        throw RuntimeException("UniFFI API checksum mismatch: try cleaning and rebuilding your project")
+    }
     if ((lib.uniffi_bowline_ffi_checksum_method_dialoguesession_set_permission_mode() and 0xFFFF) != 3715) {
         throw RuntimeException("UniFFI API checksum mismatch: try cleaning and rebuilding your project")
     }
@@ -1892,6 +1903,9 @@ private fun uniffiCheckApiChecksums(lib: IntegrityCheckingUniffiLib) {
         throw RuntimeException("UniFFI API checksum mismatch: try cleaning and rebuilding your project")
     }
     if ((lib.uniffi_bowline_ffi_checksum_method_dialoguesession_snapshot() and 0xFFFF) != 26328) {
+        throw RuntimeException("UniFFI API checksum mismatch: try cleaning and rebuilding your project")
+    }
+    if ((lib.uniffi_bowline_ffi_checksum_method_dialoguesession_supported() and 0xFFFF) != 4398) {
         throw RuntimeException("UniFFI API checksum mismatch: try cleaning and rebuilding your project")
     }
     if ((lib.uniffi_bowline_ffi_checksum_method_dialoguesession_terminate() and 0xFFFF) != 55011) {
@@ -3730,6 +3744,15 @@ public interface DialogueSessionInterface {
     suspend fun `setModel`(`model`: kotlin.String?)
 
     /**
+     * Sets an option of the session, such as `model`, `mode` or `effort`, to one of its values.
+     *
+     * # Errors
+     *
+     * As `interrupt`; `Invalid` if the agent has no such option or value.
+     */
+    suspend fun `setOption`(`option`: kotlin.String, `value`: kotlin.String)
+
+    /**
      * Sets the permission mode.
      *
      * # Errors
@@ -3751,6 +3774,11 @@ public interface DialogueSessionInterface {
      * Returns the current transcript. It shares its text with the session and is cheap.
      */
     suspend fun `snapshot`(): TranscriptSnapshot
+
+    /**
+     * Returns what the session can do, by its agent's protocol; empty once it has ended.
+     */
+    suspend fun `supported`(): List<Capability>
 
     /**
      * Terminates the agent and all of its descendants, and waits until they are gone.
@@ -4350,6 +4378,32 @@ open class DialogueSession: Disposable, AutoCloseable, DialogueSessionInterface
 
 
     /**
+     * Sets an option of the session, such as `model`, `mode` or `effort`, to one of its values.
+     *
+     * # Errors
+     *
+     * As `interrupt`; `Invalid` if the agent has no such option or value.
+     */
+    @Throws(BowlineException::class)
+    @Suppress("ASSIGNED_BUT_NEVER_ACCESSED_VARIABLE")
+    override suspend fun `setOption`(`option`: kotlin.String, `value`: kotlin.String) {
+        return uniffiRustCallAsync(
+        callWithHandle { uniffiHandle ->
+            UniffiArguments().run { UniffiLib.uniffi_bowline_ffi_fn_method_dialoguesession_set_option(own(FfiConverterTypeDialogueSession, uniffiHandle), lower(FfiConverterString, `option`), lower(FfiConverterString, `value`)) }
+        },
+        { future, callback, continuation -> UniffiLib.ffi_bowline_ffi_rust_future_poll_void(future, callback, continuation) },
+        { future, continuation -> UniffiLib.ffi_bowline_ffi_rust_future_complete_void(future, continuation) },
+        { future -> UniffiLib.ffi_bowline_ffi_rust_future_free_void(future) },
+        // lift function
+        { },
+
+        // Error FFI converter
+        BowlineException.ErrorHandler,
+    )
+    }
+
+
+    /**
      * Sets the permission mode.
      *
      * # Errors
@@ -4411,6 +4465,30 @@ open class DialogueSession: Disposable, AutoCloseable, DialogueSessionInterface
         { future -> UniffiLib.ffi_bowline_ffi_rust_future_free_u64(future) },
         // lift function
         { FfiConverterTypeTranscriptSnapshot.lift(it) },
+        // Error FFI converter
+        BowlineException.ErrorHandler,
+    )
+    }
+
+
+    /**
+     * Returns what the session can do, by its agent's protocol; empty once it has ended.
+     */
+    @Throws(BowlineException::class)
+    @Suppress("ASSIGNED_BUT_NEVER_ACCESSED_VARIABLE")
+    override suspend fun `supported`() : List<Capability> {
+        return uniffiRustCallAsync(
+        callWithHandle { uniffiHandle ->
+            UniffiLib.uniffi_bowline_ffi_fn_method_dialoguesession_supported(
+                uniffiHandle,
+
+            )
+        },
+        { future, callback, continuation -> UniffiLib.ffi_bowline_ffi_rust_future_poll_rust_buffer(future, callback, continuation) },
+        { future, continuation -> UniffiLib.ffi_bowline_ffi_rust_future_complete_rust_buffer(future, continuation) },
+        { future -> UniffiLib.ffi_bowline_ffi_rust_future_free_rust_buffer(future) },
+        // lift function
+        { FfiConverterSequenceTypeCapability.lift(it) },
         // Error FFI converter
         BowlineException.ErrorHandler,
     )
@@ -12931,9 +13009,16 @@ internal object FfiConverterTypeDecidedBy: FfiConverterRustBuffer<DecidedBy> {
  */
 data class DialogueConfiguration (
     /**
-     * The agent's path, or a name to look up in `PATH`; the engine's when absent.
+     * The agent's path, or a name to look up in `PATH`; the engine's when absent. A known agent (`claude`,
+     * `codex`, `gemini`, `opencode`, `qwen`, `copilot`) gets the arguments that select its protocol.
      */
     var `program`: kotlin.String? = null
+    ,
+    /**
+     * The protocol that the agent speaks: `claude`, `qwen`, `codex` or `acp`. When absent it is that of a known
+     * agent or of the session at the runner, and otherwise Claude Code's.
+     */
+    var `dialect`: kotlin.String? = null
     ,
     /**
      * The runner to start the agent at; a child process of the host when absent.
@@ -13083,6 +13168,7 @@ data class DialogueConfiguration (
 
     Disposable.destroy(
         this.`program`,
+        this.`dialect`,
         this.`runner`,
         this.`leadingArgs`,
         this.`args`,
@@ -13122,6 +13208,7 @@ internal object FfiConverterTypeDialogueConfiguration: FfiConverterRustBuffer<Di
     override fun read(buf: ByteBuffer): DialogueConfiguration {
         return DialogueConfiguration(
             FfiConverterOptionalString.read(buf),
+            FfiConverterOptionalString.read(buf),
             FfiConverterOptionalTypeRunnerConfiguration.read(buf),
             FfiConverterSequenceString.read(buf),
             FfiConverterSequenceString.read(buf),
@@ -13153,6 +13240,7 @@ internal object FfiConverterTypeDialogueConfiguration: FfiConverterRustBuffer<Di
 
     override fun allocationSize(value: DialogueConfiguration) = (
             FfiConverterOptionalString.allocationSize(value.`program`) +
+            FfiConverterOptionalString.allocationSize(value.`dialect`) +
             FfiConverterOptionalTypeRunnerConfiguration.allocationSize(value.`runner`) +
             FfiConverterSequenceString.allocationSize(value.`leadingArgs`) +
             FfiConverterSequenceString.allocationSize(value.`args`) +
@@ -13183,6 +13271,7 @@ internal object FfiConverterTypeDialogueConfiguration: FfiConverterRustBuffer<Di
 
     override fun write(value: DialogueConfiguration, buf: ByteBuffer) {
             FfiConverterOptionalString.write(value.`program`, buf)
+            FfiConverterOptionalString.write(value.`dialect`, buf)
             FfiConverterOptionalTypeRunnerConfiguration.write(value.`runner`, buf)
             FfiConverterSequenceString.write(value.`leadingArgs`, buf)
             FfiConverterSequenceString.write(value.`args`, buf)
@@ -16431,6 +16520,11 @@ data class PermissionRecord (
     var `suggestions`: kotlin.String?
     ,
     /**
+     * The answers to choose from with `Choose`; empty for questions.
+     */
+    var `options`: List<RequestOption>
+    ,
+    /**
      * When the request arrived, in milliseconds since 1970.
      */
     var `askedAtMs`: kotlin.ULong
@@ -16472,6 +16566,7 @@ internal object FfiConverterTypePermissionRecord: FfiConverterRustBuffer<Permiss
             FfiConverterTypePermissionKind.read(buf),
             FfiConverterString.read(buf),
             FfiConverterOptionalString.read(buf),
+            FfiConverterSequenceTypeRequestOption.read(buf),
             FfiConverterULong.read(buf),
             FfiConverterTypeRequestState.read(buf),
             FfiConverterOptionalString.read(buf),
@@ -16487,6 +16582,7 @@ internal object FfiConverterTypePermissionRecord: FfiConverterRustBuffer<Permiss
             FfiConverterTypePermissionKind.allocationSize(value.`kind`) +
             FfiConverterString.allocationSize(value.`input`) +
             FfiConverterOptionalString.allocationSize(value.`suggestions`) +
+            FfiConverterSequenceTypeRequestOption.allocationSize(value.`options`) +
             FfiConverterULong.allocationSize(value.`askedAtMs`) +
             FfiConverterTypeRequestState.allocationSize(value.`state`) +
             FfiConverterOptionalString.allocationSize(value.`answeredBy`) +
@@ -16501,6 +16597,7 @@ internal object FfiConverterTypePermissionRecord: FfiConverterRustBuffer<Permiss
             FfiConverterTypePermissionKind.write(value.`kind`, buf)
             FfiConverterString.write(value.`input`, buf)
             FfiConverterOptionalString.write(value.`suggestions`, buf)
+            FfiConverterSequenceTypeRequestOption.write(value.`options`, buf)
             FfiConverterULong.write(value.`askedAtMs`, buf)
             FfiConverterTypeRequestState.write(value.`state`, buf)
             FfiConverterOptionalString.write(value.`answeredBy`, buf)
@@ -16776,7 +16873,12 @@ internal object FfiConverterTypePrompt: FfiConverterRustBuffer<Prompt> {
  */
 data class Question (
     /**
-     * The question's text, which also identifies it in `QuestionAnswer`.
+     * The question's id, which identifies it in `QuestionAnswer`; its text if the agent gives none.
+     */
+    var `id`: kotlin.String
+    ,
+    /**
+     * The question's text, which also identifies it.
      */
     var `question`: kotlin.String
     ,
@@ -16812,12 +16914,14 @@ internal object FfiConverterTypeQuestion: FfiConverterRustBuffer<Question> {
         return Question(
             FfiConverterString.read(buf),
             FfiConverterString.read(buf),
+            FfiConverterString.read(buf),
             FfiConverterSequenceTypeQuestionOption.read(buf),
             FfiConverterBoolean.read(buf),
         )
     }
 
     override fun allocationSize(value: Question) = (
+            FfiConverterString.allocationSize(value.`id`) +
             FfiConverterString.allocationSize(value.`question`) +
             FfiConverterString.allocationSize(value.`header`) +
             FfiConverterSequenceTypeQuestionOption.allocationSize(value.`options`) +
@@ -16825,6 +16929,7 @@ internal object FfiConverterTypeQuestion: FfiConverterRustBuffer<Question> {
     )
 
     override fun write(value: Question, buf: ByteBuffer) {
+            FfiConverterString.write(value.`id`, buf)
             FfiConverterString.write(value.`question`, buf)
             FfiConverterString.write(value.`header`, buf)
             FfiConverterSequenceTypeQuestionOption.write(value.`options`, buf)
@@ -16839,7 +16944,7 @@ internal object FfiConverterTypeQuestion: FfiConverterRustBuffer<Question> {
  */
 data class QuestionAnswer (
     /**
-     * The question's text.
+     * The question's id or its text.
      */
     var `question`: kotlin.String
     ,
@@ -20914,6 +21019,97 @@ internal object FfiConverterTypeCallState: FfiConverterRustBuffer<CallState> {
 
 
 /**
+ * Something that a session may be able to do, by its agent's protocol.
+ */
+
+enum class Capability {
+
+    /**
+     * A prompt that is sent during a turn joins that turn.
+     */
+    STEER,
+    /**
+     * A prompt that is sent during a turn waits for the next one.
+     */
+    QUEUE,
+    /**
+     * A turn can be interrupted.
+     */
+    INTERRUPT,
+    /**
+     * A background task or a sub-agent can be stopped by itself.
+     */
+    TASKS,
+    /**
+     * A past conversation can be resumed.
+     */
+    RESUME,
+    /**
+     * A past conversation can be continued in a copy.
+     */
+    FORK,
+    /**
+     * The permission mode can be changed.
+     */
+    MODES,
+    /**
+     * The model can be changed.
+     */
+    MODELS,
+    /**
+     * The effort can be changed.
+     */
+    EFFORT,
+    /**
+     * Prompts can hold images.
+     */
+    IMAGES,
+    /**
+     * The agent may ask questions.
+     */
+    QUESTIONS,
+    /**
+     * The agent reports what its sub-agents do.
+     */
+    SUBAGENTS,
+    /**
+     * The agent has hooks that a host can receive.
+     */
+    HOOKS,
+    /**
+     * Tools can be allowed by rules, such as `Bash(git:*)`.
+     */
+    PERMISSION_RULES;
+
+
+
+
+    companion object
+}
+
+
+/**
+ * @suppress
+ */
+internal object FfiConverterTypeCapability: FfiConverterRustBuffer<Capability> {
+    override fun read(buf: ByteBuffer) = try {
+        Capability.values()[buf.getInt() - 1]
+    } catch (e: IndexOutOfBoundsException) {
+        throw RuntimeException("invalid enum value, something is very wrong!!", e)
+    }
+
+    override fun allocationSize(value: Capability) = 4UL
+
+    override fun write(value: Capability, buf: ByteBuffer) {
+        buf.putInt(value.ordinal + 1)
+    }
+}
+
+
+
+
+
+/**
  * A change of a transcript.
  *
  * Numbers name entries, blocks, calls, tasks and requests for the life of the transcript. Items are
@@ -24312,6 +24508,27 @@ sealed class PermissionAnswer {
         companion object
     }
 
+    /**
+     * Chooses one of the request's options.
+     */
+    data class Choose(
+        /**
+         * The option's id.
+         */
+        val `option`: kotlin.String) : PermissionAnswer()
+
+    {
+
+
+        companion object
+    }
+
+    /**
+     * Gives no answer. The tool is denied.
+     */
+    object Dismiss : PermissionAnswer()
+
+
 
 
 
@@ -24345,6 +24562,10 @@ internal object FfiConverterTypePermissionAnswer : FfiConverterRustBuffer<Permis
             5 -> PermissionAnswer.RejectPlan(
                 FfiConverterString.read(buf),
                 )
+            6 -> PermissionAnswer.Choose(
+                FfiConverterString.read(buf),
+                )
+            7 -> PermissionAnswer.Dismiss
             else -> throw RuntimeException("invalid enum value, something is very wrong!!")
         }
     }
@@ -24387,6 +24608,19 @@ internal object FfiConverterTypePermissionAnswer : FfiConverterRustBuffer<Permis
                 + FfiConverterString.allocationSize(value.`feedback`)
             )
         }
+        is PermissionAnswer.Choose -> {
+            // Add the size for the Int that specifies the variant plus the size needed for all fields
+            (
+                4UL
+                + FfiConverterString.allocationSize(value.`option`)
+            )
+        }
+        is PermissionAnswer.Dismiss -> {
+            // Add the size for the Int that specifies the variant plus the size needed for all fields
+            (
+                4UL
+            )
+        }
     }
 
     override fun write(value: PermissionAnswer, buf: ByteBuffer) {
@@ -24416,6 +24650,15 @@ internal object FfiConverterTypePermissionAnswer : FfiConverterRustBuffer<Permis
             is PermissionAnswer.RejectPlan -> {
                 buf.putInt(5)
                 FfiConverterString.write(value.`feedback`, buf)
+                Unit
+            }
+            is PermissionAnswer.Choose -> {
+                buf.putInt(6)
+                FfiConverterString.write(value.`option`, buf)
+                Unit
+            }
+            is PermissionAnswer.Dismiss -> {
+                buf.putInt(7)
                 Unit
             }
         }.let { /* this makes the `when` an expression, which ensures it is exhaustive */ }
@@ -24467,6 +24710,21 @@ sealed class PermissionKind {
         companion object
     }
 
+    /**
+     * That the user opens a page: allow the request when that is done.
+     */
+    data class Url(
+        /**
+         * The page's address.
+         */
+        val `url`: kotlin.String) : PermissionKind()
+
+    {
+
+
+        companion object
+    }
+
 
 
 
@@ -24488,6 +24746,9 @@ internal object FfiConverterTypePermissionKind : FfiConverterRustBuffer<Permissi
                 FfiConverterSequenceTypeQuestion.read(buf),
                 )
             3 -> PermissionKind.Plan(
+                FfiConverterString.read(buf),
+                )
+            4 -> PermissionKind.Url(
                 FfiConverterString.read(buf),
                 )
             else -> throw RuntimeException("invalid enum value, something is very wrong!!")
@@ -24515,6 +24776,13 @@ internal object FfiConverterTypePermissionKind : FfiConverterRustBuffer<Permissi
                 + FfiConverterString.allocationSize(value.`plan`)
             )
         }
+        is PermissionKind.Url -> {
+            // Add the size for the Int that specifies the variant plus the size needed for all fields
+            (
+                4UL
+                + FfiConverterString.allocationSize(value.`url`)
+            )
+        }
     }
 
     override fun write(value: PermissionKind, buf: ByteBuffer) {
@@ -24531,6 +24799,11 @@ internal object FfiConverterTypePermissionKind : FfiConverterRustBuffer<Permissi
             is PermissionKind.Plan -> {
                 buf.putInt(3)
                 FfiConverterString.write(value.`plan`, buf)
+                Unit
+            }
+            is PermissionKind.Url -> {
+                buf.putInt(4)
+                FfiConverterString.write(value.`url`, buf)
                 Unit
             }
         }.let { /* this makes the `when` an expression, which ensures it is exhaustive */ }
@@ -29949,6 +30222,34 @@ internal object FfiConverterSequenceTypeCallContent: FfiConverterRustBuffer<List
         buf.putInt(value.size)
         value.iterator().forEach {
             FfiConverterTypeCallContent.write(it, buf)
+        }
+    }
+}
+
+
+
+
+/**
+ * @suppress
+ */
+internal object FfiConverterSequenceTypeCapability: FfiConverterRustBuffer<List<Capability>> {
+    override fun read(buf: ByteBuffer): List<Capability> {
+        val len = buf.getInt()
+        return List<Capability>(len) {
+            FfiConverterTypeCapability.read(buf)
+        }
+    }
+
+    override fun allocationSize(value: List<Capability>): ULong {
+        val sizeForLength = 4UL
+        val sizeForItems = value.map { FfiConverterTypeCapability.allocationSize(it) }.sum()
+        return sizeForLength + sizeForItems
+    }
+
+    override fun write(value: List<Capability>, buf: ByteBuffer) {
+        buf.putInt(value.size)
+        value.iterator().forEach {
+            FfiConverterTypeCapability.write(it, buf)
         }
     }
 }

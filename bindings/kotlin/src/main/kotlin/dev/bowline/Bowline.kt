@@ -18,7 +18,7 @@ package dev.bowline
  */
 public object Bowline {
     /** The API revision that these sources were generated for. */
-    private const val API_REVISION: UInt = 10u
+    private const val API_REVISION: UInt = 11u
 
     private val initialized: Unit by lazy { initialize() }
 
