@@ -62,7 +62,8 @@ impl DialogueSession {
     /// neighbours were evicted are also in the window, with the same number.
     ///
     /// Entries are folded again from the session's recording, and equal the evicted ones except for
-    /// their times, which are 0. In a journal, the output has to be searched.
+    /// their times: those of a journal's records, and 0 in a recording of the output alone. In a journal,
+    /// the output has to be searched.
     ///
     /// # Errors
     ///
@@ -137,10 +138,10 @@ impl PageReader {
         let mut at = wanted.start;
         while at < wanted.end {
             let length = usize::try_from(wanted.end - at).map_or(CHUNK, |left| left.min(CHUNK));
-            let bytes = source
+            let read = source
                 .read(at, length)
                 .map_err(|error| self.failed(error))?;
-            let bytes = bytes.ok_or_else(|| self.missing(at..wanted.end))?;
+            let (bytes, at_ms) = read.ok_or_else(|| self.missing(at..wanted.end))?;
             at += bytes.len() as u64;
             framer.push(bytes);
             if at == wanted.end {
@@ -148,7 +149,7 @@ impl PageReader {
             }
             while let Some(frame) = framer.next_frame() {
                 for item in frame.items() {
-                    page.apply(&item, Meta { at_ms: 0 });
+                    page.apply(&item, Meta { at_ms });
                 }
             }
         }
@@ -196,24 +197,28 @@ impl OutputSource {
         })
     }
 
-    /// Reads up to `length` bytes at an offset. Returns `None` where there are none.
-    fn read(&mut self, at: u64, length: usize) -> io::Result<Option<Bytes>> {
+    /// Reads up to `length` bytes at an offset, and when they arrived, in milliseconds since 1970; 0 if that
+    /// is unknown. Returns `None` where there are none.
+    fn read(&mut self, at: u64, length: usize) -> io::Result<Option<(Bytes, u64)>> {
         match self {
             Self::History(history) => {
                 let from = usize::try_from(at).unwrap_or(usize::MAX).min(history.len());
                 let bytes = history.slice(from..history.len().min(from + length));
-                Ok((!bytes.is_empty()).then_some(bytes))
+                Ok((!bytes.is_empty()).then_some((bytes, 0)))
             }
             Self::File(file) => {
                 let mut bytes = vec![0; length];
                 let length = file.read_at(&mut bytes, at)?;
                 bytes.truncate(length);
-                Ok((length > 0).then(|| bytes.into()))
+                Ok((length > 0).then(|| (bytes.into(), 0)))
             }
-            Self::Journal(reader, stream) => Ok(match reader.read(*stream, at, length)? {
-                Some(Piece::Bytes { bytes, .. }) => Some(bytes),
-                _ => None,
-            }),
+            Self::Journal(reader, stream) => {
+                let read = reader.read_arrived(*stream, at, length)?;
+                Ok(read.and_then(|it| match it.piece {
+                    Piece::Bytes { bytes, .. } => Some((bytes, it.arrival.at_ms.unwrap_or(0))),
+                    Piece::Gap { .. } => None,
+                }))
+            }
         }
     }
 }

@@ -2,7 +2,8 @@
 
 use std::collections::BTreeMap;
 
-use bowline_lifecycle::reducer::{Entry, ToolCall, Transcript, Window};
+use bowline_lifecycle::journal::recover;
+use bowline_lifecycle::reducer::{Entry, EntryKind, ToolCall, Transcript, Window};
 use bowline_lifecycle::{DialogueSession, PageError, Prompt};
 use serde_json::Value;
 
@@ -152,5 +153,27 @@ async fn evicted_entries_need_a_recording() {
         matches!(refused, Err(PageError::NoRecording)),
         "{refused:?}"
     );
+    session.terminate().await;
+}
+
+#[tokio::test]
+async fn entries_read_from_a_journal_have_their_times() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let file = folder.path().join("session.bjl");
+    let path = file.clone();
+    let session = talked(Some(Window::of_entries(8)), Some(file)).await;
+    let (mut before, mut times) = (None, Vec::new());
+    while let Some(page) = within("a page", session.entries_before(before))
+        .await
+        .expect("it is read")
+    {
+        before = page.entries().next().map(|entry| entry.id().number());
+        let is_of_agent = |it: &Entry<'_>| matches!(it.kind(), EntryKind::Assistant { .. });
+        times.extend(page.entries().filter(is_of_agent).map(Entry::at_ms));
+    }
+    let records = recover(&std::fs::read(&path).expect("a journal").into()).records;
+    let arrivals: Vec<_> = records.iter().filter_map(|it| it.arrival.at_ms).collect();
+    assert!(times.len() > TURNS, "{times:?}");
+    assert!(times.iter().all(|it| arrivals.contains(it)), "{times:?}");
     session.terminate().await;
 }
