@@ -45,6 +45,7 @@ impl Host {
     fn dialogue(&self) -> DialogueConfiguration {
         DialogueConfiguration {
             program: Some(env!("CARGO_BIN_EXE_stand-in").to_owned()),
+            dialect: None,
             runner: Some(self.runner.clone()),
             leading_args: Vec::new(),
             args: vec!["--pace".to_owned(), "0".to_owned()],
