@@ -1,6 +1,7 @@
 //! The REST API: sessions, prompts and permissions, logs, past conversations, tickets, and the daemon's health.
 
 mod agent;
+mod conversation;
 mod dialogue;
 mod dto;
 mod history;

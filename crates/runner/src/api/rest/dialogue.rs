@@ -17,6 +17,7 @@ use sha2::{Digest as _, Sha256};
 use tokio::time::timeout;
 use uuid::Uuid;
 
+use super::conversation::{conversation, running_conversation};
 use super::dto::{
     InterruptRequest, OptionRequest, PermissionAnswer, PermissionDecision, PermissionOption,
     PermissionRequest, Permissions, PromptReceipt, PromptRequest,
@@ -26,8 +27,8 @@ use super::transcript::read_transcript;
 use crate::api::extract::{JsonBody, SessionPath};
 use crate::api::problem::Problem;
 use crate::app_state::AppState;
-use crate::conversations::{Conversation, ConversationError, is_driven};
-use crate::sessions::{SessionRecord, ShimStatus};
+use crate::conversations::ConversationError;
+use crate::sessions::SessionRecord;
 
 /// How long a request waits for the agent's reply.
 const REPLY_TIMEOUT: Duration = Duration::from_secs(10);
@@ -69,32 +70,6 @@ pub(super) async fn prompt(
         SessionKind::Terminal => (prompt.text.into_bytes(), PromptMode::Paste),
     };
     send(&app, record.info.id, prompt_id, bytes, mode).await
-}
-
-/// Returns the conversation of a session that this daemon drives, while it runs.
-async fn conversation(
-    app: &AppState,
-    record: &SessionRecord,
-) -> Result<Option<Conversation>, Problem> {
-    if !is_driven(&record.info.labels) {
-        return Ok(None);
-    }
-    Ok(Some(app.conversations.attach(record.info.id).await?))
-}
-
-/// Returns the conversation of a session that this daemon drives; `None` once it has ended.
-pub(super) async fn running_conversation(
-    app: &AppState,
-    record: &SessionRecord,
-) -> Result<Option<Conversation>, Problem> {
-    if record.shim != ShimStatus::Running || !is_driven(&record.info.labels) {
-        return Ok(None);
-    }
-    match app.conversations.attach(record.info.id).await {
-        Ok(conversation) => Ok(Some(conversation)),
-        Err(ConversationError::Ended) => Ok(None),
-        Err(error) => Err(error.into()),
-    }
 }
 
 /// What is kept takes effect, also if the daemon is restarted.
