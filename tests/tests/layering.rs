@@ -1,4 +1,8 @@
-//! The layers of the workspace, read from the manifests: which crate may import which.
+//! The layers of the workspace, read from the manifests: which crate may import which. `modules` checks
+//! the modules of each crate.
+
+#[path = "layering/modules.rs"]
+mod modules;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;

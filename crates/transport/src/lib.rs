@@ -91,6 +91,7 @@ mod connection;
 mod engine;
 mod local;
 mod output_reader;
+mod received;
 #[cfg(feature = "remote")]
 mod remote;
 mod screen;
@@ -108,7 +109,8 @@ pub use bowline_process::{
 pub use bowline_wire as wire;
 pub use connection::{ConnectionState, ReconnectFailed, ReconnectFailure, RetryError};
 pub use engine::TerminalEngine;
-pub use output_reader::{OutputReader, Received};
+pub use output_reader::OutputReader;
+pub use received::Received;
 #[cfg(feature = "remote")]
 pub use remote::{
     Address, Attachment, BadUrl, Boxed, ByteStream, Carrier, CredentialsProvider, Identity,

@@ -3,11 +3,10 @@
 use std::future::poll_fn;
 use std::task::{Context, Poll};
 
-use bowline_journal::Arrived;
-use bowline_process::Piece;
 use bowline_process::Stream;
 use bowline_process::StreamReaders;
 
+use crate::received::Received;
 #[cfg(feature = "remote")]
 use crate::remote::DialogueReader;
 
@@ -26,20 +25,6 @@ enum OutputSource {
     Descriptors(StreamReaders),
     #[cfg(feature = "remote")]
     Dialogue(Box<DialogueReader>),
-}
-
-/// What an [`OutputReader`] has read.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Received {
-    /// The next piece of the output. Its arrival is known if the runner reports it.
-    Output(Arrived),
-    /// The next piece of what all hosts wrote to the child, at its place in the output. Only of a child at a
-    /// runner that reports it ([`TerminalSession::input_at_attach`](crate::TerminalSession::input_at_attach)).
-    Input(Arrived),
-    /// The next piece of standard error.
-    Errors(Piece),
-    /// The stream has ended.
-    Ended(Stream),
 }
 
 impl OutputReader {

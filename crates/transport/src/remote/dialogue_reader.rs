@@ -11,7 +11,7 @@ use bowline_process::{LogReader, Piece, Stream};
 
 use super::dialogue_log::DialogueLog;
 use super::terminal::Logs;
-use crate::output_reader::Received;
+use crate::received::Received;
 
 /// A reader of the logs of a session.
 #[derive(Debug)]
