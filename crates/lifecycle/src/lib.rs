@@ -43,6 +43,15 @@
 //! | [Command lines](#command-lines) | [`AgentOptions`], [`AgentMode`], [`PrintFormat`], [`AgentDocument`], [`PrivateFile`], [`AgentText`], [`Effort`], [`Thinking`], [`SettingSource`], [`SkipPermissions`], [`PermissionPrompts`], [`AgentEnvironment`], [`AgentCommand`], [`Shell`], [`CommandError`] |
 //! | [The installed agent](#the-installed-agent) | [`InstalledAgent`], [`AgentVersion`], [`AgentCapabilities`], [`AgentFeature`], [`ProbeError`] |
 //! | [What runs in this process](#what-runs-in-this-process) | [`TerminalRegistry`], [`RegisteredTerminal`], [`TerminalTag`], [`Tombstone`], [`SessionPermission`], [`Metrics`] |
+//! | [Limits](#limits) | [`DialogueStdio`], [`ExitPolicy`], [`TerminationPolicy`], [`PhaseLimits`], [`SilenceLimit`] |
+//! | [What a session reports](#what-a-session-reports) | [`WorkPhase`], [`LastActivity`], [`Activity`], [`ActivitySource`], [`Silence`], [`ProbeAnswer`], [`PageError`], [`SignalError`], [`Drained`], [`StderrReport`], [`UnknownOption`], [`ReconnectFailed`], [`ReconnectFailure`], [`RetryError`] |
+//! | [Requests](#requests) | [`HostRequest`], [`Priority`], [`PromptPart`], [`Intent`] |
+//! | [The login environment](#the-login-environment) | [`LoginSource`], [`LoginFailure`], [`Provenance`] |
+//!
+//! The other exports are for the crates above this one, which tie sessions into lists, bindings and the runner:
+//! [`TerminalSession`], [`Registration`], [`Piece`], [`StreamId`], [`ResourceUsage`], [`WindowSize`], [`ResumeError`],
+//! [`SecretString`], [`ExposeSecret`], and with the feature `remote` `SessionRecovery`, `SessionSummary`,
+//! `SessionSummaryState`, `RemoteSessionKind` and `Carrier`.
 //!
 //! ## Command lines
 //!
@@ -109,6 +118,100 @@
 //! }
 //! println!("{} open permission requests", registry.open_permissions().len());
 //! println!("{:?}", registry.metrics());
+//! ```
+//!
+//! ## Limits
+//!
+//! ```
+//! use std::time::Duration;
+//!
+//! use bowline_lifecycle::{
+//!     DialogueConfiguration, DialogueStdio, ExitPolicy, PhaseLimits, SilenceLimit, TerminationPolicy,
+//! };
+//!
+//! let mut configuration = DialogueConfiguration {
+//!     stdio: DialogueStdio::Pipes,
+//!     exit: ExitPolicy::SHORT,
+//!     termination: TerminationPolicy { term_grace: Duration::from_secs(1), ..TerminationPolicy::AT_ONCE },
+//!     ..DialogueConfiguration::default()
+//! };
+//! // Only a model that is silent for five minutes is looked after.
+//! let model = Some(SilenceLimit::new(Duration::from_secs(300)));
+//! configuration.watchdog.limits = PhaseLimits { model, ..PhaseLimits::default() };
+//! ```
+//!
+//! ## What a session reports
+//!
+//! ```no_run
+//! use bowline_lifecycle::{
+//!     ActivitySource, ConnectionState, DialogueEventKind, DialogueSession, Drained, ProbeAnswer, Signal,
+//!     WorkPhase,
+//! };
+//!
+//! # async fn report(session: DialogueSession) -> Result<(), Box<dyn std::error::Error>> {
+//! let last = session.last_activity().await;
+//! if last.phase == WorkPhase::Tool && last.source == ActivitySource::Event {
+//!     println!("a tool runs, without output for {:?}", last.age);
+//!     session.signal(Signal::Interrupt)?; // a `SignalError` if the agent has ended
+//! }
+//! if let ConnectionState::Failed(failed) = &*session.connection().borrow()
+//!     && failed.failure.can_retry()
+//! {
+//!     session.retry()?; // a `RetryError` if the link is up
+//! }
+//! let mut events = session.events();
+//! while let Some(event) = events.next().await {
+//!     match &event.kind {
+//!         DialogueEventKind::SessionTimeout(silence) if silence.probe == ProbeAnswer::Unanswered => {
+//!             println!("terminated: {silence}; the last sign of life was {:?}", silence.last);
+//!         }
+//!         _ => {}
+//!     }
+//! }
+//! // Entries that the window has evicted; a `PageError` without a recording.
+//! println!("{:?}", session.entries_before(None).await?);
+//! let end = session.ended().await;
+//! println!("{}, {} bytes on standard error", end.reason, end.stderr.written);
+//! if end.exit.drained == Drained::Timeout {
+//!     println!("another process kept the output open");
+//! }
+//! if let Some(option) = end.unknown_option {
+//!     println!("this version of the agent does not have an option: {option:?}");
+//! }
+//! # Ok(())
+//! # }
+//! ```
+//!
+//! ## Requests
+//!
+//! ```no_run
+//! use bowline_lifecycle::{DialogueSession, HostRequest, Intent, Priority, Prompt, PromptPart};
+//!
+//! # async fn request(session: DialogueSession) -> Result<(), Box<dyn std::error::Error>> {
+//! let mut prompt = Prompt::text("Then run the tests.");
+//! prompt.parts.push(PromptPart::Text("Do not change them.".to_owned()));
+//! prompt.priority = Some(Priority::Later);
+//! session.send(prompt).await?;
+//! session.request(HostRequest::SetPermissionMode { mode: "plan".to_owned() }).await?;
+//! session.submit(Intent::Interrupt { cancel_queued: false }).await?;
+//! # Ok(())
+//! # }
+//! ```
+//!
+//! ## The login environment
+//!
+//! ```no_run
+//! use bowline_lifecycle::{LoginShell, LoginSource};
+//!
+//! # async fn environment() {
+//! let login = LoginShell::of_user().environment().await;
+//! let origin = &login.provenance;
+//! if origin.source == LoginSource::Inherited {
+//!     for failure in &origin.failures {
+//!         eprintln!("{}: {failure}", origin.shell.display()); // a `LoginFailure`
+//!     }
+//! }
+//! # }
 //! ```
 
 mod agent;
