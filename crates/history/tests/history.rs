@@ -433,7 +433,7 @@ fn unreadable_sub_agent_is_an_error() {
         let file = root.path().join(file);
         fs::remove_file(&file).expect("removed");
         assert_missing(root.path(), conversation, agent);
-        // A folder cannot be read as a file, whoever runs this.
+        // Reading a folder as a file fails for every user, root too.
         fs::create_dir(&file).expect("a folder");
         assert_missing(root.path(), conversation, agent);
     }

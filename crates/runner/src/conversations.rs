@@ -33,7 +33,7 @@ pub(crate) use store::Conversations;
 
 use std::collections::BTreeMap;
 
-/// The label of a session that says who drives it.
+/// The label of a session that names its driver.
 const DRIVER_LABEL: &str = "bowline.driver";
 
 /// Its value for a session that the daemon drives.

@@ -55,7 +55,7 @@ impl EditorSession {
         Some(self.prompts.remove(at).1)
     }
 
-    /// Returns how a prompt ended, as the editor is told.
+    /// Returns how a prompt ended, as reported to the editor.
     pub(super) fn stop_reason(&self, end: PromptEnd) -> Result<StopReason, Failure> {
         match end {
             PromptEnd::Cancelled => return Ok(StopReason::Cancelled),

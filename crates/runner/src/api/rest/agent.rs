@@ -201,7 +201,7 @@ impl From<DialogueError> for Problem {
     }
 }
 
-/// Names who answered first, if that is known.
+/// Names the client that answered first, if it is known.
 fn closed_permission(error: &DialogueError) -> Problem {
     let next = "list the permission requests with GET /api/sessions/{id}/permissions";
     Problem::new(StatusCode::CONFLICT, "PERMISSION_CLOSED", error, next)
