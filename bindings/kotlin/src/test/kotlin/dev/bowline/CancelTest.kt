@@ -153,8 +153,10 @@ private class World : AutoCloseable {
         operation("DialogueSession.respond") { { session.respond("none", PermissionAnswer.Deny("no", false)) } }
         operation("DialogueSession.send") { { session.send(Prompt(listOf(PromptPart.Text("hello")))) } }
         operation("DialogueSession.setModel") { { session.setModel("m") } }
+        operation("DialogueSession.setOption") { { session.setOption("model", "m") } }
         operation("DialogueSession.setPermissionMode") { { session.setPermissionMode("default") } }
         operation("DialogueSession.snapshot") { { session.snapshot() } }
+        operation("DialogueSession.supported") { { session.supported() } }
         operation("DialogueSession.terminate") { closing(engine.start(configuration())).let { { it.terminate() } } }
         operation("DialogueSession.unpause") { { session.unpause() } }
         operation("DialogueSession.waitForEnd") {
