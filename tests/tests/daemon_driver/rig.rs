@@ -263,8 +263,8 @@ pub(crate) fn is_idle(transcript: &Value) -> bool {
     transcript["status"]["phase"] == "idle"
 }
 
-/// A transcript without times, which are the shim's in a log and the driver's in a live session, and without
-/// counts, since lines without an entry may arrive meanwhile.
+/// A transcript without the times of entries and the places of prompts, which are the shim's in a log and the
+/// driver's in a live session, and without counts, since lines without an entry may arrive meanwhile.
 pub(crate) fn timeless(mut transcript: Value) -> Value {
     fn strip(value: &mut Value) {
         match value {
@@ -277,6 +277,11 @@ pub(crate) fn timeless(mut transcript: Value) -> Value {
         }
     }
     strip(&mut transcript);
+    for entry in transcript["entries"].as_array_mut().into_iter().flatten() {
+        if entry["kind"] == "user" {
+            entry["bytes"] = Value::Null;
+        }
+    }
     transcript["stats"] = Value::Null;
     transcript
 }
