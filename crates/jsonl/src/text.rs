@@ -112,6 +112,7 @@ impl PartialEq for Str<'_> {
 impl Eq for Str<'_> {}
 
 impl PartialEq<str> for Str<'_> {
+    #[inline]
     fn eq(&self, other: &str) -> bool {
         if self.has_escapes() {
             self.decode() == other

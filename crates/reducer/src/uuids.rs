@@ -27,20 +27,17 @@ pub(crate) struct Uuid(u64);
 
 impl Uuid {
     // The hash has a fixed seed, so that the same stream gives the same transcript, byte for byte.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn new(text: &str) -> Self {
-        let bytes = text.as_bytes();
-        let Some(last) = bytes.last_chunk() else {
-            return Self(FixedState::with_seed(1).hash_one(text));
-        };
-        let (blocks, _) = bytes.as_chunks();
-        let hash = blocks.iter().fold(bytes.len() as u64, mix);
-        // Overlaps the last whole block.
-        Self(mix(hash, last))
+        match <&[u8; UUID_LEN]>::try_from(text.as_bytes()) {
+            // The loop is unrolled for the usual length.
+            Ok(bytes) => Self(hash(bytes)),
+            Err(_) => Self(hash(text.as_bytes())),
+        }
     }
 
     /// The uuid of a line; `None` if it has none, or an empty one.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn of(uuid: Option<Str<'_>>) -> Option<Self> {
         let uuid = uuid.filter(|uuid| !uuid.is_empty())?;
         if uuid.has_escapes() {
@@ -48,6 +45,20 @@ impl Uuid {
         }
         Some(Self::new(uuid.raw()))
     }
+}
+
+/// Length of a uuid as text, in bytes (RFC 9562, section 4).
+const UUID_LEN: usize = 36;
+
+#[inline(always)]
+fn hash(bytes: &[u8]) -> u64 {
+    let Some(last) = bytes.last_chunk() else {
+        return FixedState::with_seed(1).hash_one(bytes);
+    };
+    let (blocks, _) = bytes.as_chunks();
+    let hash = blocks.iter().fold(bytes.len() as u64, mix);
+    // Overlaps the last whole block.
+    mix(hash, last)
 }
 
 /// Mixes a block into a hash by a folded multiplication, as foldhash does. It takes two thirds of the

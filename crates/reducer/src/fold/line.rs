@@ -223,9 +223,10 @@ impl Transcript {
 /// before its LF has come.
 fn json_end(item: &Item<'_>) -> u64 {
     let end = item.at.offset + item.raw.len() as u64;
-    let is_line_end = item.at.end - end.min(item.at.end) <= MAX_LINE_END;
-    let lf = u64::from(!item.at.is_tail);
-    if is_line_end { end } else { item.at.end - lf }
+    if item.at.end.saturating_sub(end) <= MAX_LINE_END {
+        return end;
+    }
+    item.at.end - u64::from(!item.at.is_tail)
 }
 
 /// An escaped excerpt of a bad line.

@@ -51,7 +51,7 @@ impl Transcript {
 
     /// Logs that the text of a block, `old_len` bytes long, changed from byte `from` on. Nothing is
     /// logged if the whole block is logged since the last read.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn touch_text(&mut self, id: BlockId, from: u32, before: u32) {
         let line_end = self.line.line_end();
         let block = &mut self.blocks[id];

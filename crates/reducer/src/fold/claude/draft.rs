@@ -149,11 +149,16 @@ impl Transcript {
                 None => return,
             },
         };
-        let known = open.filter(|open| self.blocks[open].index == index);
-        let block = known.or_else(|| self.missed_block(thread, entry, index, delta));
-        let Some(block) = block.filter(|id| self.blocks[id].stage != BlockStage::Final) else {
-            return;
+        let is_growing = |it: &BlockRecord| it.stage != BlockStage::Final;
+        let known = open.map(|id| (id, &self.blocks[id]));
+        let block = match known.filter(|(_, it)| it.index == index) {
+            Some((id, it)) => Some(id).filter(|_| is_growing(it)),
+            None => {
+                let missed = self.missed_block(thread, entry, index, delta);
+                missed.filter(|id| is_growing(&self.blocks[id]))
+            }
         };
+        let Some(block) = block else { return };
         match delta {
             Delta::Text(text) | Delta::Thinking(text) => self.grow(block, text),
             Delta::InputJson(piece) => {
