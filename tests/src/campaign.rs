@@ -1,7 +1,7 @@
 //! Fault campaigns: each repeats one action with random parameters and counts violations.
 //!
-//! The tests run each campaign at its `test_count`; `cargo stress` runs it at its `stress_count` or
-//! at `--count`.
+//! `cargo stress` runs a campaign at its `stress_count` or at `--count`, and with `--ci` at its
+//! `ci_count`.
 
 mod both_full;
 mod exec_failures;
@@ -37,8 +37,8 @@ pub struct Campaign {
     pub name: &'static str,
     /// What counts as a violation, in one line.
     pub what: &'static str,
-    /// Number of runs in the tests.
-    pub test_count: u64,
+    /// Number of runs with `--ci`, on each change.
+    pub ci_count: u64,
     /// Number of runs of `cargo stress` without `--count`.
     pub stress_count: u64,
     /// Runs the campaign.
@@ -86,7 +86,7 @@ pub struct Report {
     pub done: u64,
     /// Violations, with the parameters that reproduce them.
     pub violations: Vec<String>,
-    /// Missed deadlines. Load on the machine can cause them, so that the tests do not count them as
+    /// Missed deadlines. Load on the machine can cause them, so that `--ci` does not count them as
     /// violations.
     pub late: Vec<String>,
     /// Measurements.
@@ -126,63 +126,63 @@ pub static ALL: &[Campaign] = &[
     Campaign {
         name: "fast-exits",
         what: "output of a child that exits immediately is truncated or changed, or its exit is reported early",
-        test_count: 1_000,
+        ci_count: 1_000,
         stress_count: 100_000,
         run: fast_exits::run,
     },
     Campaign {
         name: "trees",
         what: "a process of an adversarial tree outlives terminate",
-        test_count: 100,
+        ci_count: 100,
         stress_count: 10_000,
         run: trees::run,
     },
     Campaign {
         name: "survivors",
         what: "a process outlives its session by one of 13 ways of escape, at a level that contains it",
-        test_count: 117,
+        ci_count: 117,
         stress_count: 3_900,
         run: survivors::run,
     },
     Campaign {
         name: "host-killed",
         what: "a process is left 2 s after the host was killed by SIGKILL",
-        test_count: 50,
+        ci_count: 50,
         stress_count: 1_000,
         run: host_killed::run,
     },
     Campaign {
         name: "strangers",
         what: "a child inherits a foreign descriptor while 8 threads start children",
-        test_count: 1_000,
+        ci_count: 1_000,
         stress_count: 100_000,
         run: strangers::run,
     },
     Campaign {
         name: "exec-failures",
         what: "one of 30 kinds of failed start is reported as a success or as another kind",
-        test_count: 1,
+        ci_count: 1,
         stress_count: 100,
         run: exec_failures::run,
     },
     Campaign {
         name: "both-full",
         what: "a terminal with both directions full stalls output, write deadline or termination",
-        test_count: 100,
+        ci_count: 100,
         stress_count: 10_000,
         run: both_full::run,
     },
     Campaign {
         name: "rc-files",
         what: "a hostile start-up file causes a hang, a left process or a wrong login environment",
-        test_count: 1,
+        ci_count: 1,
         stress_count: 20,
         run: rc_files::run,
     },
     Campaign {
         name: "prompts",
         what: "a prompt is truncated, changed, or refused without a reason",
-        test_count: 200,
+        ci_count: 200,
         stress_count: 10_000,
         run: prompts::run,
     },
@@ -190,7 +190,7 @@ pub static ALL: &[Campaign] = &[
         name: "simulation",
         what: "a schedule of five hosts, partitions, kills and cuts loses, reorders or repeats \
                output or input",
-        test_count: 150,
+        ci_count: 150,
         stress_count: 10_000,
         run: simulation::run,
     },
@@ -198,28 +198,28 @@ pub static ALL: &[Campaign] = &[
         name: "hostile-runner",
         what: "a runner that misbehaves makes a host panic, stay silent for 15 s, connect more than \
                30 times a minute, or outstay its end",
-        test_count: 300,
+        ci_count: 300,
         stress_count: 100_000,
         run: hostile_runner::run,
     },
     Campaign {
         name: "cuts",
         what: "a byte or the exit of a session over cut links is lost, repeated or reordered",
-        test_count: 2_000,
+        ci_count: 2_000,
         stress_count: 100_000,
         run: remote::cuts::run,
     },
     Campaign {
         name: "frames",
         what: "a damaged frame is accepted",
-        test_count: 20_000,
+        ci_count: 20_000,
         stress_count: 1_000_000,
         run: remote::frames::run,
     },
     Campaign {
         name: "overlap",
         what: "a stream that is cut and then repeated from its beginning has another transcript",
-        test_count: 400,
+        ci_count: 400,
         stress_count: 100_000,
         run: overlap::run,
     },
@@ -227,7 +227,7 @@ pub static ALL: &[Campaign] = &[
         name: "scaling",
         what: "a stream of twice the size takes more than 2.3 times the instructions or time to fold, \
                or one of 100,000 items more than 2 s (thousands of items)",
-        test_count: 10,
+        ci_count: 10,
         stress_count: 50,
         run: scaling::run,
     },
@@ -235,21 +235,21 @@ pub static ALL: &[Campaign] = &[
         name: "fences",
         what: "in some schedule a line of a host is written twice, in part, or under an expired \
                lease",
-        test_count: 1_000,
+        ci_count: 1_000,
         stress_count: 1_000_000,
         run: fences::run,
     },
     Campaign {
         name: "screens",
         what: "more than one of 1,000 transferred screens differs from the original",
-        test_count: 100,
+        ci_count: 100,
         stress_count: 100_000,
         run: screens::run,
     },
     Campaign {
         name: "queries",
         what: "a terminal answers a query from before its attach, or a query gets no or two answers",
-        test_count: 500,
+        ci_count: 500,
         stress_count: 10_000,
         run: screens::queries::run,
     },
@@ -257,7 +257,7 @@ pub static ALL: &[Campaign] = &[
         name: "slow-client",
         what: "a client that stops reading grows runner or shim, delays clients, or gets a wrong gap \
                (MiB)",
-        test_count: 64,
+        ci_count: 64,
         stress_count: 10_240,
         run: remote::slow_client::run,
     },
@@ -265,14 +265,14 @@ pub static ALL: &[Campaign] = &[
         name: "half-open",
         what: "a stale connection has an effect, or a dead link is not detected in 15 s and \
                replaced in 1 s",
-        test_count: 500,
+        ci_count: 500,
         stress_count: 10_000,
         run: remote::half_open::run,
     },
     Campaign {
         name: "tokens",
         what: "an unauthenticated client is served, or timing reveals how wrong a token is",
-        test_count: 2_000,
+        ci_count: 2_000,
         stress_count: 1_000_000,
         run: remote::tokens::run,
     },
@@ -280,7 +280,7 @@ pub static ALL: &[Campaign] = &[
         name: "floods",
         what: "a flood of connections, heads or pings delays keystrokes or grows the runner \
                (rounds)",
-        test_count: 3,
+        ci_count: 3,
         stress_count: 20,
         run: remote::floods::run,
     },
@@ -288,35 +288,35 @@ pub static ALL: &[Campaign] = &[
         name: "hostile-client",
         what: "hostile clients block the owner's socket, grow the runner over 200 MiB, or hold an \
                agent back (rounds)",
-        test_count: 1,
+        ci_count: 1,
         stress_count: 20,
         run: remote::hostile_client::run,
     },
     Campaign {
         name: "idle-sessions",
         what: "an idle shell session holds more than 8 descriptors",
-        test_count: 1_000,
+        ci_count: 1_000,
         stress_count: 1_000,
         run: idle_sessions::run,
     },
     Campaign {
         name: "runner-killed",
         what: "a byte or a session is lost when the runner is killed, or a host reconnects late",
-        test_count: 10,
+        ci_count: 10,
         stress_count: 1_000,
         run: machine::runner_killed,
     },
     Campaign {
         name: "daemon-driver",
         what: "a prompt is lost, or written twice, when the runner is killed while it drives agents",
-        test_count: 5,
+        ci_count: 5,
         stress_count: 500,
         run: machine::daemon_driver,
     },
     Campaign {
         name: "upgrade",
         what: "a byte or a session is lost when the runner's program is replaced",
-        test_count: 3,
+        ci_count: 3,
         stress_count: 500,
         run: machine::upgrade,
     },
@@ -324,7 +324,7 @@ pub static ALL: &[Campaign] = &[
         name: "shim-killed",
         what: "a killed shim leaves a process for 250 ms, an invalid journal, or a host without \
                notification",
-        test_count: 50,
+        ci_count: 50,
         stress_count: 1_000,
         run: machine::shim_killed,
     },
@@ -332,7 +332,7 @@ pub static ALL: &[Campaign] = &[
         name: "damaged-journal",
         what: "a cut, flipped or zeroed byte of a journal is not reported, or causes a panic, a wrong \
                record, or too short a prefix (bytes)",
-        test_count: 300,
+        ci_count: 300,
         stress_count: 10_000,
         run: machine::damaged_journal,
     },
@@ -340,7 +340,7 @@ pub static ALL: &[Campaign] = &[
         name: "oom",
         what: "an OOM kill of a child is not reported within 1 s, or another process is killed \
                instead",
-        test_count: 10,
+        ci_count: 10,
         stress_count: 100,
         run: machine::oom,
     },
@@ -348,7 +348,7 @@ pub static ALL: &[Campaign] = &[
         name: "disk",
         what: "a failing disk ends a session, is not reported within 100 ms, or loses output \
                reported as durable",
-        test_count: 120,
+        ci_count: 120,
         stress_count: 1_920,
         run: machine::disk,
     },
@@ -356,7 +356,7 @@ pub static ALL: &[Campaign] = &[
         name: "full-disk",
         what: "a disk that is full at some byte of a journal affects a client, or the journal lacks the \
                exit, or an end of output that is no gap",
-        test_count: 300,
+        ci_count: 300,
         stress_count: 9_000,
         run: machine::full_disk,
     },
@@ -364,7 +364,7 @@ pub static ALL: &[Campaign] = &[
         name: "stopped",
         what: "a byte is lost or written twice when a host, the runner, a shim or a child is \
                stopped for a while",
-        test_count: 40,
+        ci_count: 40,
         stress_count: 1_000,
         run: machine::stopped,
     },
@@ -372,35 +372,35 @@ pub static ALL: &[Campaign] = &[
         name: "descriptors",
         what: "without descriptors or terminals a runner spins, exits or loses its sessions, or \
                departed hosts leave descriptors",
-        test_count: 300,
+        ci_count: 300,
         stress_count: 10_000,
         run: machine::descriptors,
     },
     Campaign {
         name: "threads",
         what: "without threads and processes a session ends, or a request gets no answer",
-        test_count: 24,
+        ci_count: 24,
         stress_count: 1_000,
         run: machine::threads,
     },
     Campaign {
         name: "clock",
         what: "a clock step loses a link, a session or a byte",
-        test_count: 4,
+        ci_count: 4,
         stress_count: 40,
         run: machine::clock,
     },
     Campaign {
         name: "runner-sessions",
         what: "a session costs its runner more than 8 descriptors, or leaves a process",
-        test_count: 50,
+        ci_count: 50,
         stress_count: 1_000,
         run: machine::runner_sessions,
     },
     Campaign {
         name: "prompt-files",
         what: "a killed host leaves a prompt in a file, or other users can read one",
-        test_count: 50,
+        ci_count: 50,
         stress_count: 1_000,
         run: machine::prompt_files,
     },
@@ -408,7 +408,7 @@ pub static ALL: &[Campaign] = &[
         name: "real-agent",
         what: "the real agent under cuts, kills, slow hosts and a full disk has another transcript, \
                or leaves a process",
-        test_count: 10,
+        ci_count: 10,
         stress_count: 200,
         run: machine::real_agent,
     },
@@ -416,7 +416,7 @@ pub static ALL: &[Campaign] = &[
         name: "soak",
         what: "over links that are cut every 2 s a byte is lost, a transcript differs, or resource \
                usage grows",
-        test_count: 5,
+        ci_count: 5,
         stress_count: 900,
         run: machine::soak,
     },

@@ -2,6 +2,7 @@
 
 mod arguments;
 mod batch;
+mod ci;
 mod list;
 mod progress;
 mod run;

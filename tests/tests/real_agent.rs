@@ -5,8 +5,6 @@
 
 #[path = "real_agent/endings.rs"]
 mod endings;
-#[path = "real_agent/fire.rs"]
-mod fire;
 #[path = "real_agent/interrupts.rs"]
 mod interrupts;
 #[path = "real_agent/permissions.rs"]
@@ -15,7 +13,5 @@ mod permissions;
 mod remote;
 #[path = "real_agent/rig.rs"]
 mod rig;
-#[path = "campaigns/survives.rs"]
-mod survives;
 #[path = "real_agent/turns.rs"]
 mod turns;

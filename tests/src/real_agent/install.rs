@@ -122,6 +122,15 @@ impl Agent {
         Self::verified(executable, version)
     }
 
+    /// Returns the agent, or `None` if the developer skips its tests.
+    ///
+    /// # Errors
+    ///
+    /// The agent is not available, or it is skipped under `CI=true`.
+    pub fn unless_skipped() -> Result<Option<Self>, InstallError> {
+        is_wanted()?.then(Self::install).transpose()
+    }
+
     /// Returns the agent for a test, or `None` if the developer skips these tests.
     ///
     /// # Panics
@@ -129,7 +138,7 @@ impl Agent {
     /// The agent is not available, or it is skipped under `CI=true`.
     #[must_use]
     pub fn for_test() -> Option<Self> {
-        let found = is_wanted().and_then(|wanted| wanted.then(Self::install).transpose());
+        let found = Self::unless_skipped();
         let agent = found.unwrap_or_else(|error| panic!("failed to {}", with_sources(&error)));
         if agent.is_none() {
             drop(writeln!(

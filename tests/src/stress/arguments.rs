@@ -60,6 +60,14 @@ pub struct Arguments {
     /// Write the results to this file
     #[arg(long, value_name = "FILE")]
     pub(super) json: Option<PathBuf>,
+
+    /// Run each campaign once at its CI count, with a fixed seed and in its own process, several at
+    /// once; a missed deadline is only a note
+    #[arg(
+        long,
+        conflicts_with_all = ["seed", "count", "minutes", "resume", "clock", "json"]
+    )]
+    pub(super) ci: bool,
 }
 
 impl Arguments {

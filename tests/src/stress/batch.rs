@@ -74,7 +74,7 @@ mod tests {
         let campaign = Campaign {
             name: "panics",
             what: "it panics",
-            test_count: 1,
+            ci_count: 1,
             stress_count: 1,
             run: |job| panic!("at {}", job.seed),
         };
@@ -87,7 +87,7 @@ mod tests {
         let campaign = Campaign {
             name: "late",
             what: "it is late",
-            test_count: 1,
+            ci_count: 1,
             stress_count: 1,
             run: |_| Report {
                 late: vec!["by an hour".to_owned()],

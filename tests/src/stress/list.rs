@@ -21,17 +21,17 @@ pub(super) fn after_help() -> String {
 
 /// Formats one line for each campaign.
 pub(super) fn list() -> String {
-    let mut text = String::from("campaign          tests   stress  violation\n");
+    let mut text = String::from("campaign             ci   stress  violation\n");
     for Campaign {
         name,
         what,
-        test_count,
+        ci_count,
         stress_count,
         ..
     } in ALL
     {
         // Writing to a string cannot fail.
-        let _ = writeln!(text, "{name:16} {test_count:6} {stress_count:8}  {what}");
+        let _ = writeln!(text, "{name:16} {ci_count:6} {stress_count:8}  {what}");
     }
     text
 }

@@ -6,6 +6,7 @@ use std::time::{Duration, Instant};
 
 use super::arguments::{Arguments, seed_from_time};
 use super::batch::{Batch, seed};
+use super::ci;
 use super::list::list;
 use super::progress::{load, save};
 use super::summary::Summary;
@@ -18,7 +19,12 @@ pub fn run(arguments: &Arguments) -> ExitCode {
     if arguments.list {
         return print(&list(), ExitCode::SUCCESS);
     }
-    match Run::begin(arguments).and_then(Run::finish) {
+    let violations = if arguments.ci {
+        arguments.campaigns().and_then(|it| ci::run(&it))
+    } else {
+        Run::begin(arguments).and_then(Run::finish)
+    };
+    match violations {
         Ok(0) => ExitCode::SUCCESS,
         Ok(_) => ExitCode::FAILURE,
         Err(error) => {
@@ -109,7 +115,7 @@ fn batch_count(campaign: &Campaign, wanted: Option<u64>) -> u64 {
     match (campaign.is_single_batch(), wanted) {
         (true, Some(wanted)) => wanted,
         (true, None) => campaign.stress_count,
-        (false, _) => campaign.test_count,
+        (false, _) => campaign.ci_count,
     }
 }
 
@@ -131,7 +137,7 @@ mod tests {
         assert_eq!(batch_count(scaling, Some(70)), 70);
         assert_eq!(batch_count(scaling, None), scaling.stress_count);
         let trees = named("trees");
-        assert_eq!(batch_count(trees, Some(10_000)), trees.test_count);
+        assert_eq!(batch_count(trees, Some(10_000)), trees.ci_count);
         let single = ALL.iter().filter(|one| one.is_single_batch());
         assert_eq!(single.count(), 7, "each name is listed");
     }

@@ -106,6 +106,17 @@ impl Outcome {
         }
     }
 
+    /// Returns the results of a run that ended without any, as a violation.
+    pub(super) fn without_results(campaign: &Campaign, seed: u64, what: String) -> Self {
+        let count = campaign.ci_count;
+        Self {
+            wanted: Some(count),
+            violation_count: 1,
+            violations: vec![Violation { seed, count, what }],
+            ..Self::new(campaign)
+        }
+    }
+
     /// Remaining number of runs, or `u64::MAX` if only the time is bounded.
     pub(super) fn left(&self) -> u64 {
         self.wanted

@@ -23,14 +23,14 @@ const LANES: u64 = 2;
 
 pub(crate) fn run(job: &Job) -> Report {
     let mut report = Report::default();
-    if std::env::var_os(SKIP_VARIABLE).is_some() {
-        report.note(format!("skipped: {SKIP_VARIABLE} is set"));
-        return report;
-    }
-    let agent = match Agent::install() {
-        Ok(agent) => agent,
+    let agent = match Agent::unless_skipped() {
+        Ok(Some(agent)) => agent,
+        Ok(None) => {
+            report.note(format!("skipped: {SKIP_VARIABLE} is set"));
+            return report;
+        }
         Err(error) => {
-            report.note(format!("skipped: failed to {error}"));
+            report.violation(format!("failed to {error}"));
             return report;
         }
     };
