@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use bowline_transport::Containment;
 
-use super::support::{describe, left_after, levels, marked, own, percentiles};
+use super::support::{describe, left_after, levels, marked, own, percentiles, token};
 use super::{Job, Random, Report};
 
 /// How long the tree may outlive its host.
@@ -40,7 +40,7 @@ pub(super) fn run(job: &Job) -> Report {
 
 fn one(seed: u64, level: Containment) -> Result<(Duration, usize), String> {
     let mut random = Random::new(seed);
-    let token = format!("{:020}", random.draw());
+    let token = token(&mut random);
     let mut host = Command::new(own());
     host.args([
         super::hidden::HOST,

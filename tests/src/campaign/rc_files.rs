@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use bowline_transport::{Environment, LoginEnvironment, LoginShell, LoginSource};
 
-use super::support::{describe, left_after, runtime, within};
+use super::support::{describe, left_after, runtime, token, within};
 use super::{Job, Random, Report};
 use kinds::{KINDS, Kind};
 
@@ -43,7 +43,7 @@ pub(super) fn run(job: &Job) -> Report {
 async fn round(random: &mut Random, report: &mut Report) {
     let mut running = tokio::task::JoinSet::new();
     for kind in KINDS {
-        running.spawn(one(kind, format!("{:020}", random.draw())));
+        running.spawn(one(kind, token(random)));
     }
     for (shell, file, text) in OTHERS {
         if let Some(shell) = find(shell) {

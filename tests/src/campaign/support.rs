@@ -97,6 +97,13 @@ pub(super) fn levels() -> Vec<Containment> {
     levels
 }
 
+/// Returns the mark of a session's processes. Unique to this process, since other campaigns that run at
+/// the same time may draw the same numbers.
+pub(super) fn token(random: &mut Random) -> String {
+    let number = random.below(10_000_000_000);
+    format!("{:010}{number:010}", std::process::id())
+}
+
 /// Every live process whose command line or environment contains `token`.
 pub(super) fn marked(token: &str) -> BTreeSet<u32> {
     let entries = fs::read_dir("/proc").into_iter().flatten().flatten();

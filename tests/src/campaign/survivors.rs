@@ -14,7 +14,9 @@ use bowline_transport::{
 };
 use rustix::process::{Pid, Signal, kill_process};
 
-use super::support::{describe, in_lanes, levels, marked, on_pty, own, shell, start, within};
+use super::support::{
+    describe, in_lanes, levels, marked, on_pty, own, shell, start, token, within,
+};
 use super::trees::{SHEDS_ALL, WAYS};
 use super::{Job, Random, Report};
 
@@ -78,7 +80,7 @@ fn way(number: u64) -> Way {
 }
 
 async fn one(way: Way, level: Containment, end: End, mut random: Random) -> Result<(), String> {
-    let token = format!("{:020}", random.draw());
+    let token = token(&mut random);
     // sleep(1) adds up its arguments; the token contributes almost nothing.
     let script = way.script.replace('@', &format!("300 0.{token}"));
     let mut configuration = shell(&format!("{script}\necho ready\nread -r go"));

@@ -7,7 +7,7 @@ use bowline_transport::{Configuration, Containment, PtyMode, Stream, Termination
 use parking_lot::Mutex;
 
 use super::support::{
-    describe, in_lanes, levels, marked, on_pty, own, percentiles, shell, start, within,
+    describe, in_lanes, levels, marked, on_pty, own, percentiles, shell, start, token, within,
 };
 use super::{Job, Random, Report};
 
@@ -90,7 +90,7 @@ async fn one(
     level: Containment,
     took: Arc<Mutex<Vec<Duration>>>,
 ) -> Result<(), String> {
-    let token = format!("{:020}", random.draw());
+    let token = token(&mut random);
     let mut configuration = tree(&mut random, &token, level != Containment::Group);
     configuration.containment = Some(level);
     configuration.env.set("CAMPAIGN", &token);

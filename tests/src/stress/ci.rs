@@ -15,9 +15,6 @@ use crate::campaign::Campaign;
 /// Seed of every campaign, so that a failure repeats anywhere.
 const SEED: u64 = 8;
 
-/// Number of processes for each processor; most campaigns wait for deadlines and for their children.
-const JOBS_PER_CORE: usize = 2;
-
 /// Runs the campaigns, several at once, prints the results of each as it ends, and returns the number of
 /// violations.
 ///
@@ -40,11 +37,10 @@ pub(super) fn run(campaigns: &[&'static Campaign]) -> Result<u64, String> {
             outcomes.lock().push(outcome);
         }
     };
-    let cores = thread::available_parallelism().map_or(1, NonZero::get);
+    // One more than processors, since most campaigns wait for deadlines and for their children.
+    let jobs = thread::available_parallelism().map_or(1, NonZero::get) + 1;
     thread::scope(|scope| {
-        let workers: Vec<_> = (0..cores * JOBS_PER_CORE)
-            .map(|_| scope.spawn(take_turns))
-            .collect();
+        let workers: Vec<_> = (0..jobs).map(|_| scope.spawn(take_turns)).collect();
         let mut workers = workers.into_iter();
         workers.try_for_each(|worker| {
             let joined = worker.join();

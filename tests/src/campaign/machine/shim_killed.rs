@@ -18,7 +18,9 @@ use super::lateness;
 use super::output::OutputSequence;
 use super::program::SPEAK;
 use super::station::{Station, send};
-use crate::campaign::support::{describe, in_lanes, marked, own, percentiles, runtime, within};
+use crate::campaign::support::{
+    describe, in_lanes, marked, own, percentiles, runtime, token, within,
+};
 use crate::campaign::trees::{SHEDS_ALL, WAYS};
 use crate::campaign::{Job, Random, Report};
 
@@ -74,12 +76,7 @@ async fn one(
     times: Arc<Mutex<Times>>,
 ) -> Result<(), String> {
     let seed = random.draw();
-    // Unique to this process, since other campaigns may draw the same numbers.
-    let token = format!(
-        "{:010}{:010}",
-        std::process::id(),
-        random.below(10_000_000_000)
-    );
+    let token = token(&mut random);
     let order = order(&mut random, &station, seed, &token);
     let remote = station.remote();
     let making = TerminalEngine.make_remote(&remote, &order);
