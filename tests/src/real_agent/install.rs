@@ -2,7 +2,7 @@
 
 use std::env;
 use std::fs::{self, File};
-use std::io::{self, Write};
+use std::io;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 
@@ -12,7 +12,7 @@ use thiserror::Error;
 /// The version that the tests run by default, which the recorded fixtures come from.
 pub const PINNED_VERSION: &str = "2.1.330";
 
-/// Set to `1` to skip the tests of the real agent on a developer's machine.
+/// Set to `1` to skip the campaign of the real agent on a developer's machine.
 pub const SKIP_VARIABLE: &str = "BOWLINE_SKIP_REAL_AGENT";
 
 /// Set to a version, such as `2.0.77`, to test that one instead of [`PINNED_VERSION`].
@@ -86,13 +86,13 @@ pub enum InstallError {
         #[source]
         source: io::Error,
     },
-    /// The tests must not be skipped in CI.
+    /// The campaign must not be skipped in CI.
     #[error("skip the real agent in CI: unset {SKIP_VARIABLE}, or run without CI=true")]
     SkippedInCi,
 }
 
 fn skip_hint() -> String {
-    format!("set {SKIP_VARIABLE}=1 to skip these tests")
+    format!("set {SKIP_VARIABLE}=1 to skip its campaign")
 }
 
 impl Agent {
@@ -122,7 +122,7 @@ impl Agent {
         Self::verified(executable, version)
     }
 
-    /// Returns the agent, or `None` if the developer skips its tests.
+    /// Returns the agent, or `None` if the developer skips its campaign.
     ///
     /// # Errors
     ///
@@ -131,22 +131,14 @@ impl Agent {
         is_wanted()?.then(Self::install).transpose()
     }
 
-    /// Returns the agent for a test, or `None` if the developer skips these tests.
+    /// Returns the agent for a test.
     ///
     /// # Panics
     ///
-    /// The agent is not available, or it is skipped under `CI=true`.
+    /// The agent is not available.
     #[must_use]
-    pub fn for_test() -> Option<Self> {
-        let found = Self::unless_skipped();
-        let agent = found.unwrap_or_else(|error| panic!("failed to {}", with_sources(&error)));
-        if agent.is_none() {
-            drop(writeln!(
-                io::stderr().lock(),
-                "skipped: {SKIP_VARIABLE} is set"
-            ));
-        }
-        agent
+    pub fn for_test() -> Self {
+        Self::install().unwrap_or_else(|error| panic!("failed to {}", with_sources(&error)))
     }
 
     /// Returns the program: a native executable, or a script that Node runs.

@@ -1,6 +1,6 @@
 //! The command with the real agent and a scripted API on loopback.
 //!
-//! `BOWLINE_SKIP_REAL_AGENT=1` skips these tests where the agent cannot be installed.
+//! Run by `.ci/agents`, which `cargo test` does not need.
 
 use std::process::{Child, Command};
 
@@ -21,13 +21,13 @@ struct AgentSetup {
 }
 
 impl AgentSetup {
-    fn new(scenario: Scenario) -> Option<Self> {
-        let agent = Agent::for_test()?;
-        Some(Self {
+    fn new(scenario: Scenario) -> Self {
+        let agent = Agent::for_test();
+        Self {
             agent,
             home: Home::new().unwrap(),
             api: MessagesApi::start(scenario.script).unwrap(),
-        })
+        }
     }
 
     fn line(&self, more: &[&str]) -> Vec<String> {
@@ -75,12 +75,11 @@ fn interrupt(child: &Child) {
 }
 
 #[tokio::test]
+#[ignore = "run by .ci/agents"]
 async fn second_run_resumes_the_conversation() {
     let mut scenario = scenario::plain();
     scenario.script = Lanes::main([Reply::text(PLAIN_TEXT), Reply::text("The second answer.")]);
-    let Some(setup) = AgentSetup::new(scenario) else {
-        return;
-    };
+    let setup = AgentSetup::new(scenario);
     let first = setup
         .run(&["--output=transcript", "say something"])
         .await
@@ -103,10 +102,9 @@ async fn second_run_resumes_the_conversation() {
 }
 
 #[tokio::test]
+#[ignore = "run by .ci/agents"]
 async fn api_refusal_is_reported() {
-    let Some(setup) = AgentSetup::new(scenario::bad_request()) else {
-        return;
-    };
+    let setup = AgentSetup::new(scenario::bad_request());
     let done = setup.run(&["say something"]).await;
     assert_eq!(done.code, Some(1), "{done:?}");
     assert!(done.stdout.contains("scripted: bad request"), "{done:?}");
@@ -114,10 +112,9 @@ async fn api_refusal_is_reported() {
 }
 
 #[tokio::test]
+#[ignore = "run by .ci/agents"]
 async fn interrupt_ends_turn_and_tool() {
-    let Some(setup) = AgentSetup::new(scenario::long_tool()) else {
-        return;
-    };
+    let setup = AgentSetup::new(scenario::long_tool());
     let child = setup.start(&["--allowed-tools=Bash", "run something long"]);
     within("a tool", setup.api.gate(TOOL_GATE).reached()).await;
     interrupt(&child);
@@ -128,10 +125,9 @@ async fn interrupt_ends_turn_and_tool() {
 }
 
 #[tokio::test]
+#[ignore = "run by .ci/agents"]
 async fn two_interrupts_leave_no_process() {
-    let Some(setup) = AgentSetup::new(scenario::long_tool()) else {
-        return;
-    };
+    let setup = AgentSetup::new(scenario::long_tool());
     let child = setup.start(&["--allowed-tools=Bash", "run something long"]);
     within("a tool", setup.api.gate(TOOL_GATE).reached()).await;
     interrupt(&child);
@@ -143,10 +139,9 @@ async fn two_interrupts_leave_no_process() {
 }
 
 #[tokio::test]
+#[ignore = "run by .ci/agents"]
 async fn typed_permission_answer_is_applied() {
-    let Some(setup) = AgentSetup::new(scenario::permission(std::path::Path::new("."))) else {
-        return;
-    };
+    let setup = AgentSetup::new(scenario::permission(std::path::Path::new(".")));
     let environment = setup.home.environment(&setup.api);
     let line = setup.line(&["write a file"]);
     let mut command = TerminalCommand::bowline(line, environment, Some(setup.home.project()));

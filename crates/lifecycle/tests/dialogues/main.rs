@@ -1,4 +1,4 @@
-//! Dialogue sessions with scripted agents.
+//! Dialogue sessions with scripted agents, and the command lines that start agents.
 //!
 //! | test | criterion |
 //! |---|---|
@@ -18,6 +18,7 @@
 //! | `steps::timeout_and_extra_arguments_are_configurable` | timeout and arguments are settings |
 
 mod changes;
+mod command;
 mod history;
 
 mod observed;

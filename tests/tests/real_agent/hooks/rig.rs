@@ -63,7 +63,7 @@ pub(crate) fn environment(home: &Home, api: &MessagesApi) -> Environment {
 
 impl Rig {
     /// Returns `None` if tests of the real agent are skipped.
-    pub(crate) async fn start(scenario: Scenario, server: &HookServer) -> Option<Self> {
+    pub(crate) async fn start(scenario: Scenario, server: &HookServer) -> Self {
         Self::start_in(scenario, server, |_| {}).await
     }
 
@@ -72,7 +72,7 @@ impl Rig {
         scenario: Scenario,
         server: &HookServer,
         prepare: impl FnOnce(&Home),
-    ) -> Option<Self> {
+    ) -> Self {
         Self::start_as(scenario, server, |home, _| prepare(home)).await
     }
 
@@ -81,8 +81,8 @@ impl Rig {
         scenario: Scenario,
         server: &HookServer,
         prepare: impl FnOnce(&Home, &mut DialogueConfiguration),
-    ) -> Option<Self> {
-        let agent = Agent::for_test()?;
+    ) -> Self {
+        let agent = Agent::for_test();
         let home = Home::new().expect("a temporary home");
         let events = server.subscribe();
         let api = MessagesApi::start(scenario.script).expect("a scripted API");
@@ -104,13 +104,13 @@ impl Rig {
         }
         prepare(&home, &mut configuration);
         let session = within("start", DialogueSession::start(configuration)).await;
-        Some(Self {
+        Self {
             api,
             session: session.expect("the agent starts"),
             events,
             prompt: scenario.prompts[0],
             home,
-        })
+        }
     }
 
     /// The agent's working directory.

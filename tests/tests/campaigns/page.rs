@@ -5,7 +5,7 @@ use std::path::Path;
 
 use bowline_tests::campaign::ALL;
 
-const PAGE: &str = include_str!("../GUARANTEES.md");
+const PAGE: &str = include_str!("../../GUARANTEES.md");
 
 /// Texts of the page between backquotes.
 fn quoted() -> impl Iterator<Item = &'static str> {

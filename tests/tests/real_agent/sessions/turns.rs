@@ -10,13 +10,12 @@ use bowline_tests::real_agent::scenario::{
 use bowline_tests::real_agent::{Agent, Home};
 use bowline_tests::session::{entries, within};
 
-use crate::rig::{Rig, outcomes, result_text, texts};
+use super::rig::{Rig, outcomes, result_text, texts};
 
 #[tokio::test]
+#[ignore = "run by .ci/agents"]
 async fn plain() {
-    let Some(rig) = Rig::start(scenario::plain()).await else {
-        return;
-    };
+    let rig = Rig::start(scenario::plain()).await;
     let version = rig.version;
     let (transcript, end) = rig.one_turn().await;
     assert_eq!(texts(&transcript), [PLAIN_TEXT]);
@@ -42,10 +41,9 @@ async fn plain() {
 }
 
 #[tokio::test]
+#[ignore = "run by .ci/agents"]
 async fn partial() {
-    let Some(rig) = Rig::start(scenario::partial()).await else {
-        return;
-    };
+    let rig = Rig::start(scenario::partial()).await;
     let (transcript, _) = rig.one_turn().await;
     assert_eq!(texts(&transcript), [PLAIN_TEXT]);
     let blocks = &entries(&transcript, "assistant")[0]["blocks"];
@@ -59,10 +57,9 @@ async fn partial() {
 }
 
 #[tokio::test]
+#[ignore = "run by .ci/agents"]
 async fn one_tool_on_pipes_and_on_a_terminal() {
-    let Some(agent) = Agent::for_test() else {
-        return;
-    };
+    let agent = Agent::for_test();
     for stdio in [DialogueStdio::Pipes, DialogueStdio::Pty] {
         let home = Home::new().expect("a temporary home");
         let rig = Rig::start_in(&agent, home, scenario::one_tool(), |it| it.stdio = stdio).await;
@@ -79,10 +76,9 @@ async fn one_tool_on_pipes_and_on_a_terminal() {
 }
 
 #[tokio::test]
+#[ignore = "run by .ci/agents"]
 async fn parallel_tools() {
-    let Some(rig) = Rig::start(scenario::parallel_tools()).await else {
-        return;
-    };
+    let rig = Rig::start(scenario::parallel_tools()).await;
     let (transcript, _) = rig.one_turn().await;
     for id in PARALLEL_CALLS {
         let call = &transcript["tool_calls"][id];
@@ -93,10 +89,9 @@ async fn parallel_tools() {
 }
 
 #[tokio::test]
+#[ignore = "run by .ci/agents"]
 async fn nested_agents() {
-    let Some(rig) = Rig::start(scenario::nested_agents()).await else {
-        return;
-    };
+    let rig = Rig::start(scenario::nested_agents()).await;
     let agent = AgentCapabilities::of(rig.version);
     let (transcript, _) = rig.one_turn().await;
     let outer = &transcript["tool_calls"][AGENT_CALL];
@@ -118,10 +113,9 @@ async fn nested_agents() {
 }
 
 #[tokio::test]
+#[ignore = "run by .ci/agents"]
 async fn background_agent() {
-    let Some(rig) = Rig::start(scenario::background_agent()).await else {
-        return;
-    };
+    let rig = Rig::start(scenario::background_agent()).await;
     rig.answered(0).await;
     let now = rig
         .until("the first result", |it| entries(it, "result").len() == 1)
@@ -158,10 +152,9 @@ async fn background_agent() {
 }
 
 #[tokio::test]
+#[ignore = "run by .ci/agents"]
 async fn three_queued_prompts() {
-    let Some(rig) = Rig::start(scenario::queued_prompts()).await else {
-        return;
-    };
+    let rig = Rig::start(scenario::queued_prompts()).await;
     let mut receipts = vec![rig.send(0).await];
     within("the stream", rig.api.gate(STREAM_GATE).reached()).await;
     receipts.push(rig.send(1).await);
@@ -188,10 +181,9 @@ async fn three_queued_prompts() {
 }
 
 #[tokio::test]
+#[ignore = "run by .ci/agents"]
 async fn api_error() {
-    let Some(rig) = Rig::start(scenario::bad_request()).await else {
-        return;
-    };
+    let rig = Rig::start(scenario::bad_request()).await;
     let (transcript, end) = rig.one_turn().await;
     let result = entries(&transcript, "result")[0];
     assert_eq!(

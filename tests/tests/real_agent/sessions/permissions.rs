@@ -9,7 +9,7 @@ use bowline_tests::real_agent::{Agent, Home};
 use bowline_tests::session::within;
 use serde_json::Value;
 
-use crate::rig::{Rig, result_text};
+use super::rig::{Rig, result_text};
 
 /// The id of the open permission request for `tool`.
 fn open_request(transcript: &Value, tool: &str) -> Option<String> {
@@ -42,10 +42,9 @@ async fn answer_permission(rig: &Rig, tool: &str, decision: Decision) {
 }
 
 #[tokio::test]
+#[ignore = "run by .ci/agents"]
 async fn permission_rewritten_and_denied() {
-    let Some(agent) = Agent::for_test() else {
-        return;
-    };
+    let agent = Agent::for_test();
     let home = Home::new().expect("a temporary home");
     let scenario = scenario::permission(&home.project());
     let rig = Rig::start_in(&agent, home, scenario, |_| {}).await;
@@ -83,10 +82,9 @@ async fn permission_rewritten_and_denied() {
 }
 
 #[tokio::test]
+#[ignore = "run by .ci/agents"]
 async fn permission_allowed() {
-    let Some(agent) = Agent::for_test() else {
-        return;
-    };
+    let agent = Agent::for_test();
     let home = Home::new().expect("a temporary home");
     let scenario = scenario::permission(&home.project());
     let rig = Rig::start_in(&agent, home, scenario, |_| {}).await;
@@ -121,10 +119,9 @@ async fn listed(rig: &Rig, tool: &str) -> std::sync::Arc<bowline_lifecycle::Perm
 }
 
 #[tokio::test]
+#[ignore = "run by .ci/agents"]
 async fn permission_is_answered_by_one_of_two_clients() {
-    let Some(agent) = Agent::for_test() else {
-        return;
-    };
+    let agent = Agent::for_test();
     let home = Home::new().expect("a temporary home");
     let scenario = scenario::permission(&home.project());
     let rig = Rig::start_in(&agent, home, scenario, |_| {}).await;
@@ -156,10 +153,9 @@ async fn permission_is_answered_by_one_of_two_clients() {
 }
 
 #[tokio::test]
+#[ignore = "run by .ci/agents"]
 async fn questions_and_plans_are_answered() {
-    let Some(agent) = Agent::for_test() else {
-        return;
-    };
+    let agent = Agent::for_test();
     let home = Home::new().expect("a temporary home");
     let rig = Rig::start_in(&agent, home, scenario::questions_and_plan(), |it| {
         it.permission_mode = Some("plan".to_owned());
@@ -197,10 +193,9 @@ async fn questions_and_plans_are_answered() {
 }
 
 #[tokio::test]
+#[ignore = "run by .ci/agents"]
 async fn killed_agent_orphans_its_request() {
-    let Some(agent) = Agent::for_test() else {
-        return;
-    };
+    let agent = Agent::for_test();
     let home = Home::new().expect("a temporary home");
     let scenario = scenario::permission(&home.project());
     let rig = Rig::start_in(&agent, home, scenario, |_| {}).await;

@@ -7,13 +7,12 @@ use bowline_tests::real_agent::scenario::{
 use bowline_tests::session::{entries, within};
 use serde_json::Value;
 
-use crate::rig::{Rig, outcomes, texts};
+use super::rig::{Rig, outcomes, texts};
 
 #[tokio::test]
+#[ignore = "run by .ci/agents"]
 async fn interrupt_in_a_stream() {
-    let Some(rig) = Rig::start(scenario::interruptible()).await else {
-        return;
-    };
+    let rig = Rig::start(scenario::interruptible()).await;
     let mut first = rig.send(0).await;
     rig.until("a draft", |it| {
         texts(it).first().is_some_and(|text| !text.is_empty())
@@ -38,10 +37,9 @@ async fn interrupt_in_a_stream() {
 }
 
 #[tokio::test]
+#[ignore = "run by .ci/agents"]
 async fn interrupt_in_a_tool() {
-    let Some(rig) = Rig::start(scenario::long_tool()).await else {
-        return;
-    };
+    let rig = Rig::start(scenario::long_tool()).await;
     let mut receipt = rig.send(0).await;
     within("the tool", rig.api.gate(TOOL_GATE).reached()).await;
     within("a receipt", rig.session.interrupt(false))
@@ -56,10 +54,9 @@ async fn interrupt_in_a_tool() {
 }
 
 #[tokio::test]
+#[ignore = "run by .ci/agents"]
 async fn interrupt_in_a_sub_agent() {
-    let Some(rig) = Rig::start(scenario::tool_in_subagent()).await else {
-        return;
-    };
+    let rig = Rig::start(scenario::tool_in_subagent()).await;
     let mut receipt = rig.send(0).await;
     within("the tool", rig.api.gate(TOOL_GATE).reached()).await;
     let stopped = rig.session.interrupt_scope(InterruptScope::Turn);
@@ -84,10 +81,9 @@ async fn interrupt_in_a_sub_agent() {
 
 /// A prompt sent before the result of the interrupted turn is not answered by that result.
 #[tokio::test]
+#[ignore = "run by .ci/agents"]
 async fn prompt_after_interrupt_gets_own_turn() {
-    let Some(rig) = Rig::start(scenario::interruptible()).await else {
-        return;
-    };
+    let rig = Rig::start(scenario::interruptible()).await;
     let mut first = rig.send(0).await;
     within("the stream", rig.api.gate(STREAM_GATE).reached()).await;
     let stop = rig.session.interrupt_scope(InterruptScope::Turn);
@@ -115,19 +111,18 @@ async fn prompt_after_interrupt_gets_own_turn() {
 }
 
 /// A turn that waits at the gate, and two queued prompts that the agent has read.
-async fn queued() -> Option<(Rig, [bowline_lifecycle::Receipt; 3])> {
-    let rig = Rig::start(scenario::queued_prompts()).await?;
+async fn queued() -> (Rig, [bowline_lifecycle::Receipt; 3]) {
+    let rig = Rig::start(scenario::queued_prompts()).await;
     let first = rig.send(0).await;
     within("the stream", rig.api.gate(STREAM_GATE).reached()).await;
     let (second, third) = (rig.send(1).await, rig.send(2).await);
-    Some((rig, [first, second, third]))
+    (rig, [first, second, third])
 }
 
 #[tokio::test]
+#[ignore = "run by .ci/agents"]
 async fn turn_interrupt_keeps_queue() {
-    let Some((rig, [mut first, mut second, mut third])) = queued().await else {
-        return;
-    };
+    let (rig, [mut first, mut second, mut third]) = queued().await;
     let stopped = rig.session.interrupt_scope(InterruptScope::Turn);
     let stopped = within("a receipt", stopped).await.expect("a receipt");
     assert_eq!(stopped.still_queued, [second.uuid(), third.uuid()]);
@@ -144,10 +139,9 @@ async fn turn_interrupt_keeps_queue() {
 }
 
 #[tokio::test]
+#[ignore = "run by .ci/agents"]
 async fn turn_and_queue_interrupt_discards_queue() {
-    let Some((rig, [mut first, mut second, mut third])) = queued().await else {
-        return;
-    };
+    let (rig, [mut first, mut second, mut third]) = queued().await;
     let stopped = rig.session.interrupt_scope(InterruptScope::TurnAndQueued);
     let stopped = within("a receipt", stopped).await.expect("a receipt");
     assert_eq!(stopped.cancelled, [second.uuid(), third.uuid()]);
@@ -168,12 +162,12 @@ async fn turn_and_queue_interrupt_discards_queue() {
 }
 
 /// A background task that waits at the gate, after the turn that started it.
-async fn in_background() -> Option<(Rig, String)> {
-    let rig = Rig::start(scenario::background_agent()).await?;
+async fn in_background() -> (Rig, String) {
+    let rig = Rig::start(scenario::background_agent()).await;
     rig.answered(0).await;
     let now = rig.until("a task", |it| open_task(it).is_some()).await;
     within("the stream", rig.api.gate(STREAM_GATE).reached()).await;
-    Some((rig, open_task(&now).expect("a task")))
+    (rig, open_task(&now).expect("a task"))
 }
 
 fn open_task(transcript: &Value) -> Option<String> {
@@ -183,10 +177,9 @@ fn open_task(transcript: &Value) -> Option<String> {
 }
 
 #[tokio::test]
+#[ignore = "run by .ci/agents"]
 async fn task_interrupt_keeps_session_running() {
-    let Some((rig, task)) = in_background().await else {
-        return;
-    };
+    let (rig, task) = in_background().await;
     let stopped = rig
         .session
         .interrupt_scope(InterruptScope::Task(task.clone()));
@@ -202,11 +195,10 @@ async fn task_interrupt_keeps_session_running() {
 }
 
 #[tokio::test]
+#[ignore = "run by .ci/agents"]
 async fn turn_and_tasks_interrupt_leaves_none() {
     for scope in [InterruptScope::TurnAndTasks, InterruptScope::All] {
-        let Some((rig, task)) = in_background().await else {
-            return;
-        };
+        let (rig, task) = in_background().await;
         let stopped = rig.session.interrupt_scope(scope);
         within("a receipt", stopped).await.expect("a receipt");
         let now = rig.until("no task", |it| open_task(it).is_none()).await;

@@ -6,7 +6,7 @@ use bowline_tests::session::entries;
 use serde_json::Value;
 use std::time::Duration;
 
-use crate::rig::{Rig, gated, hooks, names, server};
+use super::rig::{Rig, gated, hooks, names, server};
 
 fn text(transcript: &Value) -> &str {
     let last = entries(transcript, "result").pop().expect("a result");
@@ -14,11 +14,10 @@ fn text(transcript: &Value) -> &str {
 }
 
 #[tokio::test]
+#[ignore = "run by .ci/agents"]
 async fn turn_with_tool_reports_all_events() {
     let server = server(hooks()).await;
-    let Some(rig) = Rig::start(scenario::one_tool(), &server).await else {
-        return;
-    };
+    let rig = Rig::start(scenario::one_tool(), &server).await;
     let (transcript, events) = rig.one_turn().await;
     assert_eq!(
         names(&events),
@@ -58,15 +57,14 @@ async fn turn_with_tool_reports_all_events() {
 }
 
 #[tokio::test]
+#[ignore = "run by .ci/agents"]
 async fn helper_reports_same_events() {
     let server = server(HookConfiguration {
         route: HookRoute::Helper,
         ..hooks()
     })
     .await;
-    let Some(rig) = Rig::start(scenario::one_tool(), &server).await else {
-        return;
-    };
+    let rig = Rig::start(scenario::one_tool(), &server).await;
     let (_, events) = rig.one_turn().await;
     assert_eq!(
         names(&events),
@@ -83,11 +81,10 @@ async fn helper_reports_same_events() {
 
 /// Older agents ignore settings that name an event which they do not know, and have no HTTP hooks.
 #[tokio::test]
+#[ignore = "run by .ci/agents"]
 async fn default_events_are_reported_by_every_version() {
     let server = server(hooks()).await;
-    let Some(rig) = Rig::start(scenario::one_tool(), &server).await else {
-        return;
-    };
+    let rig = Rig::start(scenario::one_tool(), &server).await;
     let (transcript, events) = rig.one_turn().await;
     // 2.0.77 starts agents of its own.
     let is_main = |name: &&str| !name.starts_with("Subagent");
@@ -107,11 +104,10 @@ async fn default_events_are_reported_by_every_version() {
 }
 
 #[tokio::test]
+#[ignore = "run by .ci/agents"]
 async fn sub_agent_events_have_ids() {
     let server = server(hooks()).await;
-    let Some(rig) = Rig::start(scenario::nested_agents(), &server).await else {
-        return;
-    };
+    let rig = Rig::start(scenario::nested_agents(), &server).await;
     let (_, events) = rig.one_turn().await;
     for kind in [HookKind::SubagentStart, HookKind::SubagentStop] {
         let agents = events.iter().filter(|event| event.kind == kind);
@@ -125,11 +121,10 @@ async fn sub_agent_events_have_ids() {
 }
 
 #[tokio::test]
+#[ignore = "run by .ci/agents"]
 async fn api_error_is_reported() {
     let server = server(hooks()).await;
-    let Some(rig) = Rig::start(scenario::bad_request(), &server).await else {
-        return;
-    };
+    let rig = Rig::start(scenario::bad_request(), &server).await;
     let (_, events) = rig.one_turn().await;
     assert!(
         names(&events).contains(&"StopFailure"),
@@ -140,15 +135,14 @@ async fn api_error_is_reported() {
 }
 
 #[tokio::test]
+#[ignore = "run by .ci/agents"]
 async fn every_known_event_can_be_subscribed() {
     let server = server(HookConfiguration {
         kinds: Some(HookKind::ALL.to_vec()),
         ..hooks()
     })
     .await;
-    let Some(rig) = Rig::start(scenario::one_tool(), &server).await else {
-        return;
-    };
+    let rig = Rig::start(scenario::one_tool(), &server).await;
     let (transcript, events) = rig.one_turn().await;
     let names = names(&events);
     for name in [
@@ -173,11 +167,10 @@ async fn every_known_event_can_be_subscribed() {
 }
 
 #[tokio::test]
+#[ignore = "run by .ci/agents"]
 async fn transcript_is_complete_without_hooks() {
     let server = server(hooks()).await;
-    let Some(rig) = Rig::start(scenario::one_tool(), &server).await else {
-        return;
-    };
+    let rig = Rig::start(scenario::one_tool(), &server).await;
     server.stop().await;
     let (transcript, events) = rig.one_turn().await;
     assert!(events.is_empty(), "{:?}", names(&events));
@@ -186,12 +179,11 @@ async fn transcript_is_complete_without_hooks() {
 }
 
 #[tokio::test]
+#[ignore = "run by .ci/agents"]
 async fn deny_default_holds_without_server() {
     let shut = gated(HookReply::deny("no server"), Duration::from_secs(5));
     let server = server(shut).await;
-    let Some(rig) = Rig::start(scenario::one_tool(), &server).await else {
-        return;
-    };
+    let rig = Rig::start(scenario::one_tool(), &server).await;
     server.stop().await;
     let (transcript, _) = rig.one_turn().await;
     assert_eq!(
@@ -201,6 +193,7 @@ async fn deny_default_holds_without_server() {
 }
 
 #[tokio::test]
+#[ignore = "run by .ci/agents"]
 async fn prompt_can_be_refused() {
     let mut configuration = hooks();
     configuration.gate = Some(bowline_hooks::HookGate {
@@ -211,9 +204,7 @@ async fn prompt_can_be_refused() {
         },
     });
     let server = server(configuration).await;
-    let Some(rig) = Rig::start(scenario::plain(), &server).await else {
-        return;
-    };
+    let rig = Rig::start(scenario::plain(), &server).await;
     let (transcript, events) = rig.one_turn().await;
     assert!(names(&events).contains(&"UserPromptSubmit"));
     assert!(

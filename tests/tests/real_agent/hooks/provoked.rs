@@ -25,7 +25,7 @@ use bowline_tests::real_agent::{Home, Lanes, Reply, Scenario};
 use bowline_tests::session::within;
 use serde_json::{Value, json};
 
-use crate::rig::{Rig, hooks, names, server};
+use super::rig::{Rig, hooks, names, server};
 
 /// Subscriptions to every event, with a decision for some.
 fn gated(kinds: &[HookKind]) -> HookConfiguration {
@@ -56,7 +56,7 @@ async fn rig(
     server: &HookServer,
     replies: Vec<Reply>,
     configure: impl FnOnce(&mut DialogueConfiguration),
-) -> Option<Rig> {
+) -> Rig {
     let scenario = Scenario {
         script: Lanes::main(replies),
         prompts: vec!["go"],
@@ -79,21 +79,19 @@ fn payload(events: &[HookEvent], kind: &HookKind) -> Value {
 }
 
 #[tokio::test]
+#[ignore = "run by .ci/agents"]
 async fn setup_event_arrives() {
     let server = server(gated(&[])).await;
-    let Some(rig) = rig(&server, hello(), |it| it.args.push("--init".into())).await else {
-        return;
-    };
+    let rig = rig(&server, hello(), |it| it.args.push("--init".into())).await;
     let (_, events) = rig.one_turn().await;
     assert_eq!(payload(&events, &HookKind::Setup)["trigger"], "init");
 }
 
 #[tokio::test]
+#[ignore = "run by .ci/agents"]
 async fn added_directory_is_reported() {
     let server = server(gated(&[])).await;
-    let Some(mut rig) = rig(&server, hello(), |_| {}).await else {
-        return;
-    };
+    let mut rig = rig(&server, hello(), |_| {}).await;
     let mut receipt = rig.ask().await;
     within("an answer", receipt.settled()).await;
     let below = rig.project().join("below");
@@ -113,6 +111,7 @@ async fn added_directory_is_reported() {
 }
 
 #[tokio::test]
+#[ignore = "run by .ci/agents"]
 async fn task_start_and_end_are_reported() {
     let server = server(gated(&[])).await;
     let create = json!({"subject": "Tidy up", "description": "All of it"});
@@ -125,9 +124,7 @@ async fn task_start_and_end_are_reported() {
     let with_tasks = |it: &mut DialogueConfiguration| {
         it.env.set("CLAUDE_CODE_ENABLE_TODO_TOOLS", "1");
     };
-    let Some(rig) = rig(&server, replies, with_tasks).await else {
-        return;
-    };
+    let rig = rig(&server, replies, with_tasks).await;
     let (_, events) = rig.one_turn().await;
     for kind in [HookKind::TaskCreated, HookKind::TaskCompleted] {
         let reported = payload(&events, &kind);
@@ -140,6 +137,7 @@ async fn task_start_and_end_are_reported() {
 
 /// There is no classifier here, and the agent denies what was not classified.
 #[tokio::test]
+#[ignore = "run by .ci/agents"]
 async fn classifier_denial_is_reported_and_retried() {
     let (server, mut questions) = asked(gated(&[HookKind::PermissionDenied])).await;
     let input = json!({"command": "curl -s http://127.0.0.1:1/ | sh", "description": "Run it"});
@@ -148,9 +146,7 @@ async fn classifier_denial_is_reported_and_retried() {
         Reply::text("Done."),
     ];
     let auto = |it: &mut DialogueConfiguration| it.permission_mode = Some("auto".to_owned());
-    let Some(rig) = rig(&server, replies, auto).await else {
-        return;
-    };
+    let rig = rig(&server, replies, auto).await;
     let answer = async {
         let question = question(&mut questions).await;
         question.answer(HookReply::Retry).expect("in time");
@@ -162,6 +158,7 @@ async fn classifier_denial_is_reported_and_retried() {
 }
 
 #[tokio::test]
+#[ignore = "run by .ci/agents"]
 async fn watched_file_change_is_reported() {
     let (server, mut questions) = asked(gated(&[HookKind::SessionStart])).await;
     // The agent waits for the answer before the file exists.
@@ -173,9 +170,7 @@ async fn watched_file_change_is_reported() {
         question.answer(reply).expect("in time");
         file
     });
-    let Some(mut rig) = rig(&server, hello(), |_| {}).await else {
-        return answers.abort();
-    };
+    let mut rig = rig(&server, hello(), |_| {}).await;
     let mut receipt = rig.ask().await;
     within("an answer", receipt.settled()).await;
     let file = answers.await.expect("it was asked");
@@ -204,9 +199,7 @@ async fn a_worktree_of_the_host(route: HookRoute) {
     let allowed = |it: &mut DialogueConfiguration| {
         it.allowed_tools = vec!["EnterWorktree".to_owned(), "ExitWorktree".to_owned()];
     };
-    let Some(rig) = rig(&server, replies, allowed).await else {
-        return;
-    };
+    let rig = rig(&server, replies, allowed).await;
     let folder = rig.project().with_file_name("tree");
     fs::create_dir_all(&folder).expect("a folder");
     let answer = async {
@@ -225,16 +218,19 @@ async fn a_worktree_of_the_host(route: HookRoute) {
 }
 
 #[tokio::test]
+#[ignore = "run by .ci/agents"]
 async fn host_worktree_is_entered_and_removed() {
     a_worktree_of_the_host(HookRoute::Http).await;
 }
 
 #[tokio::test]
+#[ignore = "run by .ci/agents"]
 async fn helper_can_name_worktree() {
     a_worktree_of_the_host(HookRoute::Helper).await;
 }
 
 #[tokio::test]
+#[ignore = "run by .ci/agents"]
 async fn idle_teammate_is_reported() {
     let server = server(gated(&[])).await;
     let teammate = |it: &mut DialogueConfiguration| {
@@ -249,9 +245,7 @@ async fn idle_teammate_is_reported() {
         ];
         it.args.extend(flags.map(Into::into));
     };
-    let Some(rig) = rig(&server, hello(), teammate).await else {
-        return;
-    };
+    let rig = rig(&server, hello(), teammate).await;
     let (_, events) = rig.one_turn().await;
     let reported = payload(&events, &HookKind::TeammateIdle);
     assert_eq!(reported["teammate_name"], "mate");

@@ -7,7 +7,7 @@ use bowline_lifecycle::{
     PrintFormat, SkipPermissions,
 };
 
-use crate::{ID, built, list, refused, text};
+use super::{ID, built, list, refused, text};
 
 #[test]
 fn contradictions_of_conversations_are_refused() {

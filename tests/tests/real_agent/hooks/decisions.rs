@@ -8,7 +8,7 @@ use bowline_tests::real_agent::scenario::{self, TOOL_CALL};
 use bowline_tests::session::{until, within};
 use serde_json::{Value, json};
 
-use crate::rig::{Rig, gated, server};
+use super::rig::{Rig, gated, server};
 
 async fn gate() -> (HookServer, HookQuestions) {
     let timeout = Duration::from_secs(60);
@@ -18,9 +18,9 @@ async fn gate() -> (HookServer, HookQuestions) {
 }
 
 /// Runs one turn with one tool, for which the host makes this decision.
-async fn decided(reply: HookReply) -> Option<Value> {
+async fn decided(reply: HookReply) -> Value {
     let (server, mut questions) = gate().await;
-    let rig = Rig::start(scenario::one_tool(), &server).await?;
+    let rig = Rig::start(scenario::one_tool(), &server).await;
     let decide = async {
         let question = within("a question", questions.next())
             .await
@@ -28,7 +28,7 @@ async fn decided(reply: HookReply) -> Option<Value> {
         question.answer(reply).expect("in time");
     };
     let ((transcript, _), ()) = tokio::join!(rig.one_turn(), decide);
-    Some(transcript)
+    transcript
 }
 
 fn call(transcript: &Value) -> (&str, &str) {
@@ -38,24 +38,23 @@ fn call(transcript: &Value) -> (&str, &str) {
 }
 
 #[tokio::test]
+#[ignore = "run by .ci/agents"]
 async fn allowed_tool_runs() {
-    let Some(transcript) = decided(HookReply::allow()).await else {
-        return;
-    };
+    let transcript = decided(HookReply::allow()).await;
     assert_eq!(call(&transcript), ("succeeded", "one-tool"));
 }
 
 #[tokio::test]
+#[ignore = "run by .ci/agents"]
 async fn denied_tool_does_not_run() {
-    let Some(transcript) = decided(HookReply::deny("not on a Sunday")).await else {
-        return;
-    };
+    let transcript = decided(HookReply::deny("not on a Sunday")).await;
     let (state, text) = call(&transcript);
     assert_eq!(state, "failed");
     assert!(text.contains("not on a Sunday"), "{text}");
 }
 
 #[tokio::test]
+#[ignore = "run by .ci/agents"]
 async fn tool_input_can_be_rewritten() {
     let reply = HookReply::Tool {
         verdict: ToolVerdict::Allow,
@@ -63,18 +62,15 @@ async fn tool_input_can_be_rewritten() {
         updated_input: Some(json!({"command": "echo rewritten", "description": "Run it"})),
         context: None,
     };
-    let Some(transcript) = decided(reply).await else {
-        return;
-    };
+    let transcript = decided(reply).await;
     assert_eq!(call(&transcript), ("succeeded", "rewritten"));
 }
 
 #[tokio::test]
+#[ignore = "run by .ci/agents"]
 async fn ask_decision_opens_permission_request() {
     let (server, mut questions) = gate().await;
-    let Some(rig) = Rig::start(scenario::one_tool(), &server).await else {
-        return;
-    };
+    let rig = Rig::start(scenario::one_tool(), &server).await;
     let mut receipt = rig.ask().await;
     let question = within("a question", questions.next())
         .await
@@ -101,15 +97,14 @@ async fn ask_decision_opens_permission_request() {
 }
 
 #[tokio::test]
+#[ignore = "run by .ci/agents"]
 async fn default_applies_without_decision() {
     let server = server(gated(
         HookReply::deny("no decision in time"),
         Duration::from_millis(100),
     ))
     .await;
-    let Some(rig) = Rig::start(scenario::one_tool(), &server).await else {
-        return;
-    };
+    let rig = Rig::start(scenario::one_tool(), &server).await;
     let (transcript, _) = rig.one_turn().await;
     let (state, text) = call(&transcript);
     assert_eq!(state, "failed");

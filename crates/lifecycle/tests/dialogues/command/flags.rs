@@ -7,7 +7,7 @@ use bowline_lifecycle::{
     PrintFormat, PrivateFile, SettingSource, SkipPermissions, Thinking,
 };
 
-use crate::{ID, OTHER, args, list, text};
+use super::{ID, OTHER, args, list, text};
 
 #[test]
 fn a_dialogue_speaks_json_lines_both_ways() {

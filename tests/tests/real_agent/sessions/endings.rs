@@ -8,13 +8,12 @@ use bowline_tests::real_agent::scenario::{self, PLAIN_TEXT, TOOL_CALL, TOOL_GATE
 use bowline_tests::real_agent::{Agent, Home};
 use bowline_tests::session::{entries, terminate, transcript, within};
 
-use crate::rig::{Rig, outcomes, texts};
+use super::rig::{Rig, outcomes, texts};
 
 #[tokio::test]
+#[ignore = "run by .ci/agents"]
 async fn resume_and_fork() {
-    let Some(agent) = Agent::for_test() else {
-        return;
-    };
+    let agent = Agent::for_test();
     let home = Home::new().expect("a temporary home");
     let first = Rig::start_in(&agent, home, scenario::plain(), |_| {}).await;
     first.answered(0).await;
@@ -72,10 +71,9 @@ async fn resume_and_fork() {
 }
 
 #[tokio::test]
+#[ignore = "run by .ci/agents"]
 async fn sigterm_during_tool_is_unexpected_exit() {
-    let Some(rig) = Rig::start(scenario::long_tool()).await else {
-        return;
-    };
+    let rig = Rig::start(scenario::long_tool()).await;
     let mut receipt = rig.send(0).await;
     within("the tool", rig.api.gate(TOOL_GATE).reached()).await;
     rig.session
@@ -107,10 +105,9 @@ async fn sigterm_during_tool_is_unexpected_exit() {
 }
 
 #[tokio::test]
+#[ignore = "run by .ci/agents"]
 async fn terminate_during_tool_leaves_nothing() {
-    let Some(rig) = Rig::start(scenario::long_tool()).await else {
-        return;
-    };
+    let rig = Rig::start(scenario::long_tool()).await;
     rig.send(0).await;
     within("the tool", rig.api.gate(TOOL_GATE).reached()).await;
     let end = within("the end", rig.session.terminate()).await;
@@ -136,10 +133,9 @@ fn resume(id: &str) -> Conversation {
 }
 
 #[tokio::test]
+#[ignore = "run by .ci/agents"]
 async fn agent_killed_during_tool_is_resumed() {
-    let Some(agent) = Agent::for_test() else {
-        return;
-    };
+    let agent = Agent::for_test();
     let home = Home::new().expect("a temporary home");
     let rig = Rig::start_in(&agent, home, scenario::long_tool(), |_| {}).await;
     let mut receipt = rig.send(0).await;
@@ -181,10 +177,9 @@ async fn agent_killed_during_tool_is_resumed() {
 }
 
 #[tokio::test]
+#[ignore = "run by .ci/agents"]
 async fn known_prompt_is_a_duplicate() {
-    let Some(agent) = Agent::for_test() else {
-        return;
-    };
+    let agent = Agent::for_test();
     let known = Prompt {
         uuid: Some("6b1f5f6e-0000-4000-8000-00000000000a".to_owned()),
         ..Prompt::text("say something")
@@ -214,12 +209,11 @@ async fn known_prompt_is_a_duplicate() {
 
 /// A slash command of the agent has no model turn, but is answered.
 #[tokio::test]
+#[ignore = "run by .ci/agents"]
 async fn slash_command_is_answered() {
     let mut scenario = scenario::plain();
     scenario.prompts = vec!["/context", "/clear", "say something"];
-    let Some(rig) = Rig::start(scenario).await else {
-        return;
-    };
+    let rig = Rig::start(scenario).await;
     for prompt in 0..3 {
         rig.answered(prompt).await;
     }
@@ -231,10 +225,9 @@ async fn slash_command_is_answered() {
 }
 
 #[tokio::test]
+#[ignore = "run by .ci/agents"]
 async fn conversation_is_verified_before_start() {
-    let Some(agent) = Agent::for_test() else {
-        return;
-    };
+    let agent = Agent::for_test();
     let home = Home::new().expect("a temporary home");
     let configuration = |conversation: Conversation| DialogueConfiguration {
         program: agent.executable().into(),

@@ -9,7 +9,7 @@ use bowline_lifecycle::{
 use proptest::prelude::*;
 use secrecy::SecretString;
 
-use crate::list;
+use super::list;
 
 #[test]
 fn the_environment_carries_secrets_and_shows_none() {

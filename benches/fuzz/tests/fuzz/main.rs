@@ -1,0 +1,4 @@
+//! Fuzzing for some seconds, with one seed.
+
+mod guided;
+mod short;
