@@ -11,6 +11,7 @@ mod history;
 mod host_input;
 mod input;
 mod output;
+mod own_lines;
 mod permissions;
 mod prompt_queue;
 mod prompts;
@@ -39,6 +40,7 @@ use bytes::Bytes;
 pub(crate) use input::{Command, EndStage, Input, Limits, LinePurpose, Output, Reply, Ticket};
 pub use receipts::ReceiptState;
 
+use self::own_lines::LineEffects;
 use self::prompt_queue::PromptQueue;
 pub(crate) use self::protocol::Opening;
 use self::protocol::{Protocol, Signal};
@@ -79,6 +81,8 @@ pub(crate) struct Machine {
     recovery: Option<Recovery>,
     /// Lines of the input that the runner reports.
     input_lines: InputLines,
+    /// What lines of this host lead to that are not folded.
+    effects: LineEffects,
     /// Whether the runner reports what was written to the agent, and the end offset of the input that is
     /// part of the history.
     reported_input: Option<u64>,
@@ -181,6 +185,7 @@ impl Machine {
             replay: None,
             recovery: None,
             input_lines: InputLines::default(),
+            effects: LineEffects::default(),
             reported_input: None,
             arrived_ms: None,
             timeout_reason: None,
@@ -322,24 +327,14 @@ impl Machine {
         if let Some(recovery) = &mut self.recovery {
             return recovery.keep(line, purpose);
         }
-        self.fold_written(&line);
+        self.fold_own_line(&line, &purpose);
         self.outputs.push_back(Output::Write { line, purpose });
-    }
-
-    /// Folds a line of input, in a dialect whose transcript needs it.
-    fn fold_written(&mut self, line: &[u8]) {
-        if self.protocol.folds_input()
-            && self.reported_input.is_none()
-            && let Ok(text) = std::str::from_utf8(line)
-        {
-            let meta = self.meta();
-            self.transcript.apply_input(text.trim_end(), meta);
-        }
     }
 
     /// Handles a line that was not written completely. It may have arrived all the same, and the
     /// session may continue.
     fn write_failed(&mut self, line: Bytes, purpose: &LinePurpose) {
+        self.fold_unreported(&line);
         match purpose {
             LinePurpose::Prompt(uuid) => self.prompt_undelivered(uuid),
             LinePurpose::PermissionAnswer(id) => self.permissions.keep_undelivered(id, line),

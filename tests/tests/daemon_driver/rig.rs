@@ -263,25 +263,8 @@ pub(crate) fn is_idle(transcript: &Value) -> bool {
     transcript["status"]["phase"] == "idle"
 }
 
-/// A transcript without the times of entries and the places of prompts, which are the shim's in a log and the
-/// driver's in a live session, and without counts, since lines without an entry may arrive meanwhile.
-pub(crate) fn timeless(mut transcript: Value) -> Value {
-    fn strip(value: &mut Value) {
-        match value {
-            Value::Object(members) => {
-                members.retain(|name, _| !name.ends_with("_ms"));
-                members.values_mut().for_each(strip);
-            }
-            Value::Array(items) => items.iter_mut().for_each(strip),
-            _ => {}
-        }
-    }
-    strip(&mut transcript);
-    for entry in transcript["entries"].as_array_mut().into_iter().flatten() {
-        if entry["kind"] == "user" {
-            entry["bytes"] = Value::Null;
-        }
-    }
+/// A transcript without counts, since lines without an entry may arrive meanwhile.
+pub(crate) fn countless(mut transcript: Value) -> Value {
     transcript["stats"] = Value::Null;
     transcript
 }

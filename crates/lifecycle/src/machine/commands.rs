@@ -19,7 +19,13 @@ impl Machine {
             return self.reply(ticket, Err(error));
         }
         let reply = match command {
-            Command::Send(prompt) => self.send(prompt).map(|()| Reply::Done),
+            Command::Send(prompt) => {
+                let uuid = prompt.uuid.clone().unwrap_or_default();
+                match self.send(prompt) {
+                    Ok(()) => return self.reply_to_prompt(uuid, ticket),
+                    Err(error) => Err(error),
+                }
+            }
             Command::AnswerPermission {
                 request_id,
                 answer,

@@ -86,6 +86,7 @@ impl Machine {
         }
         self.framer.finish();
         self.fold_frames();
+        self.fold_all_unreported();
         self.end_replay();
         self.ended = true;
         self.is_expected = self.expects_exit();

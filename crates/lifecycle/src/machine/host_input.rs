@@ -1,8 +1,4 @@
 //! What all hosts wrote to an agent at a runner that reports it, folded at its place in the output.
-//!
-//! With such a runner the transcript has a line of this host when the runner reports it, and not when it is
-//! written: only then is its place known, and every host and the journal give the same transcript. Without
-//! one, the line is folded when it is written.
 
 use bowline_jsonl::RawJson;
 
@@ -18,23 +14,23 @@ impl Machine {
     pub(super) fn host_input(&mut self, bytes: &[u8]) {
         let length = bytes.len() as u64;
         let mut lines = std::mem::take(&mut self.input_lines);
-        if self.protocol.folds_input() {
-            lines.push(bytes, |line| self.host_line(line));
-        }
+        lines.push(bytes, |line| self.host_line(line));
         self.input_lines = lines;
         self.advance_replay(|replay| replay.advance_input(length));
     }
 
     pub(super) fn host_input_gap(&mut self, to: u64) {
         self.input_lines.skip();
+        self.fold_all_unreported();
         self.advance_replay(|replay| replay.skip_input(to));
     }
 
     /// Folds a line that this or another host wrote.
     fn host_line(&mut self, line: &str) {
-        let meta = self.meta();
-        self.transcript.apply_input(line, meta);
-        if let Some(line) = RawJson::parse(line) {
+        self.fold_reported(line);
+        if self.protocol.folds_input()
+            && let Some(line) = RawJson::parse(line)
+        {
             self.speak(|protocol, link| protocol.host_line(line, link));
         }
     }

@@ -5,8 +5,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use bowline_jsonl::Decision;
-use bowline_reducer::{HostDecision, HostEvent, PermissionState};
+use bowline_reducer::{HostEvent, PermissionState};
 
+use super::own_lines::LineEvent;
 use super::{LinePurpose, Machine, Output};
 use crate::error::DialogueError;
 use crate::events::{DialogueEventKind, call_path};
@@ -42,7 +43,7 @@ impl Machine {
         let encode = |record: &_, answer: &_| self.protocol.answer(record, answer);
         match self.permissions.answer(request_id, answer, by, encode)? {
             AnswerOutcome::Accepted { record, encoded } => {
-                self.fold_answer(request_id, &encoded.decision);
+                self.expect_answer(purpose(), encoded.decision);
                 self.write(encoded.line, purpose());
                 self.permission_ended(record);
             }
@@ -55,22 +56,13 @@ impl Machine {
         Ok(())
     }
 
-    /// Puts an answer into the transcript, and restarts the time that the next step may take.
-    fn fold_answer(&mut self, request_id: &str, decision: &Decision) {
+    /// Has the answer that is written next put into the transcript, and restarts the time that the next step
+    /// may take.
+    fn expect_answer(&mut self, purpose: LinePurpose, decision: Decision) {
         self.watchdog.activity(ActivitySource::Host, self.now);
-        if self.protocol.folds_input() {
-            return;
+        if !self.protocol.folds_input() {
+            self.effects.expect(purpose, LineEvent::Answer(decision));
         }
-        let decision = match decision {
-            Decision::Allow { updated_input, .. } => HostDecision::Allow {
-                updated_input: updated_input.as_deref(),
-            },
-            Decision::Deny { .. } => HostDecision::Deny,
-        };
-        self.host(HostEvent::PermissionAnswered {
-            request_id,
-            decision,
-        });
     }
 
     /// Closes a request that this host has not answered.
@@ -135,8 +127,9 @@ impl Machine {
         };
         // Every request can be denied.
         if let Ok(encoded) = self.protocol.answer(&record, &deny.into()) {
-            self.write(encoded.line, LinePurpose::Denial(id.to_owned()));
-            self.fold_answer(id, &encoded.decision);
+            let purpose = LinePurpose::Denial(id.to_owned());
+            self.expect_answer(purpose.clone(), encoded.decision);
+            self.write(encoded.line, purpose);
         }
     }
 

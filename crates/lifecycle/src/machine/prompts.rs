@@ -3,7 +3,8 @@
 use bowline_jsonl::{Prompt, PromptPart};
 use bowline_reducer::HostEvent;
 
-use super::{EndStage, Machine, ReceiptState, Reply, Ticket};
+use super::own_lines::LineEvent;
+use super::{EndStage, LinePurpose, Machine, ReceiptState, Reply, Ticket};
 use crate::error::DialogueError;
 use crate::watchdog::ActivitySource;
 
@@ -34,10 +35,9 @@ impl Machine {
     fn write_prompt(&mut self, prompt: &Prompt) {
         if !self.protocol.folds_input() {
             let texts: Vec<_> = prompt.parts.iter().filter_map(text_of).collect();
-            self.host(HostEvent::PromptSent {
-                uuid: prompt.uuid.as_deref(),
-                text: &texts.join("\n"),
-            });
+            let text = texts.join("\n");
+            let purpose = LinePurpose::Prompt(prompt.uuid.clone().unwrap_or_default());
+            self.effects.expect(purpose, LineEvent::Prompt { text });
         }
         self.watchdog.activity(ActivitySource::Host, self.now);
         self.speak(|protocol, link| protocol.prompt(prompt, link));

@@ -9,13 +9,14 @@ use std::mem;
 use bowline_jsonl::RawJson;
 use bytes::Bytes;
 
+use super::own_lines::OwnLines;
 use super::{Command, LinePurpose, Machine, Output, ReceiptState};
 
 /// A log that is being folded.
 #[derive(Debug, Default)]
 pub(super) struct Recovery {
     /// Lines that the input did not show so far.
-    unwritten: Vec<(Bytes, LinePurpose)>,
+    unwritten: OwnLines,
     /// Ids of the requests in the input. What a request depended on may have been in another order then, or not
     /// in the log, as the time of a probe.
     written_ids: Vec<String>,
@@ -23,14 +24,7 @@ pub(super) struct Recovery {
 
 impl Recovery {
     pub(super) fn keep(&mut self, line: Bytes, purpose: LinePurpose) {
-        self.unwritten.push((line, purpose));
-    }
-
-    fn take(&mut self, line: &[u8]) -> Option<LinePurpose> {
-        let line = line.trim_ascii_end();
-        let mut unwritten = self.unwritten.iter();
-        let at = unwritten.position(|(it, _)| it.trim_ascii_end() == line)?;
-        Some(self.unwritten.remove(at).1)
+        self.unwritten.keep(line, purpose);
     }
 }
 
@@ -47,30 +41,45 @@ impl Machine {
         self.drop_outputs();
     }
 
-    /// Folds a line of the log that was written to the agent.
-    pub(crate) fn recover_written(&mut self, line: &[u8]) {
-        self.fold_written(line);
+    /// Folds bytes of the log that were written to the agent.
+    pub(crate) fn recover_input(&mut self, bytes: &[u8]) {
+        let mut lines = mem::take(&mut self.input_lines);
+        lines.push(bytes, |line| self.recover_line(line));
+        self.input_lines = lines;
+    }
+
+    /// Notes that a part of the log's input is missing.
+    pub(crate) fn recover_input_gap(&mut self) {
+        self.input_lines.skip();
+    }
+
+    fn recover_line(&mut self, line: &str) {
+        self.fold_line(line);
         let purpose = self.recovery.as_mut().and_then(|recovery| {
             recovery.written_ids.extend(request_id(line));
-            recovery.take(line)
+            recovery.unwritten.take(line.as_bytes())
         });
-        if let Some(LinePurpose::Prompt(uuid)) = purpose {
-            let update = self.receipts.advance(&uuid, ReceiptState::Written);
-            self.receipt_updates(update);
+        if let Some(purpose) = purpose {
+            self.fold_effect(&purpose);
+            if let LinePurpose::Prompt(uuid) = purpose {
+                let update = self.receipts.advance(&uuid, ReceiptState::Written);
+                self.receipt_updates(update);
+            }
         }
         self.drop_outputs();
     }
 
     /// Ends the log: writes what is missing, and reports the permission requests.
     pub(crate) fn recovered(&mut self) {
-        let Some(recovery) = self.recovery.take() else {
+        let Some(mut recovery) = self.recovery.take() else {
             return;
         };
+        self.effects.reply_when_folded = true;
         for id in &recovery.written_ids {
             self.requests.continue_after(id);
         }
         let rest = mem::take(&mut self.outputs);
-        for (line, purpose) in recovery.unwritten {
+        for (line, purpose) in recovery.unwritten.drain() {
             self.write(line, purpose);
         }
         self.outputs.extend(rest);
@@ -86,8 +95,8 @@ impl Machine {
 }
 
 /// Returns the id of a request that a host wrote.
-fn request_id(line: &[u8]) -> Option<String> {
-    let line = RawJson::parse(std::str::from_utf8(line).ok()?.trim_end())?;
+fn request_id(line: &str) -> Option<String> {
+    let line = RawJson::parse(line)?;
     let id = line.get("id").or_else(|| line.get("request_id"))?;
     Some(id.as_str()?.decode().into_owned())
 }

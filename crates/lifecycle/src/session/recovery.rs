@@ -25,8 +25,8 @@ pub struct SessionRecovery {
     configuration: DialogueConfiguration,
     /// Offset of the next output.
     next: u64,
-    /// Input after its last line end.
-    partial_input: Vec<u8>,
+    /// Offset of the next input.
+    next_input: u64,
 }
 
 impl SessionRecovery {
@@ -44,7 +44,7 @@ impl SessionRecovery {
             machine,
             configuration,
             next: 0,
-            partial_input: Vec::new(),
+            next_input: 0,
         })
     }
 
@@ -70,14 +70,17 @@ impl SessionRecovery {
         self.machine.recover_output(input);
     }
 
-    /// Folds the next bytes that were written to the agent.
-    pub fn input(&mut self, bytes: &[u8], at_ms: u64) {
+    /// Folds the next piece of what was written to the agent, at `at_ms`, in milliseconds since 1970.
+    pub fn input(&mut self, piece: &Piece, at_ms: u64) {
         self.machine.set_epoch(at_ms);
-        for part in bytes.split_inclusive(|byte| *byte == b'\n') {
-            self.partial_input.extend_from_slice(part);
-            if part.ends_with(b"\n") {
-                let line = std::mem::take(&mut self.partial_input);
-                self.machine.recover_written(&line);
+        match piece {
+            Piece::Bytes { offset, bytes } => {
+                self.next_input = offset + bytes.len() as u64;
+                self.machine.recover_input(bytes);
+            }
+            &Piece::Gap { to, .. } => {
+                self.next_input = to;
+                self.machine.recover_input_gap();
             }
         }
     }
@@ -104,6 +107,7 @@ impl SessionRecovery {
             start: StartPosition::At {
                 output: self.next,
                 errors: 0,
+                input: self.next_input,
             },
             limits: log_limits(),
             ..Attachment::default()
@@ -114,6 +118,9 @@ impl SessionRecovery {
             .await?;
         let mut machine = self.machine;
         machine.set_epoch(now_ms());
+        if let Some(until) = attached.0.input_at_attach() {
+            machine.follow_input(until);
+        }
         machine.recovered();
         let (session, _) = drive(machine, attached, &self.configuration, None, None);
         Ok(session)

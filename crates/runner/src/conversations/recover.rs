@@ -131,9 +131,7 @@ impl LogFold {
         }
         // What an intent led to comes after it.
         self.decide_until(arrival.output.unwrap_or_else(|| self.session.next_output()));
-        if let Piece::Bytes { bytes, .. } = piece {
-            self.session.input(&bytes, at_ms);
-        }
+        self.session.input(&piece, at_ms);
     }
 
     /// Folds output, which decisions may divide.

@@ -41,6 +41,9 @@ pub enum StartPosition {
         output: u64,
         /// Offset of the next byte of errors.
         errors: u64,
+        /// Offset of the next byte of input, for a reader that also receives it
+        /// ([`attach_remote_with_reader`](crate::TerminalEngine::attach_remote_with_reader)).
+        input: u64,
     },
     /// At the current screen ([`TerminalSession::screen`](crate::TerminalSession::screen)).
     /// Terminals only.
@@ -91,25 +94,34 @@ impl Attachment {
         }
     }
 
-    /// Whether the output begins where the input does, so that both can be put in one order.
-    pub(super) fn begins_at_start(&self) -> bool {
-        matches!(self.start, StartPosition::Start)
+    /// Returns the offset of the output at which the input continues, if both begin where they can be put in
+    /// one order.
+    pub(super) fn output_beside_input(&self) -> Option<u64> {
+        match self.start {
+            StartPosition::Start => Some(0),
+            StartPosition::At { output, .. } => Some(output),
+            StartPosition::Screen | StartPosition::Now => None,
+        }
     }
 
     /// Returns the cursors of a terminal and of pipes. The session ignores streams that it does not
     /// have.
     fn cursors(&self, follows_input: bool) -> BTreeMap<StreamId, Option<u64>> {
-        let (output, errors) = match self.start {
-            StartPosition::Start => (Some(0), Some(0)),
-            StartPosition::At { output, errors } => (Some(output), Some(errors)),
-            StartPosition::Screen | StartPosition::Now => (None, None),
+        let (output, errors, input) = match self.start {
+            StartPosition::Start => (Some(0), Some(0), Some(0)),
+            StartPosition::At {
+                output,
+                errors,
+                input,
+            } => (Some(output), Some(errors), Some(input)),
+            StartPosition::Screen | StartPosition::Now => (None, None, None),
         };
         let streams = [
             (StreamId::TTY, output),
             (StreamId::STDOUT, output),
             (StreamId::STDERR, errors),
         ];
-        let input = follows_input.then_some((StreamId::INPUT, Some(0)));
+        let input = follows_input.then_some((StreamId::INPUT, input));
         streams.into_iter().chain(input).collect()
     }
 }

@@ -53,8 +53,9 @@ impl TerminalEngine {
         follows_input: bool,
     ) -> Result<(TerminalSession, Logs), RemoteError> {
         tokio::runtime::Handle::try_current().map_err(|_| RemoteError::NoRuntime)?;
-        let follows_input = follows_input && attachment.begins_at_start();
-        let logs = logs(&attachment, follows_input);
+        let begin = attachment.output_beside_input().filter(|_| follows_input);
+        let follows_input = begin.is_some();
+        let logs = logs(&attachment, begin);
         let budget = ByteBudget::new(attachment.input.queue_bytes);
         let (commands, inbox) = Inbox::new();
         let (notifications, updates, joined) = Notifications::new();
@@ -162,9 +163,9 @@ fn with_reader(session: TerminalSession, logs: &Logs) -> (TerminalSession, Outpu
     (session, reader)
 }
 
-/// Creates the logs of a session. Output and input block unless configured otherwise; errors always drop
-/// their oldest bytes.
-fn logs(attachment: &Attachment, follows_input: bool) -> Logs {
+/// Creates the logs of a session, with that of the input if it is received from an offset of the output on.
+/// Output and input block unless configured otherwise; errors always drop their oldest bytes.
+fn logs(attachment: &Attachment, input_from: Option<u64>) -> Logs {
     let limits = attachment.limits;
     let overflow = limits.output_overflow.unwrap_or(Overflow::Block);
     let errors = SharedLog::with_limits(
@@ -173,7 +174,7 @@ fn logs(attachment: &Attachment, follows_input: bool) -> Logs {
         limits.history_bytes,
     );
     let output = SharedLog::with_limits(limits.output_bytes, overflow, limits.history_bytes);
-    let dialogue = follows_input.then(|| Arc::new(DialogueLog::new(limits.output_bytes)));
+    let dialogue = input_from.map(|at| Arc::new(DialogueLog::new(limits.output_bytes, at)));
     Logs {
         output,
         errors,

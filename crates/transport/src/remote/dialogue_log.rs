@@ -12,6 +12,8 @@ use bowline_wire::StreamId;
 #[derive(Debug)]
 pub(super) struct DialogueLog {
     pub(super) input: Arc<SharedLog>,
+    /// Offset at which the output begins.
+    pub(super) output_start: u64,
     arrivals: Mutex<Both>,
 }
 
@@ -22,10 +24,12 @@ struct Both {
 }
 
 impl DialogueLog {
-    /// Creates an empty log that keeps `capacity` bytes of input for its reader.
-    pub(super) fn new(capacity: usize) -> Self {
+    /// Creates an empty log that keeps `capacity` bytes of input for its reader, beside output that begins at an
+    /// offset.
+    pub(super) fn new(capacity: usize, output_start: u64) -> Self {
         Self {
             input: SharedLog::with_limits(capacity, Overflow::Block, 0),
+            output_start,
             arrivals: Mutex::default(),
         }
     }

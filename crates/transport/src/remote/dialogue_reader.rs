@@ -30,12 +30,13 @@ impl DialogueReader {
     pub(super) fn new(logs: &Logs) -> Self {
         let log = logs.dialogue.clone();
         let input = log.as_ref().map(|log| log.input.reader());
+        let output_start = log.as_ref().map_or(0, |log| log.output_start);
         Self {
             output: StreamRead::begin(logs.output.reader()),
             errors: StreamRead::begin(logs.errors.reader()),
             input: input.map_or(StreamRead(None), StreamRead::begin),
             log,
-            merge: Merge::default(),
+            merge: Merge::at(output_start),
             has_ended: false,
         }
     }

@@ -67,6 +67,7 @@ async fn output_begins_as_requested() {
             StartPosition::At {
                 output: 5,
                 errors: 0,
+                input: 0,
             },
             5,
             None,

@@ -153,7 +153,11 @@ impl Client {
         let attachment = Attachment {
             lease,
             start: match self.at {
-                Some(output) => StartPosition::At { output, errors: 0 },
+                Some(output) => StartPosition::At {
+                    output,
+                    errors: 0,
+                    input: 0,
+                },
                 None => StartPosition::Now,
             },
             limits: LogLimits {

@@ -47,7 +47,7 @@ impl Fixture {
         });
     }
 
-    fn schema_2(&mut self) -> Value {
+    pub(super) fn schema_2(&mut self) -> Value {
         let snapshot = self.machine.transcript_mut().snapshot();
         let chunks: Vec<_> = snapshot.json_chunks(Schema::Two).flatten().collect();
         serde_json::from_slice(&chunks).expect("JSON")

@@ -7,6 +7,9 @@ const CLAUDE: Limits = Limits {
     ..LIMITS
 };
 
+/// A permission request of Claude Code.
+const ASK: &str = r#"{"type":"control_request","request_id":"r1","request":{"subtype":"can_use_tool","tool_name":"Bash","input":{"command":"ls"},"tool_use_id":"t1"}}"#;
+
 /// The machine of a driver that starts when the log has these entries.
 fn recovered(dialect: DialectName, log: &[LogEntry]) -> Fixture {
     let limits = match dialect {
@@ -14,15 +17,25 @@ fn recovered(dialect: DialectName, log: &[LogEntry]) -> Fixture {
         _ => LIMITS,
     };
     let mut machine = Machine::recovering(dialect, opening(), limits);
+    recover(&mut machine, log);
+    machine.recovered();
+    Fixture::of(machine)
+}
+
+fn prompts(fixture: &mut Fixture) -> Vec<Value> {
+    let entries = fixture.schema_2()["entries"].take();
+    let entries = entries.as_array().expect("entries").iter();
+    entries.filter(|it| it["kind"] == "user").cloned().collect()
+}
+
+fn recover(machine: &mut Machine, log: &[LogEntry]) {
     for entry in log {
         match entry.clone() {
             LogEntry::Output(bytes) => machine.recover_output(Input::Output(bytes)),
-            LogEntry::Written(line) => machine.recover_written(&line),
+            LogEntry::Written(line) => machine.recover_input(&line),
             LogEntry::Intent(command) => machine.recover_command(command),
         }
     }
-    machine.recovered();
-    Fixture::of(machine)
 }
 
 fn written(log: &[LogEntry]) -> Vec<String> {
@@ -98,7 +111,7 @@ fn claude_session_continues_wherever_its_driver_is_killed() {
         r#"{"type":"control_response","response":{"subtype":"success","request_id":"bowline-1","response":{}}}"#,
         r#"{"type":"system","subtype":"init","session_id":"s","model":"m"}"#,
         r#"{"type":"user","isReplay":true,"uuid":"u1","message":{"role":"user","content":"hello"}}"#,
-        r#"{"type":"control_request","request_id":"r1","request":{"subtype":"can_use_tool","tool_name":"Bash","input":{"command":"ls"},"tool_use_id":"t1"}}"#,
+        ASK,
     ] {
         fixture.agent(line);
     }
@@ -124,10 +137,10 @@ fn claude_session_continues_wherever_its_driver_is_killed() {
 /// The session would take a request with a known id for a repetition, and not write it.
 #[test]
 fn request_after_recovery_has_an_id_of_its_own() {
-    let probe = br#"{"type":"control_request","request_id":"bowline-1000000001","request":{"subtype":"get_binary_version"}}"#;
+    let probe = r#"{"type":"control_request","request_id":"bowline-1000000001","request":{"subtype":"get_binary_version"}}"#;
     let other =
-        br#"{"type":"control_request","request_id":"bowline-7","request":{"subtype":"interrupt"}}"#;
-    let log = [&probe[..], &other[..]].map(|line| LogEntry::Written(Bytes::from_static(line)));
+        r#"{"type":"control_request","request_id":"bowline-7","request":{"subtype":"interrupt"}}"#;
+    let log = [probe, other].map(|line| LogEntry::Written(format!("{line}\n").into()));
     let mut next = recovered(DialectName::Claude, &log);
     let interrupt = HostRequest::Interrupt {
         cancel_queued: false,
@@ -139,4 +152,71 @@ fn request_after_recovery_has_an_id_of_its_own() {
     next.drain();
     let line = next.lines.last().expect("it is written");
     assert!(line.contains(r#""bowline-1000000002""#), "{line}");
+}
+
+/// A driver whose runner reports the input folds a prompt where that is, as a fold of the log does.
+#[test]
+fn line_after_recovery_is_folded_where_the_runner_reports_it() {
+    for dialect in [DialectName::Claude, DialectName::Codex] {
+        let mut session = match dialect {
+            DialectName::Codex => opened_codex(),
+            _ => Session::new(dialect, opening()),
+        };
+        let log = std::mem::take(&mut session.fixture.log);
+        let mut machine = Machine::recovering(dialect, opening(), LIMITS);
+        recover(&mut machine, &log);
+        machine.follow_input(0);
+        machine.recovered();
+        let mut next = Fixture::of(machine);
+        next.lines.clear();
+        next.send("u1");
+        let line = next.lines.pop().expect("it is written");
+        let is_accepted = |it: &Fixture| it.replies.iter().any(|(_, reply)| reply.is_ok());
+        assert_eq!(prompts(&mut next), [] as [Value; 0], "{dialect}");
+        assert!(!is_accepted(&next), "{dialect}");
+        let input = Input::HostLines(line.into());
+        next.machine
+            .handle_arrived(input, next.now, Some(1_700_000_000_000));
+        next.drain();
+        let [prompt] = &prompts(&mut next)[..] else {
+            panic!("{dialect}");
+        };
+        assert_eq!(prompt["at_ms"], 1_700_000_000_000_u64, "{dialect}");
+        assert!(is_accepted(&next), "{dialect}");
+    }
+}
+
+#[test]
+fn answer_after_recovery_is_folded_where_the_runner_reports_it() {
+    let mut machine = Machine::recovering(DialectName::Claude, opening(), LIMITS);
+    machine.follow_input(0);
+    machine.recovered();
+    let mut next = Fixture::of(machine);
+    next.agent(ASK);
+    let answer = Command::AnswerPermission {
+        request_id: "r1".to_owned(),
+        answer: Decision::allow().into(),
+        by: None,
+    };
+    next.input(Input::Command(answer, 2));
+    let state = |it: &mut Fixture| it.schema_2()["permissions"][0].clone();
+    assert_eq!(state(&mut next)["state"], "open");
+    let line = next.lines.pop().expect("it is written");
+    next.machine
+        .handle_arrived(Input::HostLines(line.into()), next.now, Some(7));
+    next.drain();
+    assert_eq!(state(&mut next)["state"], "allowed");
+    assert_eq!(state(&mut next)["decided_by"]["at_ms"], 7);
+}
+
+/// Otherwise a prompt would be missing from the transcript for good.
+#[test]
+fn prompt_in_a_gap_of_the_input_is_folded() {
+    let mut machine = Machine::recovering(DialectName::Claude, opening(), LIMITS);
+    machine.follow_input(0);
+    machine.recovered();
+    let mut next = Fixture::of(machine);
+    next.send("u1");
+    next.input(Input::HostGap { to: 500 });
+    assert_eq!(next.json()["entries"][0]["kind"], "user");
 }
