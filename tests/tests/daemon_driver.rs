@@ -158,6 +158,26 @@ async fn other_host_sees_the_same() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn damaged_line_of_control_stream_is_skipped() {
+    let mut daemon = Daemon::start().await;
+    let id = daemon.agent("claude", json!({"prompt": "hello"})).await;
+    daemon.until(&id, |it| results(it) == 1).await;
+    let path = format!("/api/sessions/{id}/log?stream=control");
+    let offset = daemon.get(&path).await.len();
+    daemon.append_to_control(&id, "x", "{\"id\": damaged").await;
+    daemon.kill().await;
+    let sent = daemon.post(&id, "prompt", &json!({"text": "again"})).await;
+    assert_eq!(sent.0, 202, "{}", sent.1);
+    let transcript = daemon
+        .until(&id, |it| results(it) == 2 && is_idle(it))
+        .await;
+    assert_eq!(prompts(&transcript), ["hello", "again"]);
+    let notice = rig::errors(&transcript).next().expect("it is reported");
+    let text = notice["text"].as_str().expect("a text");
+    assert!(text.contains(&format!("at offset {offset}: ")), "{text}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn agent_that_cannot_start_leaves_no_session() {
     let daemon = Daemon::start().await;
     let cases = [

@@ -15,9 +15,11 @@
 //! | `conversation` | the handle of one |
 //! | `driver` | the task of one: the control stream, and the outcome of each intent |
 //! | `recover` | folds the log of one |
+//! | `control_lines` | cuts the control stream into lines |
 //! | `decision` | the lines of the control stream |
 //! | `start` | what one is started from |
 
+mod control_lines;
 mod conversation;
 mod decision;
 mod driver;

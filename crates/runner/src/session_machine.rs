@@ -36,7 +36,7 @@ use bowline_transport::SessionId;
 use self::client::Client;
 use self::control::Decisions;
 use self::input::{Input, InputEvent};
-use self::request_dedup::RequestDedup;
+pub(crate) use self::request_dedup::RequestDedup;
 use self::stream::Stream;
 use crate::wire::{
     Epoch, ExitNotice, KillReport, Lease, Message, PromptStatus, SessionFacts, StreamId, code,

@@ -6,6 +6,8 @@ use std::time::Duration;
 use bowline_lifecycle::{Remote, RemoteUrl};
 use bowline_runner::{Runner, ServeConfiguration, ServeLimits, ShimProgram, StateDir};
 use bowline_tests::session::within;
+use bowline_transport::wire::{Lease, Prompt, PromptMode, PromptStatus};
+use bowline_transport::{Attachment, TerminalEngine};
 use serde_json::{Map, Value, json};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::UnixStream;
@@ -131,6 +133,26 @@ impl Daemon {
         session["id"].as_str().expect("an id").to_owned()
     }
 
+    /// Appends a line to the control stream as a host does.
+    pub(crate) async fn append_to_control(&self, id: &str, line_id: &str, line: &str) {
+        let attachment = Attachment {
+            lease: Lease::Append,
+            ..Attachment::default()
+        };
+        let (remote, session) = (self.remote(), id.parse().expect("an id"));
+        let attached = TerminalEngine.attach_remote(&remote, session, attachment);
+        let session = within("an attachment", attached)
+            .await
+            .expect("it attaches");
+        let line = Prompt {
+            id: line_id.to_owned(),
+            bytes: line.to_owned().into(),
+            mode: PromptMode::Control,
+        };
+        let status = within("the reply", session.prompt(line)).await;
+        assert_eq!(status.expect("a reply"), PromptStatus::Written);
+    }
+
     pub(crate) async fn transcript(&self, id: &str) -> Value {
         let path = format!("/api/sessions/{id}/transcript");
         let (status, transcript) = self.request("GET", &path, None).await;
@@ -235,6 +257,10 @@ fn entries<'a>(transcript: &'a Value, kind: &str) -> impl Iterator<Item = &'a Va
 /// The number of turns that have ended.
 pub(crate) fn results(transcript: &Value) -> usize {
     entries(transcript, "result").count()
+}
+
+pub(crate) fn errors(transcript: &Value) -> impl Iterator<Item = &Value> {
+    entries(transcript, "error")
 }
 
 pub(crate) fn outcomes(transcript: &Value) -> Vec<&str> {

@@ -7,6 +7,7 @@
 use std::mem;
 
 use bowline_jsonl::RawJson;
+use bowline_reducer::HostEvent;
 use bytes::Bytes;
 
 use super::own_lines::OwnLines;
@@ -33,6 +34,11 @@ impl Machine {
     pub(crate) fn recover_command(&mut self, command: Command) {
         self.handle_input(super::Input::Command(command, 0), self.now);
         self.drop_outputs();
+    }
+
+    /// Notes that a part of the log cannot be read.
+    pub(crate) fn recover_damage(&mut self, reason: &str) {
+        self.host(HostEvent::Damaged { reason });
     }
 
     /// Folds bytes of output of the log.

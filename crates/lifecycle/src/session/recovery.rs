@@ -91,6 +91,12 @@ impl SessionRecovery {
         self.machine.recover_command(intent.into());
     }
 
+    /// Notes in the transcript that a part of the log cannot be read, and why.
+    pub fn damage(&mut self, reason: &str, at_ms: u64) {
+        self.machine.set_epoch(at_ms);
+        self.machine.recover_damage(reason);
+    }
+
     /// Attaches to the session where the log ends, writes what is missing, and drives the session from now on.
     /// Each line goes out with an id, so that one that was on its way is not written twice.
     ///

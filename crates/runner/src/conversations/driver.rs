@@ -16,11 +16,12 @@ use tokio::time::{sleep, timeout};
 use tokio_util::sync::CancellationToken;
 use tracing::warn;
 
+use super::control_lines::ControlLines;
 use super::conversation::Submission;
 use super::decision::{Decision, Line};
 use super::error::ConversationError;
-use super::recover::{ControlLines, attach};
-use crate::session_machine::REUSED_ID;
+use super::recover::attach;
+use crate::session_machine::{REUSED_ID, RequestDedup};
 use crate::sessions::{ShimLink, ShimLinkError};
 use crate::shim::SessionDir;
 
@@ -49,8 +50,9 @@ pub(super) struct Driver {
     pub(super) control: ControlLines,
     pub(super) submissions: mpsc::Receiver<Submission>,
     pub(super) shutdown: CancellationToken,
-    /// Intents that were carried out, by id, with the outcome once it is known.
-    pub(super) done: HashMap<String, Option<Result<(), DialogueError>>>,
+    /// Intents that were carried out, by id, with the outcome once it is known: as many as the shim knows, in the
+    /// same order.
+    pub(super) done: RequestDedup<Option<Result<(), DialogueError>>>,
     pub(super) queues: Queues,
 }
 
@@ -171,25 +173,25 @@ impl Driver {
     }
 
     fn control_piece(&mut self, piece: &Piece) {
-        match self.control.push(piece) {
-            Ok(lines) => {
-                for line in lines {
-                    let intent = line.decision.intent();
-                    intent
-                        .into_iter()
-                        .for_each(|it| self.carry_out(line.id.clone(), it));
+        for line in self.control.push(piece) {
+            match line {
+                Ok(Line { id, decision }) => {
+                    if let Some(intent) = decision.intent() {
+                        self.carry_out(id, intent);
+                    }
                 }
-            }
-            Err(error) => {
-                warn!(session.id = %self.session.id(), %error, "an intent is lost");
+                Err(damage) => {
+                    warn!(session.id = %self.session.id(), error = %damage, "an intent is lost");
+                }
             }
         }
     }
 
     fn carry_out(&mut self, id: String, intent: Intent) {
-        if self.done.insert(id.clone(), None).is_some() {
+        if self.done.get(&id).is_some() {
             return;
         }
+        self.done.insert(&id, None);
         let outcome = self.session.submit(intent);
         let outcome = async move { (id, outcome.await) };
         self.queues.outcomes.push(Box::pin(outcome));
@@ -197,7 +199,7 @@ impl Driver {
 
     fn finished(&mut self, (id, outcome): Outcome) {
         self.reply_with(&id, &outcome);
-        self.done.insert(id, Some(outcome));
+        self.done.insert(&id, Some(outcome));
     }
 
     fn reply_with(&mut self, id: &str, outcome: &Result<(), DialogueError>) {

@@ -2,6 +2,7 @@
 
 use bowline_lifecycle::{DialogueError, HandshakeError, StartError};
 
+use super::control_lines::DamagedLine;
 use crate::sessions::{CreateError, ShimLinkError};
 
 /// Why a conversation was not started, attached to or changed.
@@ -19,9 +20,12 @@ pub(crate) enum ConversationError {
     /// The id was used for another intent.
     #[error("the id was used for another request")]
     IdReused,
-    /// The session's control stream lacks what the session began with, or a line of it cannot be read.
-    #[error("the control stream of the session is damaged: {0}")]
-    Damaged(String),
+    /// The session's control stream lacks what the session began with.
+    #[error("the control stream of the session has no opening")]
+    NoOpening,
+    /// What the session began with cannot be read.
+    #[error(transparent)]
+    Damaged(#[from] DamagedLine),
     /// The session's process refused the intent.
     #[error("{0}")]
     Refused(String),

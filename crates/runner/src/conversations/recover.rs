@@ -1,7 +1,7 @@
 //! Folds the log of a conversation: its output, its input and its control stream, in the order in which the shim
 //! took them.
 
-use std::collections::{BTreeMap, HashSet, VecDeque};
+use std::collections::{BTreeMap, VecDeque};
 
 use bowline_lifecycle::SessionRecovery;
 use bowline_transport::Piece;
@@ -10,6 +10,7 @@ use bowline_transport::wire::{Attach, AttachMode, DEFAULT_CREDIT, Lease, Message
 use bytes::Bytes;
 use tokio::task::spawn_blocking;
 
+use super::control_lines::{ControlLines, DamagedLine};
 use super::decision::{Decision, Line};
 use super::error::ConversationError;
 use crate::sessions::ShimLink;
@@ -22,40 +23,8 @@ const BATCH_BYTES: usize = 1 << 20;
 pub(super) struct Recovered {
     pub(super) session: SessionRecovery,
     pub(super) control: ControlLines,
-    /// Ids of the decisions.
-    pub(super) known: HashSet<String>,
-}
-
-/// Cuts the control stream into lines.
-#[derive(Debug, Default)]
-pub(super) struct ControlLines {
-    /// Offset of the next byte.
-    pub(super) next: u64,
-    partial: Vec<u8>,
-}
-
-impl ControlLines {
-    /// Takes the next piece and returns the lines that it completes.
-    pub(super) fn push(&mut self, piece: &Piece) -> Result<Vec<Line>, ConversationError> {
-        let (offset, bytes) = match piece {
-            Piece::Bytes { offset, bytes } => (*offset, bytes),
-            Piece::Gap { from, to } => {
-                let lost = format!("bytes {from} to {to} are lost");
-                return Err(ConversationError::Damaged(lost));
-            }
-        };
-        self.next = offset + bytes.len() as u64;
-        let mut lines = Vec::new();
-        for part in bytes.split_inclusive(|byte| *byte == b'\n') {
-            self.partial.extend_from_slice(part);
-            if part.ends_with(b"\n") {
-                let line = serde_json::from_slice(&self.partial);
-                self.partial.clear();
-                lines.push(line.map_err(|error| ConversationError::Damaged(error.to_string()))?);
-            }
-        }
-        Ok(lines)
-    }
+    /// Ids of the decisions, in their order.
+    pub(super) known: Vec<String>,
 }
 
 /// Folds the log of a session so far.
@@ -63,15 +32,20 @@ pub(super) async fn recover(session: &SessionDir) -> Result<Recovered, Conversat
     let (mut control, mut decisions) = (ControlLines::default(), VecDeque::new());
     let mut reader = LogReader::open(session, &[StreamId::CONTROL]).await?;
     while let Some((_, Arrived { arrival, piece })) = reader.next().await? {
-        let lines = control.push(&piece)?.into_iter();
+        let lines = control.push(&piece).into_iter();
         decisions.extend(lines.map(|line| PlacedLine { arrival, line }));
     }
-    let first = decisions.pop_front().map(|it| it.line.decision);
-    let Some(Decision::Open(opening)) = first else {
-        return Err(ConversationError::Damaged("it has no opening".to_owned()));
+    let opening = match decisions.pop_front().map(|it| it.line) {
+        Some(Ok(Line {
+            decision: Decision::Open(opening),
+            ..
+        })) => opening,
+        Some(Err(damage)) => return Err(damage.into()),
+        _ => return Err(ConversationError::NoOpening),
     };
-    let known = decisions.iter().map(|it| it.line.id.clone());
-    let known = known.chain(["open".to_owned()]).collect();
+    let ids = decisions.iter().filter_map(|it| it.line.as_ref().ok());
+    let opened = std::iter::once("open".to_owned());
+    let known = opened.chain(ids.map(|line| line.id.clone())).collect();
     let mut fold = LogFold {
         session: SessionRecovery::new(opening.configuration())?,
         decisions,
@@ -114,7 +88,7 @@ fn piece_bytes(piece: &Piece) -> usize {
 /// A line of the control stream, with its time and its place in the output.
 struct PlacedLine {
     arrival: Arrival,
-    line: Line,
+    line: Result<Line, DamagedLine>,
 }
 
 struct LogFold {
@@ -166,8 +140,11 @@ impl LogFold {
             && next.arrival.output.unwrap_or(0) <= place
             && let Some(PlacedLine { arrival, line }) = self.decisions.pop_front()
         {
-            if let Some(intent) = line.decision.intent() {
-                self.session.intent(intent, arrival.at_ms.unwrap_or(0));
+            let at_ms = arrival.at_ms.unwrap_or(0);
+            match line.map(|line| line.decision.intent()) {
+                Ok(Some(intent)) => self.session.intent(intent, at_ms),
+                Ok(None) => {}
+                Err(damage) => self.session.damage(&damage.to_string(), at_ms),
             }
         }
     }

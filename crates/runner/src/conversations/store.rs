@@ -19,6 +19,7 @@ use super::error::ConversationError;
 use super::is_driven;
 use super::recover::recover;
 use super::start::StartConversation;
+use crate::session_machine::RequestDedup;
 use crate::sessions::{SessionStore, ShimStatus, describe_exit};
 use crate::shim::ShimStarted;
 
@@ -149,6 +150,10 @@ impl Conversations {
         let session = recovered.session.attach(&remote, id).await?;
         drop(permit);
         let (submissions, inbox) = mpsc::channel(QUEUE);
+        let mut done = RequestDedup::default();
+        for id in recovered.known {
+            done.insert(&id, Some(Ok(())));
+        }
         let driver = Driver {
             folder,
             session: session.clone(),
@@ -156,11 +161,7 @@ impl Conversations {
             control: recovered.control,
             submissions: inbox,
             shutdown: self.shutdown.clone(),
-            done: recovered
-                .known
-                .into_iter()
-                .map(|id| (id, Some(Ok(()))))
-                .collect(),
+            done,
             queues: Queues::default(),
         };
         let (conversations, tracked) = (Arc::clone(self), self.tracked.clone());

@@ -10,7 +10,7 @@ pub(super) const MAX_ID_BYTES: usize = 128;
 
 /// The most recent request ids with the outcome of each.
 #[derive(Debug)]
-pub(super) struct RequestDedup<T> {
+pub(crate) struct RequestDedup<T> {
     outcomes: HashMap<String, T>,
     /// Ids, oldest first.
     order: VecDeque<String>,
@@ -27,7 +27,7 @@ impl<T> Default for RequestDedup<T> {
 
 impl<T> RequestDedup<T> {
     /// Returns the outcome of a request, if its id is known.
-    pub(super) fn get(&self, id: &str) -> Option<&T> {
+    pub(crate) fn get(&self, id: &str) -> Option<&T> {
         self.outcomes.get(id)
     }
 
@@ -37,7 +37,7 @@ impl<T> RequestDedup<T> {
     }
 
     /// Sets the outcome of a request. Evicts the oldest id at capacity.
-    pub(super) fn insert(&mut self, id: &str, outcome: T) {
+    pub(crate) fn insert(&mut self, id: &str, outcome: T) {
         if self.outcomes.insert(id.to_owned(), outcome).is_some() {
             return;
         }

@@ -159,7 +159,9 @@ impl From<ConversationError> for Problem {
                 let next = "change the request and send it with another id";
                 Self::new(StatusCode::CONFLICT, "PROMPT_REFUSED", error, next)
             }
-            ConversationError::NotDriven | ConversationError::Damaged(_) => {
+            ConversationError::NotDriven
+            | ConversationError::NoOpening
+            | ConversationError::Damaged(_) => {
                 let next = "attach to the session with frames, or end it";
                 Self::new(StatusCode::CONFLICT, "NOT_DRIVEN", error, next)
             }
