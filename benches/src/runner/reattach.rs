@@ -96,6 +96,7 @@ async fn joined(
         Resumption::Resumed => StartPosition::At {
             output: end,
             errors: 0,
+            input: 0,
         },
         Resumption::Screen => StartPosition::Screen,
     };
