@@ -88,10 +88,11 @@ mod tests {
         for cut in 0..=text.len() {
             let mut control = ControlLines::default();
             let mut lines = Vec::new();
-            for (offset, part) in [(0, &text[..cut]), (cut, &text[cut..])] {
+            let (before, after) = text.as_bytes().split_at(cut);
+            for (offset, part) in [(0, before), (cut, after)] {
                 let piece = Piece::Bytes {
                     offset: offset as u64,
-                    bytes: Bytes::copy_from_slice(part.as_bytes()),
+                    bytes: Bytes::copy_from_slice(part),
                 };
                 lines.extend(control.push(&piece));
             }
