@@ -36,9 +36,9 @@
 //! |---|---|
 //! | `remote` | sessions at a runner (`bowline serve`), over WebSocket and TLS |
 //! | `grpc` | runners by `grpc://` and `grpcs://`; implies `remote` |
-//! | `history` | [`history`]: past conversations, listed and read |
-//! | `hooks` | [`hooks`]: the agent's hooks, received and answered |
-//! | `shell` | [`shell`]: login shells as lines, and agents in a visible terminal |
+//! | `history` | module `history`: past conversations, listed and read |
+//! | `hooks` | module `hooks`: the agent's hooks, received and answered |
+//! | `shell` | module `shell`: login shells as lines, and agents in a visible terminal |
 //!
 //! # Errors
 //!

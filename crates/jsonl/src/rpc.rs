@@ -10,6 +10,43 @@
 //! let Some(Message::Request { id, method, .. }) = Message::parse(line) else { panic!() };
 //! assert_eq!((id.text(), method.raw()), ("0", "session/request_permission"));
 //! ```
+//!
+//! # Examples
+//!
+//! | example | types |
+//! |---|---|
+//! | [Reading](#reading) | [`Message`], [`Id`], [`RpcError`] |
+//! | [Writing](#writing) | [`Wire`] |
+//!
+//! ## Reading
+//!
+//! ```
+//! use bowline_jsonl::{RawJson, rpc::Message};
+//!
+//! fn describe(line: &str) -> Option<String> {
+//!     Some(match Message::parse(RawJson::parse(line)?)? {
+//!         Message::Request { id, method, .. } => format!("{id}: {}?", method.decode()),
+//!         Message::Notification { method, .. } => method.decode().into_owned(),
+//!         Message::Response { id, result } => match result {
+//!             Ok(result) => format!("{id:?}: {}", result.text()),
+//!             Err(error) => format!("{id:?}: {}", error.message?.decode()),
+//!         },
+//!     })
+//! }
+//! let refused = r#"{"jsonrpc":"2.0","id":1,"error":{"code":-32601,"message":"no such method"}}"#;
+//! assert_eq!(describe(refused).unwrap(), "Some(1): no such method");
+//! ```
+//!
+//! ## Writing
+//!
+//! ```
+//! use bowline_jsonl::rpc::Wire;
+//!
+//! let line = Wire::Bare.request("a", "thread/list", "{}");
+//! assert_eq!(line, b"{\"id\":\"a\",\"method\":\"thread/list\",\"params\":{}}\n");
+//! let line = Wire::Standard.notification("initialized", None);
+//! assert_eq!(line, b"{\"jsonrpc\":\"2.0\",\"method\":\"initialized\"}\n");
+//! ```
 
 mod write;
 

@@ -38,20 +38,26 @@
 //!
 //! The page of the crate `bowline` has examples of the types that it exports. Of the others:
 //!
-//! | example | types |
+//! | example | types and functions |
 //! |---|---|
+//! | [Example](#example) | [`DialogueSession`], [`DialogueConfiguration`], [`DialogueChanges`], [`TranscriptChange`] |
 //! | [Command lines](#command-lines) | [`AgentOptions`], [`AgentMode`], [`PrintFormat`], [`AgentDocument`], [`PrivateFile`], [`AgentText`], [`Effort`], [`Thinking`], [`SettingSource`], [`SkipPermissions`], [`PermissionPrompts`], [`AgentEnvironment`], [`AgentCommand`], [`Shell`], [`CommandError`] |
 //! | [The installed agent](#the-installed-agent) | [`InstalledAgent`], [`AgentVersion`], [`AgentCapabilities`], [`AgentFeature`], [`ProbeError`] |
 //! | [What runs in this process](#what-runs-in-this-process) | [`TerminalRegistry`], [`RegisteredTerminal`], [`TerminalTag`], [`Tombstone`], [`SessionPermission`], [`Metrics`] |
 //! | [Limits](#limits) | [`DialogueStdio`], [`ExitPolicy`], [`TerminationPolicy`], [`PhaseLimits`], [`SilenceLimit`] |
-//! | [What a session reports](#what-a-session-reports) | [`WorkPhase`], [`LastActivity`], [`Activity`], [`ActivitySource`], [`Silence`], [`ProbeAnswer`], [`PageError`], [`SignalError`], [`Drained`], [`StderrReport`], [`UnknownOption`], [`ReconnectFailed`], [`ReconnectFailure`], [`RetryError`] |
-//! | [Requests](#requests) | [`HostRequest`], [`Priority`], [`PromptPart`], [`Intent`] |
+//! | [What a session reports](#what-a-session-reports) | [`WorkPhase`], [`LastActivity`], [`Activity`], [`ActivitySource`], [`Silence`], [`ProbeAnswer`], [`PageError`], [`SignalError`], [`Drained`], [`StderrReport`], [`UnknownOption`], [`ReconnectFailed`], [`ReconnectFailure`], [`RetryError`], [`DialogueEvents`], [`DialogueEvent`], [`DialogueEventKind`], [`DialogueEnd`], [`DialogueError`], [`error_chain`] |
+//! | [Requests](#requests) | [`HostRequest`], [`Priority`], [`PromptPart`], [`Source`], [`Intent`] |
 //! | [The login environment](#the-login-environment) | [`LoginSource`], [`LoginFailure`], [`Provenance`] |
+//! | [A terminal in the list](#a-terminal-in-the-list) | [`TerminalSession`], [`Registration`], [`WindowSize`], [`ResourceUsage`], [`check_threads`] |
+//! | [Before a conversation is resumed](#before-a-conversation-is-resumed) | [`ResumeError`], [`check_conversation_id`], [`agent_directory`] |
+//! | [Secrets](#secrets) | [`SecretString`], [`ExposeSecret`] |
+//! | [Sessions of a runner](#sessions-of-a-runner) | `SessionSummary`, `SessionSummaryState`, `RemoteSessionKind`, `Carrier` |
+//! | [A session driven from its log](#a-session-driven-from-its-log) | `SessionRecovery`, [`Piece`] |
+//! | [The end in a journal](#the-end-in-a-journal) | [`exit_ends`], [`StreamId`] |
+//! | [`jsonl`], [`reducer`], [`change`] and [`journal`]: the pages of these crates | [`jsonl`], [`reducer`], [`journal`] |
 //!
-//! The other exports are for the crates above this one, which tie sessions into lists, bindings and the runner:
-//! [`TerminalSession`], [`Registration`], [`Piece`], [`StreamId`], [`ResourceUsage`], [`WindowSize`], [`ResumeError`],
-//! [`SecretString`], [`ExposeSecret`], and with the feature `remote` `SessionRecovery`, `SessionSummary`,
-//! `SessionSummaryState`, `RemoteSessionKind` and `Carrier`.
+//! From a terminal in the list on, the examples are for the crates above this one, which tie sessions into lists,
+//! bindings and the runner.
 //!
 //! ## Command lines
 //!
@@ -212,6 +218,98 @@
 //!     }
 //! }
 //! # }
+//! ```
+//!
+//! ## A terminal in the list
+//!
+//! ```no_run
+//! use bowline_lifecycle::{TerminalRegistry, TerminalSession, TerminalTag, WindowSize, check_threads};
+//!
+//! # async fn list(terminal: TerminalSession) -> Result<(), Box<dyn std::error::Error>> {
+//! check_threads(4)?; // before work that needs threads
+//! let mut listed = TerminalRegistry::shared().register(&terminal, TerminalTag::Shell);
+//! terminal.resize(WindowSize { rows: 24, cols: 80, width: 0, height: 0 })?;
+//! if let Some(usage) = terminal.resource_usage() {
+//!     println!("{} processes, {:?} of CPU time", usage.processes, usage.cpu);
+//! }
+//! let exit = terminal.exited().await;
+//! listed.exited(exit.status, true);
+//! drop(listed); // leaves a tombstone
+//! # Ok(())
+//! # }
+//! ```
+//!
+//! ## Before a conversation is resumed
+//!
+//! ```
+//! use std::path::Path;
+//!
+//! use bowline_lifecycle::{Conversation, Environment, ResumeError, agent_directory, check_conversation_id};
+//!
+//! fn check(conversation: &str, cwd: &Path) -> Result<Conversation, ResumeError> {
+//!     check_conversation_id(conversation)?;
+//!     let directory = agent_directory(&Environment::inherited());
+//!     Conversation::Resume { id: conversation.to_owned(), fork: false }.verified(&directory, cwd)
+//! }
+//! assert!(matches!(check("../secrets", Path::new("/tmp")), Err(ResumeError::InvalidId { .. })));
+//! ```
+//!
+//! ## Secrets
+//!
+//! ```
+//! use bowline_lifecycle::{AgentEnvironment, ExposeSecret, SecretString};
+//!
+//! let key = SecretString::from("sk-1");
+//! assert!(!format!("{key:?}").contains("sk-1"));
+//! let environment = AgentEnvironment { api_key: Some(key), ..AgentEnvironment::default() };
+//! assert_eq!(environment.api_key.unwrap().expose_secret(), "sk-1");
+//! ```
+//!
+//! ## Sessions of a runner
+//!
+#![cfg_attr(feature = "remote", doc = "```no_run")]
+#![cfg_attr(not(feature = "remote"), doc = "```ignore")]
+//! use bowline_lifecycle::{Carrier, RemoteSessionKind, RemoteUrl, SessionSummary, SessionSummaryState};
+//!
+//! /// Returns the running dialogues of a runner's list.
+//! fn running(list: Vec<SessionSummary>) -> impl Iterator<Item = SessionSummary> {
+//!     let is_running = |it: &SessionSummary| it.state == SessionSummaryState::Running;
+//!     list.into_iter().filter(move |it| it.kind == RemoteSessionKind::Dialogue && is_running(it))
+//! }
+//!
+//! # fn main() -> Result<(), Box<dyn std::error::Error>> {
+//! let url: RemoteUrl = "http://127.0.0.1:7420".parse()?;
+//! assert_eq!(url.carrier(), Carrier::WebSocket);
+//! # running(Vec::new());
+//! # Ok(())
+//! # }
+//! ```
+//!
+//! ## A session driven from its log
+//!
+#![cfg_attr(feature = "remote", doc = "```no_run")]
+#![cfg_attr(not(feature = "remote"), doc = "```ignore")]
+//! use bowline_lifecycle::{DialogueConfiguration, Piece, Remote, SessionId, SessionRecovery};
+//!
+//! # async fn drive(log: Vec<(Piece, u64)>, runner: Remote, id: SessionId) -> Result<(), Box<dyn std::error::Error>> {
+//! let mut recovery = SessionRecovery::new(DialogueConfiguration::default())?;
+//! for (piece, at_ms) in &log {
+//!     recovery.output(piece, *at_ms);
+//! }
+//! let session = recovery.attach(&runner, id).await?;
+//! println!("{:?}", session.inspect(|transcript| transcript.status().phase).await);
+//! # Ok(())
+//! # }
+//! ```
+//!
+//! ## The end in a journal
+//!
+//! ```
+//! use bowline_lifecycle::{StreamId, exit_ends};
+//!
+//! // The lifecycle stream of a journal says where the output ended.
+//! let ends = exit_ends(br#"{"event":"exited","ends":{"1":17}}"#);
+//! assert_eq!(ends.unwrap().get(&StreamId::STDOUT), Some(&17));
 //! ```
 
 mod agent;

@@ -8,6 +8,15 @@
 //! Claude Code's stream-json, and Qwen Code's variant of it, are folded without this interface, by
 //! the same primitives.
 //!
+//! # Examples
+//!
+//! | example | types and functions |
+//! |---|---|
+//! | [Choosing a dialect](#choosing-a-dialect) | [`DialectName`], [`UnknownDialect`], [`recognize`] |
+//! | [Writing a dialect](#writing-a-dialect) | [`Dialect`], [`Fold`], [`Place`], [`TextKind`], [`Prompt`], [`CallUpdate`], [`CallEnd`], [`Request`], [`TurnEnd`] |
+//!
+//! ## Choosing a dialect
+//!
 //! ```
 //! use bowline_jsonl::Framer;
 //! use bowline_reducer::dialect::{DialectName, recognize};
@@ -29,6 +38,67 @@
 //! let first = std::str::from_utf8(stream).unwrap().lines().next().unwrap();
 //! let first = bowline_jsonl::RawJson::parse(first).unwrap();
 //! assert_eq!(recognize([first]), Some(DialectName::GeminiStreamJson));
+//! // A name that a user gives.
+//! assert_eq!("codex".parse(), Ok(DialectName::Codex));
+//! let error = "aider".parse::<DialectName>().unwrap_err(); // an `UnknownDialect`
+//! assert!(error.to_string().starts_with("unknown dialect"));
+//! ```
+//!
+//! ## Writing a dialect
+//!
+//! The dialects of this crate are written like this one, of an agent whose lines have a `say`, a `run` with
+//! its `output`, an `ask` or a `done`.
+//!
+//! ```
+//! use bowline_jsonl::RawJson;
+//! use bowline_reducer::dialect::{CallEnd, CallUpdate, Dialect, Fold, Place, Prompt, Request, TextKind, TurnEnd};
+//! use bowline_reducer::model::RequestKind;
+//! use bowline_reducer::{CallState, Outcome};
+//!
+//! #[derive(Clone, Debug)]
+//! struct Lines;
+//!
+//! impl Dialect for Lines {
+//!     fn output(&mut self, line: RawJson<'_>, fold: &mut Fold<'_>) {
+//!         let thread = fold.main();
+//!         let member = |name| line.get(name).and_then(RawJson::as_str);
+//!         if let Some(text) = member("say") {
+//!             fold.append(Place { thread, message: None, part: None }, TextKind::Text, text);
+//!         } else if let Some(command) = member("run") {
+//!             let command = command.decode();
+//!             let update = CallUpdate { title: Some(&command), ..CallUpdate::default() };
+//!             let call = fold.upsert_call(thread, "the only one", update);
+//!             let output = member("output").map(|it| it.decode());
+//!             let end = CallEnd { state: CallState::Succeeded, text: output.as_deref(), raw: None };
+//!             fold.end_call(call, end);
+//!         } else if let Some(tool) = member("ask") {
+//!             let request = Request {
+//!                 kind: RequestKind::Permission,
+//!                 thread,
+//!                 call: None,
+//!                 tool_name: &tool.decode(),
+//!                 options: Vec::new(),
+//!                 questions: Vec::new(),
+//!                 url: None,
+//!                 rule: None,
+//!                 raw: line,
+//!             };
+//!             fold.open_request("the only one", request);
+//!         } else if member("done").is_some() {
+//!             fold.end_turn(thread, TurnEnd { outcome: Outcome::Completed, ..TurnEnd::default() });
+//!         }
+//!     }
+//!
+//!     fn input(&mut self, line: RawJson<'_>, fold: &mut Fold<'_>) {
+//!         if let Some(text) = line.as_str() {
+//!             fold.prompt(fold.main(), Prompt { text: &text.decode(), ..Prompt::default() });
+//!         }
+//!     }
+//!
+//!     fn copy(&self) -> Box<dyn Dialect> {
+//!         Box::new(self.clone())
+//!     }
+//! }
 //! ```
 
 mod acp;

@@ -3,6 +3,15 @@
 //! They are modelled on ACP's draft of version 2 and on the items of Codex. A value is replaced as a
 //! whole; its JSON is described in `SCHEMA.md`. An unknown value is `None` or empty, never 0.
 //!
+//! # Examples
+//!
+//! | example | types |
+//! |---|---|
+//! | [What a session shows](#what-a-session-shows) | [`PlanItem`], [`PlanState`], [`QueuedPrompt`], [`QueuedState`], [`Limit`], [`SessionOption`], [`Choice`], [`Command`], [`ToolKind`], [`Location`], [`Content`], [`RequestKind`], [`RequestOption`], [`AnswerKind`], [`Question`] |
+//! | [Answers and sub-agents](#answers-and-sub-agents) | [`AnsweredBy`], [`QuestionKind`], [`QuestionOption`], [`ThreadState`], [`PlanPriority`] |
+//!
+//! ## What a session shows
+//!
 //! ```
 //! use bowline_reducer::Transcript;
 //! use bowline_reducer::model::{AnswerKind, Content, PlanState, QueuedState, RequestKind, ToolKind};
@@ -46,6 +55,40 @@
 //!             }
 //!         }
 //!     }
+//! }
+//! # print(&Transcript::new());
+//! ```
+//!
+//! ## Answers and sub-agents
+//!
+//! ```
+//! use bowline_reducer::Transcript;
+//! use bowline_reducer::model::{PlanPriority, Question, QuestionKind, ThreadState};
+//!
+//! /// Returns a question as a form would show it.
+//! fn form(question: &Question) -> String {
+//!     let mark = match question.kind {
+//!         QuestionKind::Single => "( )",
+//!         QuestionKind::Multiple => "[ ]",
+//!         _ => return format!("{} ____", question.text),
+//!     };
+//!     let choices = question.options.iter().map(|option| format!("{mark} {}", option.name));
+//!     format!("{} {}", question.text, choices.collect::<Vec<_>>().join(" "))
+//! }
+//!
+//! fn print(transcript: &Transcript) {
+//!     for request in transcript.permissions() {
+//!         request.asked().questions.iter().for_each(|question| println!("{}", form(question)));
+//!         if let Some(answer) = request.answered() {
+//!             println!("answered with {:?} by {:?}", answer.how, answer.who);
+//!         }
+//!     }
+//!     let waiting = |state| state == Some(ThreadState::RequiresAction);
+//!     for thread in transcript.threads().filter(|thread| waiting(thread.state())) {
+//!         println!("{:?} waits for an answer", thread.title());
+//!     }
+//!     let plan = transcript.session().plan().iter();
+//!     println!("{} urgent steps", plan.filter(|step| step.priority == Some(PlanPriority::High)).count());
 //! }
 //! # print(&Transcript::new());
 //! ```

@@ -3,6 +3,15 @@
 //! The types mirror the borrowed views, and serialize to the same JSON, except that a message has no
 //! `blocks` member.
 //!
+//! # Examples
+//!
+//! | example | types |
+//! |---|---|
+//! | [Changes](#changes) | [`TranscriptChange`], [`EntryValue`], [`BlockValue`] |
+//! | [Values](#values) | [`SessionValue`], [`AgentValue`], [`ContextValue`], [`ThreadValue`], [`StatusValue`], [`ToolCallValue`], [`ToolResultValue`], [`SubagentValue`], [`TaskValue`], [`PermissionValue`], [`UsageValue`], [`StatsValue`] |
+//!
+//! ## Changes
+//!
 //! ```
 //! use std::collections::BTreeMap;
 //!
@@ -38,6 +47,39 @@
 //!     }
 //! }
 //! # Texts::default().apply(TranscriptChange::Reset);
+//! ```
+//!
+//! ## Values
+//!
+//! ```
+//! use bowline_reducer::owned::TranscriptChange;
+//!
+//! /// Returns one line for each value that is not part of a message.
+//! fn describe(change: &TranscriptChange) -> String {
+//!     match change {
+//!         TranscriptChange::Session { session } => {
+//!             let (agent, context) = (&session.agent, &session.context);
+//!             let used = context.as_ref().and_then(|context| context.used);
+//!             let titles = session.threads.values().filter_map(|thread| thread.title.as_deref());
+//!             format!("{:?} {:?}, {used:?} tokens, {:?}", agent.name, agent.version, titles.collect::<Vec<_>>())
+//!         }
+//!         TranscriptChange::Status { status } => format!("{:?}: {}", status.phase, status.reason),
+//!         TranscriptChange::ToolCall { value, .. } => {
+//!             let result = value.result.as_ref().map(|result| (result.is_error, &result.text));
+//!             let agent = value.subagent.as_ref().and_then(|agent| agent.agent_type.as_deref());
+//!             format!("{} is {:?}: {result:?}, {agent:?}", value.name, value.state)
+//!         }
+//!         TranscriptChange::Task { task, value } => format!("{task}: {}, {:?}", value.description, value.state),
+//!         TranscriptChange::Permission { value, .. } => {
+//!             let options = value.options.iter().map(|option| option.name.as_str());
+//!             format!("may {} run? {}", value.tool_name, options.collect::<Vec<_>>().join(" / "))
+//!         }
+//!         TranscriptChange::Usage { usage } => format!("{} USD, {} models", usage.cost_usd, usage.models.len()),
+//!         TranscriptChange::Stats { stats } => format!("{} lines, {} not parsed", stats.lines, stats.parse_errors),
+//!         _ => String::new(),
+//!     }
+//! }
+//! # assert_eq!(describe(&TranscriptChange::Reset), "");
 //! ```
 
 mod convert;

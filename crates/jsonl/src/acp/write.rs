@@ -2,6 +2,60 @@
 //!
 //! `id` is the id of the request, a UUID of the host's choice. The host declares no `fs` and no
 //! `terminal` capability: version 2 drops both, and files that go through the host break agents.
+//!
+//! # Examples
+//!
+//! | example | types and functions |
+//! |---|---|
+//! | [A session](#a-session) | [`initialize`], [`authenticate`], [`new_session`], [`open_session`], [`Opening`], [`list_sessions`], [`set_mode`], [`set_model`], [`set_config_option`], [`set_config_switch`] |
+//! | [A turn](#a-turn) | [`prompt`], [`cancel`], [`cancel_request`], [`permission`], [`elicitation`], [`ElicitationAction`], [`method_not_found`] |
+//!
+//! ## A session
+//!
+//! ```
+//! use bowline_jsonl::acp::write;
+//!
+//! let lines = [
+//!     write::initialize("1", "my-host", "0.1"),
+//!     write::authenticate("2", "api-key"),
+//!     write::new_session("3", "/tmp", "[]"),
+//!     write::set_mode("4", "s", "plan"),
+//!     write::set_model("5", "s", "fast"),
+//!     write::set_config_option("6", "s", "effort", "high"),
+//!     write::set_config_switch("7", "s", "web_search", true),
+//!     // Later: the sessions of a folder, and a copy of one of them.
+//!     write::list_sessions("8", Some("/tmp"), None),
+//!     write::open_session("9", write::Opening::Fork, "s", "/tmp", "[]"),
+//! ];
+//! let last = String::from_utf8_lossy(&lines[8]);
+//! assert!(last.contains("session/fork") && last.ends_with('\n'));
+//! ```
+//!
+//! ## A turn
+//!
+//! ```
+//! use bowline_jsonl::acp::write::{self, ElicitationAction};
+//! use bowline_jsonl::rpc::Message;
+//! use bowline_jsonl::{PromptPart, RawJson};
+//!
+//! let prompt = write::prompt("1", "s", &[PromptPart::Text("Ahoy".to_owned())]);
+//! assert!(prompt.starts_with(b"{"));
+//!
+//! /// Answers any request of the agent with no.
+//! fn refuse(line: &str) -> Option<Vec<u8>> {
+//!     let Message::Request { id, method, .. } = Message::parse(RawJson::parse(line)?)? else { return None };
+//!     Some(match &*method.decode() {
+//!         "session/request_permission" => write::permission(id, None),
+//!         "elicitation/create" => write::elicitation(id, ElicitationAction::Decline),
+//!         other => write::method_not_found(id, other),
+//!     })
+//! }
+//! assert!(refuse(r#"{"id":0,"method":"fs/read_text_file","params":{}}"#).is_some());
+//!
+//! // Ends the turn; a request that is not a prompt is withdrawn by its id.
+//! let lines = [write::cancel("s"), write::cancel_request("1")];
+//! assert!(lines.iter().all(|line| line.ends_with(b"\n")));
+//! ```
 
 use crate::encode::{Object, list};
 use crate::encode::{PromptPart, Source};

@@ -1,6 +1,80 @@
 //! Lines that a host writes to Codex (PROTOCOL-codex.md, Requests of the host).
 //!
 //! `id` is the id of the request, a UUID of the host's choice.
+//!
+//! # Examples
+//!
+//! | example | types and functions |
+//! |---|---|
+//! | [A thread](#a-thread) | [`initialize`], [`initialized`], [`ThreadSettings`], [`start_thread`], [`resume_thread`], [`fork_thread`], [`list_threads`] |
+//! | [A turn](#a-turn) | [`TurnSettings`], [`start_turn`], [`steer_turn`], [`interrupt_turn`], [`UnsupportedPart`] |
+//! | [Answers](#answers) | [`ApprovalDecision`], [`approval`], [`grant_permissions`], [`answers`](fn@answers), [`method_not_found`] |
+//!
+//! ## A thread
+//!
+//! ```
+//! use bowline_jsonl::codex::write::{self, ThreadSettings};
+//!
+//! let settings = ThreadSettings { cwd: Some("/tmp"), sandbox: Some("read-only"), ..ThreadSettings::default() };
+//! let lines = [
+//!     write::initialize("1", "my-host", "My Host", "0.1"),
+//!     write::initialized(),
+//!     write::start_thread("2", &settings),
+//!     // Later: the ten newest threads, one of them again, and a copy of it.
+//!     write::list_threads("3", None, 10, None),
+//!     write::resume_thread("4", "t", &settings, true),
+//!     write::fork_thread("5", "t", None, &settings),
+//! ];
+//! assert!(lines.iter().all(|line| line.ends_with(b"\n")));
+//! ```
+//!
+//! ## A turn
+//!
+//! ```
+//! use bowline_jsonl::codex::write::{self, TurnSettings, UnsupportedPart};
+//! use bowline_jsonl::{PromptPart, Source};
+//!
+//! # fn main() -> Result<(), UnsupportedPart> {
+//! let settings = TurnSettings { effort: Some("high"), ..TurnSettings::default() };
+//! let parts = [PromptPart::Text("Ahoy".to_owned())];
+//! let lines = [
+//!     write::start_turn("1", "t", "first prompt", &parts, &settings)?,
+//!     write::steer_turn("2", "t", "u", "second prompt", &parts)?,
+//!     write::interrupt_turn("3", "t", "u"),
+//! ];
+//! assert!(String::from_utf8_lossy(&lines[1]).contains("\"expectedTurnId\":\"u\""));
+//!
+//! let source = Source::Base64 { media_type: "application/pdf".to_owned(), data: String::new() };
+//! let document = [PromptPart::Document { source, title: None }];
+//! assert_eq!(write::steer_turn("4", "t", "u", "third prompt", &document), Err(UnsupportedPart));
+//! # Ok(())
+//! # }
+//! ```
+//!
+//! ## Answers
+//!
+//! ```
+//! use bowline_jsonl::codex::write::{self, ApprovalDecision};
+//! use bowline_jsonl::rpc::Message;
+//! use bowline_jsonl::RawJson;
+//!
+//! /// Allows what Codex asks for, for the session, and leaves questions to its defaults.
+//! fn allow(line: &str) -> Option<Vec<u8>> {
+//!     let Message::Request { id, method, params } = Message::parse(RawJson::parse(line)?)? else { return None };
+//!     Some(match &*method.decode() {
+//!         "item/permissions/requestApproval" => {
+//!             write::grant_permissions(id, params?.get("permissions")?.text(), true)
+//!         }
+//!         "item/commandExecution/requestApproval" | "item/fileChange/requestApproval" => {
+//!             write::approval(id, ApprovalDecision::AcceptForSession)
+//!         }
+//!         "item/tool/requestUserInput" => write::answers(id, &[]),
+//!         other => write::method_not_found(id, other),
+//!     })
+//! }
+//! let line = allow(r#"{"id":0,"method":"item/fileChange/requestApproval","params":{}}"#).unwrap();
+//! assert!(String::from_utf8_lossy(&line).contains("acceptForSession"));
+//! ```
 
 use std::fmt;
 

@@ -24,8 +24,8 @@ use crate::permission::Permissions;
 /// A dialogue session: an agent's process and its conversation as one thing.
 ///
 /// A cheap handle; clones are handles of the same session. Dropping the last handle terminates a local
-/// agent. An agent at a runner continues, as it does when its host is killed: [`terminate`] it, or
-/// [attach](Self::attach) to it again.
+/// agent. An agent at a runner continues, as it does when its host is killed: [`terminate`] it, or attach
+/// to it again with `DialogueSession::attach` (feature `remote`).
 ///
 /// A session whose runtime is dropped has ended; its transcript stays readable.
 ///
