@@ -160,7 +160,7 @@ fn defined_name(line: &str) -> Option<&str> {
             kinds
                 .iter()
                 .find_map(|kind| item.strip_prefix(kind))
-                .or(item.strip_prefix("async fn "))?
+                .or_else(|| item.strip_prefix("async fn "))?
         }
     };
     item.split(|it: char| !it.is_alphanumeric() && it != '_')
