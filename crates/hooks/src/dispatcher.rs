@@ -179,7 +179,10 @@ impl HookDispatcher {
 #[cfg(test)]
 mod tests {
     use std::sync::Arc;
+    use std::thread::{scope, yield_now};
     use std::time::Duration;
+
+    use tokio::sync::oneshot::error::TryRecvError;
 
     use super::*;
     use crate::{HookEventItem, HookKind, HookQuestions, HookReplyError};
@@ -275,6 +278,31 @@ mod tests {
             HookReply::deny("no host")
         );
         assert_eq!(start.elapsed(), Duration::ZERO);
+    }
+
+    /// The question has its place in the queue when the questions are dropped, and arrives there later.
+    #[test]
+    fn question_sent_while_questions_are_dropped_is_dropped() {
+        let (dispatcher, questions) = dispatcher();
+        let place = dispatcher.questions.try_reserve().unwrap();
+        let (reply, mut answer) = oneshot::channel();
+        let question = HookQuestion {
+            event: tool("t"),
+            deadline: Instant::now() + DEADLINE,
+            reply,
+        };
+        scope(|scope| {
+            let dropping = scope.spawn(|| drop(questions));
+            while !dispatcher.questions.is_closed() {
+                yield_now();
+            }
+            // They wait for the question, or are gone without it.
+            (0..100)
+                .take_while(|_| !dropping.is_finished())
+                .for_each(|_| yield_now());
+            place.send(question);
+        });
+        assert_eq!(answer.try_recv(), Err(TryRecvError::Closed));
     }
 
     #[tokio::test(start_paused = true)]

@@ -130,3 +130,60 @@ impl SessionHandle {
         self.status.clone()
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use bowline_transport::{Containment, Drained, ExitStatus, SessionId};
+    use tokio::io::{AsyncReadExt as _, duplex};
+    use tokio::time::timeout;
+
+    use super::*;
+    use crate::session_machine::{OverflowPolicy, StreamConfiguration};
+    use crate::wire::{Epoch, SessionFacts, SessionKind, SessionState, StdioKind, StreamId};
+
+    fn configuration() -> MachineConfiguration {
+        let stream = |id| StreamConfiguration {
+            id,
+            policy: OverflowPolicy::DropOldest,
+            ring_bytes: 4 * 1024,
+        };
+        MachineConfiguration {
+            session: SessionId::random(),
+            epoch: Epoch::random(),
+            facts: SessionFacts {
+                kind: SessionKind::Dialogue,
+                stdio: StdioKind::Pipes,
+                pid: None,
+                size: None,
+                containment: Containment::Group,
+                state: SessionState::Running,
+            },
+            streams: [StreamId::LIFECYCLE, StreamId::INPUT].map(stream).into(),
+            has_screen: false,
+            exit_retention: None,
+        }
+    }
+
+    /// The connection has its place in the queue when the session ends, and arrives there later.
+    #[tokio::test(start_paused = true)]
+    async fn connection_that_arrives_after_the_end_is_closed() {
+        let (child, peer) = Child::channels([]);
+        let session = SessionHandle::start(configuration(), child);
+        let place = session.requests.reserve().await.unwrap();
+        session.stop().await;
+        let exit = ChildEvent::Exited {
+            status: ExitStatus::Code(0),
+            oom: false,
+            drained: Drained::Clean,
+        };
+        peer.events.send(exit).unwrap();
+        let mut status = session.status();
+        status.wait_for(|status| status.is_over).await.unwrap();
+        let (mut ours, theirs) = duplex(1024);
+        place.send(Request::Connect(Box::new(theirs)));
+        let read = timeout(Duration::from_secs(1), ours.read(&mut [0])).await;
+        assert_eq!(read.expect("closed").unwrap(), 0);
+    }
+}
