@@ -163,7 +163,8 @@ impl TerminalSession {
     ///
     /// # Errors
     ///
-    /// [`WriteError::Ended`] after the end, [`WriteError::Io`] for a local session.
+    /// [`WriteError::Ended`] after the end, [`WriteError::Io`] for a local session, and for a prompt that does
+    /// not [fit](Prompt::fits) a message.
     pub async fn prompt(&self, prompt: Prompt) -> Result<PromptStatus, WriteError> {
         let status = self.terminal.prompt(prompt)?;
         status.await.map_err(|_| WriteError::Ended)

@@ -318,6 +318,16 @@ pub struct Prompt {
     pub mode: PromptMode,
 }
 
+impl Prompt {
+    /// Returns whether its message has at most [`MAX_MESSAGE`](super::MAX_MESSAGE) bytes. A longer one ends the
+    /// connection on which it is sent.
+    #[must_use]
+    pub fn fits(&self) -> bool {
+        let message = serde_json::to_vec(&Message::Prompt(self.clone()));
+        message.is_ok_and(|it| it.len() <= super::MAX_MESSAGE)
+    }
+}
+
 /// The result of a [`Kill`](Message::Kill).
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct KillReport {

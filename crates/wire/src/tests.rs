@@ -481,6 +481,29 @@ fn unfinished_parts_are_bounded_and_uninterrupted() {
 }
 
 #[test]
+fn only_a_prompt_that_fits_is_decoded() {
+    let prompt = |count| Prompt {
+        id: "p".to_owned(),
+        // Each takes two bytes in JSON.
+        bytes: "\"".repeat(count).into(),
+        mode: PromptMode::Control,
+    };
+    for (count, fits) in [(MAX_MESSAGE / 2 - 64, true), (MAX_MESSAGE / 2, false)] {
+        let prompt = prompt(count);
+        assert_eq!(prompt.fits(), fits);
+        let frame = Frame::new(0, Message::Prompt(prompt));
+        let mut decoder = Decoder::new();
+        decoder.push(encoded([&frame]));
+        let expected = if fits {
+            Ok(Some(frame))
+        } else {
+            Err(WireError::TooLong)
+        };
+        assert!(decoder.next() == expected, "{count}");
+    }
+}
+
+#[test]
 fn additions_of_later_versions_are_accepted() {
     let detach = Frame::new(0, Message::Detach);
     let mut bytes = BytesMut::new();

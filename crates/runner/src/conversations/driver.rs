@@ -107,16 +107,13 @@ impl Driver {
 
     fn submitted(&mut self, submission: Submission) {
         let Submission { id, intent, reply } = submission;
-        let Some(decision) = Decision::of(&intent) else {
-            let detail = "this runner cannot keep such a request".to_owned();
-            let _ = reply.send(Err(ConversationError::Refused(detail)));
-            return;
+        let line = match line_of(&id, &intent) {
+            Ok(line) => line,
+            Err(detail) => {
+                let _ = reply.send(Err(ConversationError::Refused(detail)));
+                return;
+            }
         };
-        let line = Line {
-            id: id.clone(),
-            decision,
-        };
-        let line = Bytes::from(line.encode());
         match self.queues.pending.get_mut(&id) {
             // The shim compares the lines.
             Some(pending) if pending.line == line => return pending.replies.push(reply),
@@ -134,11 +131,7 @@ impl Driver {
     }
 
     fn queue_line(&mut self, id: &str, bytes: Bytes) {
-        self.link.queue(Message::Prompt(Prompt {
-            id: id.to_owned(),
-            bytes,
-            mode: PromptMode::Control,
-        }));
+        self.link.queue(Message::Prompt(control_prompt(id, bytes)));
     }
 
     fn message(&mut self, message: Message) {
@@ -245,5 +238,59 @@ impl Driver {
         for (id, line) in lines {
             self.queue_line(&id, line);
         }
+    }
+}
+
+/// Returns the line that keeps an intent, or why it cannot be kept.
+fn line_of(id: &str, intent: &Intent) -> Result<Bytes, String> {
+    let Some(decision) = Decision::of(intent) else {
+        return Err("this runner cannot keep such a request".to_owned());
+    };
+    let line = Line {
+        id: id.to_owned(),
+        decision,
+    };
+    let line = Bytes::from(line.encode());
+    // The shim would end each connection on which it is sent, and no other intent would get through.
+    if !control_prompt(id, line.clone()).fits() {
+        return Err(format!(
+            "a request of {} bytes is too large; send less",
+            line.len()
+        ));
+    }
+    Ok(line)
+}
+
+fn control_prompt(id: &str, bytes: Bytes) -> Prompt {
+    Prompt {
+        id: id.to_owned(),
+        bytes,
+        mode: PromptMode::Control,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use bowline_lifecycle::{Prompt as DialoguePrompt, PromptPart};
+    use bowline_transport::wire::MAX_MESSAGE;
+
+    use super::*;
+
+    #[test]
+    fn intent_that_fits_no_message_is_refused() {
+        let prompt = |count| {
+            Intent::Prompt(DialoguePrompt {
+                uuid: Some("u".to_owned()),
+                // Each takes two bytes in the line and four in the message.
+                parts: vec![PromptPart::Text("\"".repeat(count))],
+                ..DialoguePrompt::default()
+            })
+        };
+        assert!(line_of("u", &prompt(MAX_MESSAGE / 4 - 256)).is_ok());
+        let refused = line_of("u", &prompt(MAX_MESSAGE / 4)).unwrap_err();
+        assert!(
+            refused.ends_with("bytes is too large; send less"),
+            "{refused}"
+        );
     }
 }

@@ -5,6 +5,7 @@
 mod auth;
 mod both_directions;
 mod damage;
+mod editor;
 mod frames;
 mod grpc;
 mod openapi;

@@ -1,7 +1,7 @@
 //! The handle of a remote session. It sends commands to the session's task.
 
-use std::fmt;
 use std::sync::Arc;
+use std::{fmt, io};
 
 use bytes::Bytes;
 use tokio::sync::{mpsc, oneshot, watch};
@@ -224,6 +224,14 @@ impl Terminal for RemoteTerminal {
     }
 
     fn prompt(&self, prompt: Prompt) -> Result<oneshot::Receiver<PromptStatus>, WriteError> {
+        // The runner would end each connection on which it is sent.
+        if !prompt.fits() {
+            let why = format!(
+                "a prompt of {} bytes is too large, send less",
+                prompt.bytes.len()
+            );
+            return Err(io::Error::new(io::ErrorKind::InvalidInput, why).into());
+        }
         let (answer, status) = oneshot::channel();
         self.command(Command::Prompt(prompt, answer), WriteError::Ended)?;
         Ok(status)

@@ -4,7 +4,9 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
 use std::time::Duration;
 
-use bowline_transport::wire::{Prompt, PromptMode, PromptStatus, StdioKind, StreamId, code};
+use bowline_transport::wire::{
+    MAX_MESSAGE, Prompt, PromptMode, PromptStatus, StdioKind, StreamId, code,
+};
 use bowline_transport::{
     Attachment, ConnectionState, Kind, Piece, ReconnectFailed, ReconnectFailure, RemoteError,
     RetryError, Signal, StartPosition, Stream, TerminalEngine, TerminationPolicy, WindowSize,
@@ -295,6 +297,25 @@ async fn prompt_is_sent_once() {
         network.connections.load(Relaxed) > 3,
         "the link was never cut"
     );
+}
+
+/// Sent, it would end the link again and again.
+#[tokio::test(start_paused = true)]
+async fn prompt_that_fits_no_message_is_refused() {
+    let (owner, network) = calm(StdioKind::Pipes);
+    let session = attach(&owner, &network).await;
+    let prompt = |bytes: String| {
+        session.prompt(Prompt {
+            id: "p".to_owned(),
+            bytes: bytes.into(),
+            mode: PromptMode::Line,
+        })
+    };
+    let refused = soon("refusal", prompt("y".repeat(MAX_MESSAGE))).await;
+    assert!(matches!(refused, Err(WriteError::Io(_))), "{refused:?}");
+    let written = soon("prompt", prompt("y".to_owned())).await;
+    assert_eq!(written.unwrap(), PromptStatus::Written);
+    assert_eq!(network.connections.load(Relaxed), 1);
 }
 
 #[tokio::test(start_paused = true)]
