@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
+use std::time::Duration;
 
 use bowline_transport::wire::{StdioKind, StreamId};
 use bowline_transport::{ExitStatus, Stream, TerminationPolicy, WriteError};
@@ -66,7 +67,12 @@ async fn termination_report_arrives_over_bad_network() {
         let network = Arc::new(Chaos::new(owner.clone(), seed * 991, 4_000));
         let session = attach(&owner, &network).await;
         owner.say(StreamId::STDOUT, &[b'x'; 10_000]);
-        let report = soon("report", session.terminate(TerminationPolicy::default())).await;
+        // The report counts as lost a minute after these periods; a bad network may take longer.
+        let policy = TerminationPolicy {
+            kill: Duration::from_secs(1800),
+            ..TerminationPolicy::default()
+        };
+        let report = soon("report", session.terminate(policy)).await;
         assert_eq!((report.killed, report.survivors), (vec![42], vec![]));
         assert_eq!(report.exit.status, ExitStatus::Signal(9));
         assert_eq!(report.exit.output_end, 10_000);
