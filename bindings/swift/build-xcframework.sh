@@ -1,13 +1,16 @@
 #!/usr/bin/env bash
-# Builds BowlineCoreFFI.xcframework for macOS (arm64 and x86_64), iOS devices and the iOS simulator, and a
-# zip of it with its checksum for a release. Needs macOS with Xcode and rustup. `--check` runs everywhere:
-# it verifies the inputs from the repository and prints what the machine lacks.
+# Builds BowlineCoreFFI.xcframework for macOS (arm64 and x86_64) and a zip of it for a release, in
+# target/xcframework, and prints the zip's checksum. On a Mac, which needs Xcode and rustup, it also builds
+# for iOS devices and the iOS simulator, and puts the xcframework where Package.swift looks for it. Linux
+# compiles for macOS with the tools of .ci/macos-root. `--check` verifies the inputs from the repository
+# and prints what the machine lacks.
 set -euo pipefail
 cd "$(dirname "$0")/../.."
 
 package=bindings/swift
-build="target/xcframework"
-targets=(aarch64-apple-darwin x86_64-apple-darwin aarch64-apple-ios aarch64-apple-ios-sim x86_64-apple-ios)
+out=target/xcframework
+targets=(aarch64-apple-darwin x86_64-apple-darwin)
+[ "$(uname)" != Darwin ] || targets+=(aarch64-apple-ios aarch64-apple-ios-sim x86_64-apple-ios)
 headers=("$package"/Sources/BowlineCoreFFI/{BowlineCoreFFI.h,module.modulemap})
 
 # Prints problems of the repository.
@@ -26,13 +29,14 @@ repository() {
 
 # Prints what the machine lacks.
 machine() {
-    [ "$(uname)" = Darwin ] || echo "$(uname) is not macOS; build on a Mac"
-    local tool
-    for tool in cargo rustup xcodebuild lipo swift zip; do
+    local tool tools=(cargo rustc python3)
+    [ "$(uname)" != Darwin ] || tools+=(rustup xcrun)
+    for tool in "${tools[@]}"; do
         command -v "$tool" >/dev/null && continue
         case "$tool" in
-            cargo | rustup) echo "$tool is missing; install it from rustup.rs" ;;
-            *) echo "$tool is missing; install Xcode and run xcode-select --install" ;;
+            xcrun) echo "$tool is missing; install Xcode and run xcode-select --install" ;;
+            python3) echo "$tool is missing; install Python 3" ;;
+            *) echo "$tool is missing; install it from rustup.rs" ;;
         esac
     done
 }
@@ -57,34 +61,47 @@ if [ -n "$repository_problems$machine_problems" ]; then
     exit 1
 fi
 
-rustup target add "${targets[@]}"
+if [ "$(uname)" = Darwin ]; then
+    rustup target add "${targets[@]}"
+    build=(cargo rustc)
+    built="${CARGO_TARGET_DIR:-target}"
+    compiler=(xcrun clang)
+    macos=-apple-macos14.0
+else
+    root="$(.ci/macos-root)"
+    build=(.ci/macos-cargo rustc)
+    built="$root/target"
+    compiler=("$(echo "$root"/zig-*/bin/python3)" -m ziglang cc)
+    macos=-macos.14.0
+fi
+rm -rf "$out" && mkdir -p "$out"
+
+# Links a program that refers to every function of the header with a library and the system alone: the
+# linker names what is missing.
+check_functions() { # LIBRARY CLANG_TARGET
+    {
+        echo '#include "BowlineCoreFFI.h"'
+        echo 'void *const functions[] = {'
+        grep -oE '\b(uniffi|ffi)_bowline_ffi_[a-z0-9_]+\(' "${headers[0]}" | sort -u | sed 's/(/,/; s/^/(void *)/'
+        echo '};'
+        echo 'int main(int count, char **arguments) { return functions[count] == 0 || arguments == 0; }'
+    } >"$out/functions.c"
+    "${compiler[@]}" -target "$2" -I "${headers[0]%/*}" "$out/functions.c" "$1" -o "$out/functions"
+    rm "$out"/functions*
+}
+
 for target in "${targets[@]}"; do
     # One crate type only: with an rlib in the same build, rustc does not optimize across crates.
-    cargo rustc --profile small -p bowline-ffi --lib --crate-type staticlib --target "$target"
+    "${build[@]}" --quiet --profile small -p bowline-ffi --lib --crate-type staticlib --target "$target"
+    library="$built/$target/small/libbowline_ffi.a"
+    case "$target" in
+        *-apple-darwin) check_functions "$library" "${target%%-*}$macos" ;;
+    esac
+    echo "$target: $(wc -c <"$library") bytes" >&2
 done
 
-rm -rf "$build" "$package/BowlineCoreFFI.xcframework"
-
-# A subdirectory for the module: a flat Headers/module.modulemap collides with that of other packages.
-include="$build/headers"
-mkdir -p "$include/BowlineCoreFFI"
-cp "${headers[@]}" "$include/BowlineCoreFFI"
-
-library() {
-    echo "target/$1/small/libbowline_ffi.a"
-}
-fat() {
-    mkdir -p "$build/$1"
-    lipo -create "$(library "$2")" "$(library "$3")" -output "$build/$1/libbowline_ffi.a"
-}
-fat macos aarch64-apple-darwin x86_64-apple-darwin
-fat simulator aarch64-apple-ios-sim x86_64-apple-ios
-
-xcodebuild -create-xcframework \
-    -library "$build/macos/libbowline_ffi.a" -headers "$include" \
-    -library "$(library aarch64-apple-ios)" -headers "$include" \
-    -library "$build/simulator/libbowline_ffi.a" -headers "$include" \
-    -output "$package/BowlineCoreFFI.xcframework"
-
-(cd "$package" && zip -qr "$OLDPWD/$build/BowlineCoreFFI.xcframework.zip" BowlineCoreFFI.xcframework)
-swift package --package-path "$package" compute-checksum "$build/BowlineCoreFFI.xcframework.zip"
+python3 "$package/xcframework.py" "$out/BowlineCoreFFI.xcframework" "$built" "${headers[@]}" "${targets[@]}"
+if [ "$(uname)" = Darwin ]; then
+    rm -rf "$package/BowlineCoreFFI.xcframework"
+    cp -R "$out/BowlineCoreFFI.xcframework" "$package/"
+fi
