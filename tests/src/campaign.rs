@@ -397,6 +397,8 @@ pub static ALL: &[Campaign] = &[
         stress_count: 1_000,
         run: machine::runner_sessions,
     },
+    // inotify(7) shows names as soon as they appear.
+    #[cfg(target_os = "linux")]
     Campaign {
         name: "prompt-files",
         what: "a killed host leaves a prompt in a file, or other users can read one",

@@ -7,7 +7,6 @@ use std::time::{Duration, Instant};
 
 use bowline_jsonl::Prompt;
 use bowline_lifecycle::DialogueSession;
-use rustix::pipe::{PipeFlags, fcntl_setpipe_size, pipe_with};
 
 use super::{Role, agent, one_reactor, status};
 use crate::clock::thread_cpu_time;
@@ -110,10 +109,22 @@ async fn session(role: Role) -> io::Result<Flooded> {
     Ok(flooded)
 }
 
+#[cfg(target_os = "linux")]
+fn set_pipe_size(pipe: &io::PipeWriter, bytes: usize) -> io::Result<()> {
+    rustix::pipe::fcntl_setpipe_size(pipe, bytes)?;
+    Ok(())
+}
+
+/// Only Linux lets a program choose the size (`F_SETPIPE_SZ`, fcntl(2)).
+#[cfg(not(target_os = "linux"))]
+fn set_pipe_size(_: &io::PipeWriter, _: usize) -> io::Result<()> {
+    Err(io::ErrorKind::Unsupported.into())
+}
+
 fn bare(role: Role, pipe: Option<usize>) -> io::Result<Flooded> {
-    let (output, stdout) = pipe_with(PipeFlags::CLOEXEC)?;
+    let (output, stdout) = io::pipe()?;
     if let Some(bytes) = pipe {
-        fcntl_setpipe_size(&stdout, bytes)?;
+        set_pipe_size(&stdout, bytes)?;
     }
     let mut command = Command::new(env::current_exe()?);
     let mut child = command

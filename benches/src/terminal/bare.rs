@@ -7,6 +7,7 @@ use std::process::{Child, Command, Stdio};
 
 use anyhow::{Context as _, Result};
 use rustix::fs::{Mode, OFlags, open};
+use rustix::io::{FdFlags, fcntl_setfd};
 use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
 use rustix::termios::{OptionalActions, tcgetattr, tcsetattr};
 
@@ -40,13 +41,15 @@ pub(super) fn pipe(mode: &str, argument: &str) -> Result<(Child, File)> {
         .stdout(Stdio::piped());
     let mut child = command.spawn()?;
     let stdout = child.stdout.take().context("stdout is a pipe")?;
+    #[cfg(target_os = "linux")]
     rustix::pipe::fcntl_setpipe_size(&stdout, 1 << 20)?;
     Ok((child, OwnedFd::from(stdout).into()))
 }
 
 /// Starts a child on a PTY in raw mode.
 pub(super) fn pty(mode: &str, argument: &str) -> Result<(Child, File)> {
-    let ours = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY | OpenptFlags::CLOEXEC)?;
+    let ours = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY)?;
+    fcntl_setfd(&ours, FdFlags::CLOEXEC)?;
     grantpt(&ours)?;
     unlockpt(&ours)?;
     let flags = OFlags::RDWR | OFlags::NOCTTY | OFlags::CLOEXEC;

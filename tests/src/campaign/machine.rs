@@ -20,6 +20,7 @@ mod oom;
 mod outage;
 mod output;
 mod program;
+#[cfg(target_os = "linux")]
 mod prompt_files;
 mod real_agent;
 mod shim_killed;
@@ -41,6 +42,7 @@ pub(super) use full_disk::run as full_disk;
 pub(super) use many::run as runner_sessions;
 pub(super) use oom::run as oom;
 pub(super) use outage::{run_killed as runner_killed, run_upgraded as upgrade};
+#[cfg(target_os = "linux")]
 pub(super) use prompt_files::run as prompt_files;
 pub(super) use real_agent::run as real_agent;
 pub(super) use shim_killed::run as shim_killed;

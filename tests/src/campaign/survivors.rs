@@ -208,7 +208,16 @@ pub(super) fn end_main_thread() -> ExitCode {
         std::process::exit(0);
     });
     // SAFETY: ends this thread alone; it holds no lock, and nothing refers to its stack.
-    unsafe { libc::syscall(libc::SYS_exit, 0) };
+    #[cfg(target_os = "linux")]
+    unsafe {
+        libc::syscall(libc::SYS_exit, 0)
+    };
+    // SAFETY: as above.
+    #[cfg(not(target_os = "linux"))]
+    unsafe {
+        libc::pthread_exit(std::ptr::null_mut())
+    };
+    #[cfg_attr(not(target_os = "linux"), expect(unreachable_code))]
     ExitCode::FAILURE
 }
 

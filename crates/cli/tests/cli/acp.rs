@@ -5,8 +5,7 @@ use std::os::unix::net::UnixStream;
 use std::process::{Child, ChildStdin, Stdio};
 use std::sync::mpsc::{Receiver, channel};
 
-use rustix::net::sockopt::socket_peercred;
-use rustix::process::{Signal, kill_process};
+use rustix::process::{Pid, Signal, kill_process};
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
@@ -365,10 +364,24 @@ fn unreachable_runner_is_one_line() {
 /// The runner that a command has started; ended when dropped.
 struct StartedRunner(UnixStream);
 
+impl StartedRunner {
+    fn pid(&self) -> Option<Pid> {
+        let runtime = tokio::runtime::Builder::new_current_thread()
+            .enable_io()
+            .build()
+            .ok()?;
+        let _entered = runtime.enter();
+        let stream = self.0.try_clone().ok()?;
+        stream.set_nonblocking(true).ok()?;
+        let peer = tokio::net::UnixStream::from_std(stream).ok()?;
+        Pid::from_raw(peer.peer_cred().ok()?.pid()?)
+    }
+}
+
 impl Drop for StartedRunner {
     fn drop(&mut self) {
-        if let Ok(peer) = socket_peercred(&self.0) {
-            let _ = kill_process(peer.pid, Signal::TERM);
+        if let Some(pid) = self.pid() {
+            let _ = kill_process(pid, Signal::TERM);
         }
     }
 }

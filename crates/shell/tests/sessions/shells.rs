@@ -10,6 +10,7 @@ use bowline_shell::{
     SessionEvent, SessionExit, SessionState, ShellConfiguration, ShellProgram, ShellSession,
 };
 use bowline_transport::{Signal, WindowSize, WriteError};
+use tokio::io::AsyncWriteExt as _;
 
 use crate::support::{command, line_that, login, quick, within};
 
@@ -190,11 +191,12 @@ async fn states_follow_creating_active_idle_terminated() {
         .await
         .unwrap();
     assert_eq!(next().await, SessionState::Active);
-    let mut opened = tokio::net::unix::pipe::OpenOptions::new();
-    let opened = opened.read_write(true).open_sender(&gate).unwrap();
+    let mut opened = tokio::fs::OpenOptions::new();
+    let mut opened = within(opened.write(true).open(&gate)).await.unwrap();
     let unchanged = tokio::time::timeout(Duration::from_millis(300), next()).await;
     assert!(unchanged.is_err(), "{unchanged:?} while a program ran");
-    opened.try_write(b"go\n").unwrap();
+    opened.write_all(b"go\n").await.unwrap();
+    opened.flush().await.unwrap();
     assert_eq!(next().await, SessionState::Idle);
     within(session.write("exit 3\n")).await.unwrap();
     let mut last = next().await;

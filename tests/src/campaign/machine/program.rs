@@ -27,6 +27,7 @@ pub(super) const HOG: &str = "--hog";
 pub(super) const FOLLOW: &str = "--follow";
 
 /// Keeps prompts in files until it is killed.
+#[cfg(target_os = "linux")]
 pub(super) const KEEP: &str = "--keep-prompts";
 
 /// Hosts a dialogue with the real agent, controlled by its input.
@@ -47,6 +48,7 @@ pub(super) fn run(args: &[String]) -> Option<ExitCode> {
         HOG => Some(hog()),
         AGENT => Some(understudy::run(args.iter().skip(1).map(Into::into))),
         CONVERSE => Some(super::real_agent::host::run()),
+        #[cfg(target_os = "linux")]
         KEEP => Some(super::prompt_files::keep()),
         FOLLOW => Some(follow(args.get(1)?, args.get(2)?, number(3)?)),
         _ => None,
