@@ -7,7 +7,7 @@ use std::os::unix::fs::{DirBuilderExt as _, FileExt as _, OpenOptionsExt as _};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use bowline_process::{ignore_write_signals, reserve_space};
+use bowline_process::{ignore_write_signals, reserve_space, sync_file};
 use parking_lot::{Mutex, MutexGuard};
 
 /// The storage operations of a journal. Each is one system call, so that a test can make any of them
@@ -119,7 +119,7 @@ impl Folder {
     fn keep_names(&self) -> io::Result<()> {
         let mut has_new_names = self.has_new_names();
         if *has_new_names {
-            File::open(&self.path)?.sync_all()?;
+            sync_file(&File::open(&self.path)?)?;
             *has_new_names = false;
         }
         Ok(())
@@ -175,7 +175,7 @@ impl Disk for Folder {
     }
 
     fn sync(&self, file: &File) -> io::Result<()> {
-        file.sync_data()?;
+        sync_file(file)?;
         self.keep_names()
     }
 }
@@ -234,7 +234,7 @@ impl Disk for OneFile {
     }
 
     fn sync(&self, file: &File) -> io::Result<()> {
-        file.sync_data()
+        sync_file(file)
     }
 }
 

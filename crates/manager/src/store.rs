@@ -8,6 +8,7 @@ use std::sync::{Arc, Weak};
 use std::time::Duration;
 
 use bowline_shell::{SessionExit, SessionState};
+use bowline_transport::sync_file;
 use serde::{Deserialize, Serialize};
 use tokio::sync::{Notify, watch};
 use tokio::task::{AbortHandle, spawn_blocking};
@@ -114,9 +115,9 @@ fn write(directory: &Path, sessions: Vec<SessionInfo>) -> io::Result<()> {
         .mode(0o600)
         .open(&new)?;
     file.write_all(&bytes)?;
-    file.sync_all()?;
+    sync_file(&file)?;
     std::fs::rename(&new, directory.join(LIST))?;
-    File::open(directory)?.sync_all()
+    sync_file(&File::open(directory)?)
 }
 
 /// Minimum time between two writes without a waiting caller: the list is written as a whole, and a

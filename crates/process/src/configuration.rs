@@ -45,8 +45,7 @@ pub struct Configuration {
     pub pty_backend: PtyBackend,
     /// Program that runs the guard: it calls [`run_guard`](crate::run_guard) first in `main`, and
     /// may be the host's own executable. The guard ends the session's processes if the host is
-    /// killed. Without a guard they survive a SIGKILL of the host. Linux only; ignored on other
-    /// systems.
+    /// killed. Without a guard they survive a SIGKILL of the host.
     pub guard: Option<PathBuf>,
 }
 

@@ -51,7 +51,7 @@ pub struct ContainmentProbe {
 /// Returns the containment levels that this process can use. Creates and removes a control group.
 pub fn probe() -> ContainmentProbe {
     let lacking = sys::Nest::make().err().map(|error| why(&error));
-    let subreaper = if cfg!(target_os = "linux") {
+    let subreaper = if sys::ADOPTS_ORPHANS {
         Containment::Subreaper
     } else {
         Containment::Group

@@ -17,12 +17,17 @@ const OUTER_AGENT: [&str; 6] = [
     "NODE_OPTIONS",
 ];
 
-/// Prefix of the variables of an outer agent's message channel.
-const OUTER_AGENT_PREFIX: &str = "CLAUDE_CODE_MESSAGING_";
+/// Variables that macOS gives to an app. Its children would be taken for the app, or load its libraries
+/// (dyld(1)).
+const APP: [&str; 2] = ["__CFBundleIdentifier", "DYLD_INSERT_LIBRARIES"];
+
+/// Prefixes of the variables of an outer agent's message channel, and of those of launchd for a service.
+const PREFIXES: [&str; 2] = ["CLAUDE_CODE_MESSAGING_", "XPC_"];
 
 /// Environment of a child, built from the host's environment or from an empty one.
 ///
-/// The variables of an outer agent are not inherited. One that is [`set`](Self::set) is kept.
+/// The variables of an outer agent, and those that macOS gives to an app, are not inherited. One that is
+/// [`set`](Self::set) is kept.
 #[derive(Clone, Default)]
 pub struct Environment {
     empty: bool,
@@ -62,7 +67,7 @@ impl Environment {
         let name = name.as_ref();
         match self.changes.get(name) {
             Some(changed) => changed.clone(),
-            None if self.empty || is_outer_agent(name) => None,
+            None if self.empty || is_of_host(name) => None,
             None => std::env::var_os(name),
         }
     }
@@ -76,7 +81,7 @@ impl Environment {
     pub(crate) fn resolve(&self) -> BTreeMap<OsString, OsString> {
         let mut variables = BTreeMap::new();
         if !self.empty {
-            variables.extend(std::env::vars_os().filter(|(name, _)| !is_outer_agent(name)));
+            variables.extend(std::env::vars_os().filter(|(name, _)| !is_of_host(name)));
         }
         for (name, value) in &self.changes {
             match value {
@@ -106,9 +111,13 @@ impl fmt::Debug for Environment {
     }
 }
 
-pub(crate) fn is_outer_agent(name: &OsStr) -> bool {
-    OUTER_AGENT.iter().any(|outer| name == *outer)
-        || name.as_bytes().starts_with(OUTER_AGENT_PREFIX.as_bytes())
+/// Returns whether a variable concerns the host, or the agent that runs it, and not its children.
+pub(crate) fn is_of_host(name: &OsStr) -> bool {
+    let mut names = OUTER_AGENT.iter().chain(&APP);
+    names.any(|outer| name == *outer)
+        || PREFIXES
+            .iter()
+            .any(|prefix| name.as_bytes().starts_with(prefix.as_bytes()))
 }
 
 #[cfg(test)]
@@ -132,14 +141,17 @@ mod tests {
     }
 
     #[test]
-    fn outer_agent_variables_are_recognized() {
+    fn variables_of_outer_agent_and_app_are_recognized() {
         for name in [
             "CLAUDECODE",
             "CLAUDE_PID",
             "NODE_OPTIONS",
             "CLAUDE_CODE_MESSAGING_SOCKET",
+            "__CFBundleIdentifier",
+            "XPC_SERVICE_NAME",
+            "DYLD_INSERT_LIBRARIES",
         ] {
-            assert!(is_outer_agent(OsStr::new(name)), "{name}");
+            assert!(is_of_host(OsStr::new(name)), "{name}");
         }
         for name in [
             "CLAUDE_CONFIG_DIR",
@@ -147,7 +159,7 @@ mod tests {
             "PATH",
             "CLAUDECODE2",
         ] {
-            assert!(!is_outer_agent(OsStr::new(name)), "{name}");
+            assert!(!is_of_host(OsStr::new(name)), "{name}");
         }
     }
 

@@ -6,16 +6,18 @@
 //! [`Configuration::guard`](crate::Configuration::guard) with a hidden argument; the program calls
 //! [`run_guard`] first in `main`.
 //!
-//! Each session has a guard of its own, which starts the child as a subreaper
+//! Each session has a guard of its own, which starts the child. On Linux it is a subreaper
 //! (`PR_SET_CHILD_SUBREAPER`, prctl(2)): orphans are reparented to it, so that parentage finds every
 //! descendant. It adds to a control group what that lacks, since a process with the permission to do
-//! so can move itself to another group.
+//! so can move itself to another group. macOS has neither. There the guard follows the descendants while
+//! they are alive (`NOTE_FORK` of kqueue(2)) and knows them again by pid and start time, and finds others
+//! by the marker in their environment. A process escapes that is started without the marker and loses its
+//! parent within milliseconds.
 
 mod find;
 mod link;
 mod order;
-#[cfg(target_os = "linux")]
-mod subreaper;
+mod session;
 
 use std::process::ExitCode;
 
@@ -36,19 +38,13 @@ pub fn run_guard() -> Option<ExitCode> {
     is_guard.then(guard)
 }
 
-#[cfg(target_os = "linux")]
 fn guard() -> ExitCode {
     let Ok(link) = Link::of_guard() else {
         return ExitCode::FAILURE;
     };
     crate::sys::ignore_termination_signals();
     match link.order() {
-        Ok(order) => subreaper::run(link, order),
+        Ok(order) => session::run(link, order),
         Err(_) => ExitCode::FAILURE,
     }
-}
-
-#[cfg(not(target_os = "linux"))]
-fn guard() -> ExitCode {
-    ExitCode::FAILURE
 }

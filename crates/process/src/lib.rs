@@ -23,8 +23,8 @@
 //! group can move itself out of its own.
 //!
 //! At `Group` level a descendant that has cleared its environment, left its group and session, and been
-//! reparented is not found. On systems other than Linux only parentage (macOS) or the process group is
-//! used. All levels repeat the kill until no process is left.
+//! reparented is not found. macOS has this level only; the environment of restricted programs is hidden
+//! there. All levels repeat the kill until no process is left.
 //!
 //! # Errors before anything is started
 //!
@@ -50,6 +50,7 @@ mod inbox;
 mod local;
 pub mod log;
 mod login;
+mod members;
 pub mod millis;
 mod program;
 mod pty_system;
@@ -81,7 +82,7 @@ pub use resource_usage::ResourceUsage;
 pub use session_id::{ParseIdError, SessionId};
 pub use signal::Signal;
 pub use stream::Stream;
-pub use sys::{MARKER, ignore_write_signals, reserve_space};
+pub use sys::{MARKER, ignore_write_signals, reserve_space, suspended_time, sync_file};
 pub use terminal_state::TerminalState;
 pub use termination::{TerminationPolicy, TerminationReport};
 pub use threads::check_threads;

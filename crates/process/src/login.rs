@@ -18,6 +18,7 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
 use crate::environment::Environment;
+use crate::sys;
 use dialect::Dialect;
 
 /// Variable that is set while a shell prints its environment, so that its start-up files can skip
@@ -27,8 +28,7 @@ pub const RESOLVING: &str = "BOWLINE_RESOLVING_ENVIRONMENT";
 /// Total time limit of a shell.
 const TIME_LIMIT: Duration = Duration::from_secs(8);
 
-/// The user database (passwd(5)), and the shell of a user without an entry.
-const USER_DATABASE: &str = "/etc/passwd";
+/// The shell of a user without an entry in the user database.
 const FALLBACK_SHELL: &str = "/bin/sh";
 
 /// A shell that can be run to obtain its environment.
@@ -82,16 +82,7 @@ impl Default for LoginShell {
 }
 
 fn shell_of_database() -> PathBuf {
-    let users = std::fs::read_to_string(USER_DATABASE).unwrap_or_default();
-    let own = rustix::process::getuid().as_raw().to_string();
-    let shell = users.lines().find_map(|user| {
-        let mut fields = user.split(':').skip(2);
-        let is_own = fields.next()? == own;
-        fields
-            .nth(3)
-            .filter(|shell| is_own && shell.starts_with('/'))
-    });
-    shell.unwrap_or(FALLBACK_SHELL).into()
+    sys::login_shell().unwrap_or_else(|| FALLBACK_SHELL.into())
 }
 
 /// An environment and its origin.
@@ -182,7 +173,7 @@ fn clean(variables: &mut BTreeMap<OsString, OsString>) {
     for own in [RESOLVING, crate::MARKER, "_", "SHLVL", "PWD", "OLDPWD"] {
         variables.remove(OsStr::new(own));
     }
-    variables.retain(|name, _| !crate::environment::is_outer_agent(name));
+    variables.retain(|name, _| !crate::environment::is_of_host(name));
 }
 
 #[cfg(test)]

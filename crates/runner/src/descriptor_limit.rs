@@ -3,7 +3,7 @@
 
 use std::sync::OnceLock;
 
-use rustix::process::{Pid, Resource, Rlimit, getrlimit, setrlimit};
+use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 
 /// Limit that the daemon requests, if the system permits it.
 const MAX_DESCRIPTORS: u64 = 65_536;
@@ -30,7 +30,9 @@ pub(crate) fn raise() {
 /// depend on a low one, such as those that use select(2).
 #[cfg(target_os = "linux")]
 pub(crate) fn restore_for(pid: u32) {
-    let pid = i32::try_from(pid).ok().and_then(Pid::from_raw);
+    let pid = i32::try_from(pid)
+        .ok()
+        .and_then(rustix::process::Pid::from_raw);
     if let (Some(initial), Some(pid)) = (INITIAL.get(), pid) {
         // A higher limit is no reason to fail.
         let _ = rustix::process::prlimit(Some(pid), Resource::Nofile, *initial);

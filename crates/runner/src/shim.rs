@@ -12,6 +12,7 @@
 mod handshake;
 mod info;
 mod process;
+mod socket_path;
 mod spawn;
 mod spec;
 mod state_dir;

@@ -68,8 +68,8 @@
 //! | `Group` | descendants by parentage, group, session or a variable ([`MARKER`]) | nothing |
 //!
 //! At `Group`, a descendant that has cleared its environment, left its group and session, and lost
-//! its parent, is not found. Outside of Linux only parentage (macOS) or the process group is used. All
-//! levels repeat the kill until no process is left.
+//! its parent, is not found. macOS has this level only. All levels repeat the kill until no process is
+//! left.
 //!
 //! A host that is killed by SIGKILL cannot end its sessions. With [`Configuration::guard`] a helper
 //! process ends them ([`run_guard`]), one per session. At `Cgroup` it also finds a descendant that has
@@ -104,7 +104,7 @@ pub use bowline_process::{
     LoginShell, LoginSource, MARKER, Overflow, Piece, Provenance, PtyBackend, PtyMode, RESOLVING,
     ResizeError, ResourceUsage, SessionId, Signal, SignalError, SpawnError, Stdio, Stream,
     TerminalState, TerminationPolicy, TerminationReport, WindowSize, WriteError, check_threads,
-    deadline_after, default_guard, probe, pty_system, run_guard,
+    deadline_after, default_guard, probe, pty_system, run_guard, sync_file,
 };
 pub use bowline_wire as wire;
 pub use connection::{ConnectionState, ReconnectFailed, ReconnectFailure, RetryError};

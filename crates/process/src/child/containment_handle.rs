@@ -36,8 +36,8 @@ impl ContainmentHandle {
     pub(crate) fn level(&self) -> Containment {
         match (&self.cgroup, &self.guard) {
             (Some(_), _) => Containment::Cgroup,
-            (None, Some(_)) => Containment::Subreaper,
-            (None, None) => Containment::Group,
+            (None, Some(_)) if sys::ADOPTS_ORPHANS => Containment::Subreaper,
+            (None, _) => Containment::Group,
         }
     }
 
@@ -54,7 +54,7 @@ impl ContainmentHandle {
 pub(crate) fn guard_of(what: &Configuration) -> Option<&Path> {
     let is_allowed = what.containment != Some(Containment::Group);
     let guard = what.guard.as_deref();
-    guard.filter(|_| is_allowed && cfg!(target_os = "linux"))
+    guard.filter(|_| is_allowed)
 }
 
 /// Creates the session's control group; returns `None` where there are none.

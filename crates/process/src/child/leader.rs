@@ -105,6 +105,10 @@ fn send(group: Pid, signal: Signal) -> Result<(), SignalError> {
     match kill_process_group(group, signal) {
         Ok(()) => Ok(()),
         Err(Errno::SRCH) => Err(SignalError::Ended),
+        // macOS refuses a signal to a group in which all processes have ended.
+        Err(Errno::PERM) if !sys::is_running(group.as_raw_nonzero().get()) => {
+            Err(SignalError::Ended)
+        }
         Err(errno) => Err(SignalError::Io(errno.into())),
     }
 }

@@ -15,8 +15,9 @@ use rustix::process::Signal;
 use super::containment_handle::ContainmentHandle;
 use super::leader::Leader;
 use crate::containment::Containment;
+use crate::members::Members;
 use crate::session_id::SessionId;
-use crate::sys::{self, Process, with_descendants};
+use crate::sys::{self, Process};
 
 /// Returns the marker of a session that runs inside the session marked by `outer`, if any.
 pub(crate) fn marker(outer: Option<OsString>, id: SessionId) -> OsString {
@@ -35,8 +36,7 @@ const ANY_START_TIME: u64 = u64::MAX;
 pub(crate) struct Tree {
     leader: Arc<Leader>,
     handle: ContainmentHandle,
-    token: String,
-    known: HashSet<(i32, u64)>,
+    members: Members,
     signalled: HashSet<(i32, u64)>,
     killed: Vec<u32>,
     left: Vec<u32>,
@@ -92,8 +92,7 @@ impl Tree {
         Self {
             leader,
             handle,
-            token: id.to_string(),
-            known: HashSet::new(),
+            members: Members::new(id.to_string()),
             signalled: HashSet::new(),
             killed: Vec::new(),
             left: Vec::new(),
@@ -139,7 +138,7 @@ impl Tree {
     }
 
     fn scan_outside(&mut self, since: Instant) -> Outside {
-        let found = self.members(since);
+        let found = self.live_members(since);
         let is_outside = |one: &Process| !self.signalled.contains(&(one.pid, ANY_START_TIME));
         match found.iter().any(is_outside) {
             true => Outside::Populated,
@@ -170,7 +169,7 @@ impl Tree {
     }
 
     fn kill_found(&mut self, since: Instant) -> Round {
-        let members = self.members(since);
+        let members = self.live_members(since);
         self.left = members
             .iter()
             .map(|member| member.pid.cast_unsigned())
@@ -201,7 +200,7 @@ impl Tree {
     /// child's end and its reaping: until then its pid identifies its group and session, afterwards
     /// the pid may be reused.
     pub(crate) fn record_members(&mut self, since: Instant) {
-        self.members(since);
+        self.live_members(since);
     }
 
     /// Releases the containment; returns `false` while the guard has not exited, or the kernel still
@@ -227,7 +226,7 @@ impl Tree {
 
     fn alive(&mut self) -> Vec<u32> {
         let held = self.handle.group().map(sys::Group::members);
-        let found = self.members(Instant::now());
+        let found = self.live_members(Instant::now());
         let mut alive: Vec<u32> = found
             .iter()
             .map(|member| member.pid)
@@ -240,7 +239,7 @@ impl Tree {
     }
 
     /// Returns the members that are alive, and records them.
-    fn members(&mut self, since: Instant) -> Vec<Process> {
+    fn live_members(&mut self, since: Instant) -> Vec<Process> {
         let all = sys::process_table(since);
         let leader = self
             .leader
@@ -248,24 +247,11 @@ impl Tree {
             .then(|| self.leader.pid().as_raw_nonzero().get());
         let guard = self.handle.guard();
         let guard = guard.map(|guard| guard.pid().as_raw_nonzero().get());
-        let is_root = |one: &Process| {
-            if Some(one.pid) == guard {
-                return false;
-            }
-            if Some(one.parent) == guard {
-                return true;
-            }
-            leader.is_some_and(|leader| [one.pid, one.group, one.session].contains(&leader))
-                || self.known.contains(&one.identity())
-                || one
-                    .marker
-                    .as_ref()
-                    .is_some_and(|value| value.split(':').any(|id| id == self.token))
-        };
-        let mut members = with_descendants(&all, is_root);
-        members.retain(|member| !member.zombie && member.pid != own_pid());
-        self.known.extend(members.iter().map(Process::identity));
-        members
+        let except = [own_pid()].into_iter().chain(guard).collect::<Vec<_>>();
+        self.members.find(&all, &except, |one| {
+            Some(one.parent) == guard
+                || leader.is_some_and(|leader| [one.pid, one.group, one.session].contains(&leader))
+        })
     }
 }
 

@@ -39,10 +39,6 @@ const VERSION_PAUSE: Duration = Duration::from_millis(1);
 /// Panics outside a tokio runtime.
 pub async fn default_guard() -> Option<&'static Path> {
     static FOUND: OnceCell<Option<PathBuf>> = OnceCell::const_new();
-    // Guards run on Linux only.
-    if !cfg!(target_os = "linux") {
-        return None;
-    }
     // An error means that the runtime is shutting down; another one may search again.
     let found = FOUND.get_or_try_init(|| spawn_blocking(find)).await;
     found.ok()?.as_deref()

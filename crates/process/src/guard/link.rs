@@ -83,7 +83,6 @@ impl Link {
     }
 
     /// Returns the end that this guard process was started with.
-    #[cfg(target_os = "linux")]
     pub(super) fn of_guard() -> io::Result<Self> {
         Self::new(sys::take_extra()?.into())
     }

@@ -39,6 +39,7 @@ pub(super) struct Streams {
     /// The slave side of the terminal, until the child has ended: a child that closes its own
     /// descriptors may open the terminal again by name.
     slave: Option<HeldSlave>,
+    has_room: bool,
 }
 
 impl Streams {
@@ -47,6 +48,7 @@ impl Streams {
             open: Vec::new(),
             master: Some(master),
             slave: Some(slave),
+            has_room: false,
         }
     }
 
@@ -58,7 +60,10 @@ impl Streams {
     /// Makes room for all bytes that the child can have written before its end: the capacity of its
     /// pipe plus one, since nothing is read without room, not even the end of file. From then on no
     /// reader delays the end.
-    pub(super) fn lift(&self) {
+    pub(super) fn lift(&mut self) {
+        if std::mem::replace(&mut self.has_room, true) {
+            return;
+        }
         for stream in &self.open {
             stream.log.lift(sys::PIPE_BYTES + 1);
         }

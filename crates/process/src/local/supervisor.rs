@@ -170,6 +170,8 @@ impl Supervisor {
             }
         }
         self.tree_killed = true;
+        // On macOS the exit of a session's leader waits until the output of its terminal is read.
+        self.streams.lift();
         let left = deadline
             .saturating_duration_since(Instant::now())
             .max(LAST_PAUSE);

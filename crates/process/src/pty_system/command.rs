@@ -8,7 +8,7 @@ use parking_lot::Mutex;
 use portable_pty::CommandBuilder;
 
 use crate::configuration::{Configuration, PtyMode, Stdio, WindowSize};
-use crate::environment::{Environment, is_outer_agent};
+use crate::environment::{Environment, is_of_host};
 use crate::guard::Program;
 
 /// Held during `CommandBuilder::new`, which calls getpwuid(3) if `SHELL` is not set; that function
@@ -82,7 +82,7 @@ fn environment(command: &CommandBuilder) -> Environment {
 
 fn set(environment: &mut Environment, name: &OsStr, value: &OsStr) {
     let is_inherited = std::env::var_os(name).as_deref() == Some(value);
-    if !(is_inherited && is_outer_agent(name)) {
+    if !(is_inherited && is_of_host(name)) {
         environment.set(OsString::from(name), OsString::from(value));
     }
 }

@@ -9,7 +9,7 @@ use tokio::io::unix::AsyncFd;
 use tokio::signal::unix::{SignalKind, signal};
 
 use super::launch::Launched;
-use super::reap::has_ended;
+use super::reap::{await_end, has_ended};
 use super::{descriptor, platform};
 
 /// Ignores SIGPIPE and SIGXFSZ unless the host handles them, so that a write to a closed pipe fails with
@@ -56,6 +56,9 @@ impl ExitWatch {
         if let Some(descriptor) = &self.descriptor
             && descriptor.readable().await.is_ok()
         {
+            // kqueue(2) of macOS reports an exit shortly before waitid(2) does. A child of a guard is not
+            // ours to wait for, which is an error at once.
+            let _ = await_end(self.pid);
             return;
         }
         self.ended_by_signal().await;

@@ -13,6 +13,9 @@ use rustix::process::{
     Pid, PidfdFlags, Resource, Signal, getrlimit, kill_process, pidfd_open, pidfd_send_signal,
 };
 use rustix::pty::{OpenptFlags, ioctl_tiocgptpeer};
+use rustix::time::{ClockId, clock_gettime};
+
+pub(crate) mod guard;
 
 use super::Process;
 use super::launch::{Fork, Launched};
@@ -45,6 +48,13 @@ pub fn reserve_space(file: &fs::File, from: u64, to: u64) -> io::Result<()> {
         Err(Errno::OPNOTSUPP | Errno::NOSYS | Errno::INVAL) => Ok(()),
         reserved => Ok(reserved?),
     }
+}
+
+/// Returns how long this machine has been suspended since boot: CLOCK_BOOTTIME includes suspended time,
+/// CLOCK_MONOTONIC does not (clock_gettime(2)).
+pub fn suspended_time() -> Duration {
+    let clock = |id| Duration::try_from(clock_gettime(id)).unwrap_or_default();
+    clock(ClockId::Boottime).saturating_sub(clock(ClockId::Monotonic))
 }
 
 /// Opens a directory with `O_PATH`, which needs no read permission on it, as chdir(2) does not.
@@ -204,10 +214,25 @@ pub(super) fn exit_descriptor(pid: Pid) -> io::Result<OwnedFd> {
     Ok(pidfd_open(pid, PidfdFlags::empty())?)
 }
 
-/// Returns the pids listed in /proc.
-pub(super) fn pids() -> impl Iterator<Item = i32> {
-    let entries = fs::read_dir("/proc").into_iter().flatten();
-    entries.filter_map(|entry| entry.ok()?.file_name().to_str()?.parse().ok())
+/// The pids listed in /proc. Entries are read one by one.
+pub(super) struct Listing(Vec<i32>);
+
+impl Listing {
+    pub(super) fn read() -> Self {
+        let entries = fs::read_dir("/proc").into_iter().flatten();
+        let pids = entries.filter_map(|entry| entry.ok()?.file_name().to_str()?.parse().ok());
+        Self(pids.collect())
+    }
+}
+
+impl super::process_table::Listing for Listing {
+    fn pids(&self) -> Vec<i32> {
+        self.0.clone()
+    }
+
+    fn look_up(&self, pid: i32) -> Option<Process> {
+        look_up(pid)
+    }
 }
 
 /// Returns a variable of the environment that a process was started with; `None` without
@@ -348,7 +373,7 @@ mod tests {
     #[test]
     fn own_process_is_in_table() {
         let own = std::process::id().cast_signed();
-        assert!(pids().any(|pid| pid == own));
+        assert!(Listing::read().0.contains(&own));
         let found = look_up(own).unwrap();
         assert!(!found.zombie && found.parent > 0 && found.start_time > 0);
         let path = std::env::var("PATH").unwrap();

@@ -46,6 +46,11 @@ pub(crate) fn record_start_time(child: i32) -> u64 {
     start_time
 }
 
+/// Returns whether a process exists and has not ended.
+pub(crate) fn is_running(pid: i32) -> bool {
+    platform::look_up(pid).is_some_and(|process| !process.zombie)
+}
+
 /// Returns the process table as of some time after `since`. Processes that end during the scan are
 /// omitted.
 pub(crate) fn process_table(since: Instant) -> Arc<Vec<Process>> {
@@ -64,7 +69,7 @@ pub(crate) fn process_table(since: Instant) -> Arc<Vec<Process>> {
 
 fn scan() -> Vec<Process> {
     let oldest = OLDEST_CHILD.load(Ordering::Relaxed);
-    let all = read_all(platform::pids, platform::look_up);
+    let all = read_all(platform::Listing::read);
     // Parents usually come before their children, so that a shell is killed before the processes it
     // waits for.
     let mut all: Vec<Process> = all.into_values().collect();
@@ -78,27 +83,36 @@ fn scan() -> Vec<Process> {
     all
 }
 
+/// The processes that existed at some time, as the platform lists them.
+pub(super) trait Listing {
+    fn pids(&self) -> Vec<i32>;
+
+    /// Returns an entry without its marker; `None` if the process has ended and is reaped.
+    fn look_up(&self, pid: i32) -> Option<Process>;
+}
+
 /// Maximum number of passes of a scan; each finds the processes started during the previous one.
 const PASSES: u32 = 16;
 
 /// Returns the process table, including processes started during the scan. Otherwise the child of a
 /// process that forks and exits between the listing and its lookup would be missed. An entry whose
 /// parent exited in the meantime is read again, so that every parent in the table is listed.
-fn read_all<P: Iterator<Item = i32>>(
-    list: impl Fn() -> P,
-    look_up: impl Fn(i32) -> Option<Process>,
-) -> HashMap<i32, Process> {
+fn read_all<L: Listing>(list: impl Fn() -> L) -> HashMap<i32, Process> {
     let mut all = HashMap::new();
     let mut gone = HashSet::new();
     for _ in 0..PASSES {
         let mut is_closed = true;
-        for pid in list().filter(|pid| !gone.contains(pid)).collect::<Vec<_>>() {
+        let listing = list();
+        for pid in listing.pids() {
+            if gone.contains(&pid) {
+                continue;
+            }
             let known: Option<&Process> = all.get(&pid);
             if known.is_some_and(|known| !gone.contains(&known.parent)) {
                 continue;
             }
             is_closed = false;
-            match look_up(pid) {
+            match listing.look_up(pid) {
                 Some(process) => drop(all.insert(pid, process)),
                 None => drop(gone.insert(pid)),
             }
@@ -149,6 +163,18 @@ mod tests {
         }
     }
 
+    struct Fake<F>(&'static [i32], F);
+
+    impl<F: Fn(i32) -> Option<Process>> Listing for Fake<F> {
+        fn pids(&self) -> Vec<i32> {
+            self.0.to_vec()
+        }
+
+        fn look_up(&self, pid: i32) -> Option<Process> {
+            (self.1)(pid)
+        }
+    }
+
     #[test]
     fn descendants_are_found_in_any_order() {
         let all = [(9, 8), (8, 7), (3, 1), (7, 2), (4, 3), (2, 1), (1, 0)];
@@ -165,6 +191,12 @@ mod tests {
     fn process_started_during_scan_is_found() {
         // 7 forks 9 and exits after it was listed and before it is looked up; 9 is reparented to 2.
         let listed = Cell::new(0);
+        let look_up = |pid| match pid {
+            1 => Some(child(1, 0)),
+            2 => Some(child(2, 1)),
+            9 => Some(child(9, 2)),
+            _ => None,
+        };
         let list = || {
             listed.set(listed.get() + 1);
             let pids: &[i32] = if listed.get() == 1 {
@@ -172,15 +204,9 @@ mod tests {
             } else {
                 &[1, 2, 9]
             };
-            pids.iter().copied()
+            Fake(pids, look_up)
         };
-        let look_up = |pid| match pid {
-            1 => Some(child(1, 0)),
-            2 => Some(child(2, 1)),
-            9 => Some(child(9, 2)),
-            _ => None,
-        };
-        let mut seen: Vec<i32> = read_all(list, look_up).into_keys().collect();
+        let mut seen: Vec<i32> = read_all(list).into_keys().collect();
         seen.sort_unstable();
         assert_eq!(seen, [1, 2, 9]);
     }
@@ -198,9 +224,42 @@ mod tests {
             }
             _ => None,
         };
-        let all = read_all(|| [1, 2, 9, 11].into_iter(), look_up);
+        let all = read_all(|| Fake(&[1, 2, 9, 11], look_up));
         assert_eq!(all.get(&9).map(|one| one.parent), Some(2));
         assert!(!all.contains_key(&11));
+    }
+
+    #[test]
+    fn zombie_is_in_table_and_not_running() {
+        let mut child = std::process::Command::new("true").spawn().unwrap();
+        let pid = child.id().cast_signed();
+        crate::sys::await_end(rustix::process::Pid::from_child(&child)).unwrap();
+        assert!(!is_running(pid));
+        let all = process_table(Instant::now());
+        let found = all.iter().find(|one| one.pid == pid).unwrap();
+        let own = std::process::id().cast_signed();
+        assert_eq!((found.zombie, found.parent), (true, own));
+        assert!(found.start_time > 0);
+        child.wait().unwrap();
+        assert!(is_running(own) && platform::look_up(pid).is_none());
+    }
+
+    #[test]
+    fn marker_parent_group_and_session_are_read() {
+        let mut child = std::process::Command::new("sleep");
+        let mut child = child.arg("1000").env(MARKER, "a:b").spawn().unwrap();
+        let pid = child.id().cast_signed();
+        // Markers of processes that are older than all children are not read.
+        record_start_time(std::process::id().cast_signed());
+        let own = platform::look_up(std::process::id().cast_signed()).unwrap();
+        let all = process_table(Instant::now());
+        let found = all.iter().find(|one| one.pid == pid).unwrap().clone();
+        child.kill().unwrap();
+        child.wait().unwrap();
+        assert_eq!(found.marker.as_deref(), Some("a:b"));
+        let place = (found.parent, found.group, found.session);
+        assert_eq!(place, (own.pid, own.group, own.session));
+        assert!(found.start_time >= own.start_time);
     }
 
     #[test]

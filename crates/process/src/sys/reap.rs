@@ -38,8 +38,14 @@ pub(crate) fn has_ended(pid: Pid) -> bool {
     !matches!(waitid(WaitId::Pid(pid), look), Ok(None))
 }
 
+/// Returns an exit status. Only its low 8 bits reach the parent (exit(3)), but waitid(2) of macOS
+/// reports 24 of them after a first look.
+pub(super) fn exit_code(status: i32) -> ExitStatus {
+    ExitStatus::Code(status & 0xff)
+}
+
 pub(super) fn status_of(status: &WaitIdStatus) -> ExitStatus {
-    let code = status.exit_status().map(ExitStatus::Code);
+    let code = status.exit_status().map(exit_code);
     let signal = || status.terminating_signal().map(ExitStatus::Signal);
     code.or_else(signal).unwrap_or(ExitStatus::Unknown)
 }

@@ -9,6 +9,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use axum::Router;
+#[cfg(target_os = "linux")]
 use bowline_transport::wire::DEAD_AFTER;
 use tokio::net::{TcpListener, TcpStream, UnixListener};
 use tokio::time::{Instant, sleep, timeout_at};

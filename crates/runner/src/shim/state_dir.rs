@@ -2,20 +2,16 @@
 
 use std::fs::{self, DirBuilder, File, OpenOptions, TryLockError};
 use std::io::{self, Write as _};
-use std::os::unix::fs::{DirBuilderExt as _, MetadataExt as _, OpenOptionsExt as _};
+use std::os::unix::fs::{DirBuilderExt as _, MetadataExt as _, OpenOptionsExt as _, symlink};
 use std::path::{Path, PathBuf};
 
-use bowline_transport::SessionId;
+use bowline_transport::{SessionId, sync_file};
 use tokio::net::UnixStream;
 
-use super::SessionInfo;
+use super::{SessionInfo, socket_path};
 
 /// Variable with the path of the state directory.
 pub const STATE_VARIABLE: &str = "BOWLINE_STATE_DIR";
-
-/// Maximal bytes of a socket's path with its final NUL (unix(7)): 108 on Linux, 104 on macOS and
-/// the BSDs.
-const MAX_SOCKET_PATH: usize = if cfg!(target_os = "linux") { 108 } else { 104 };
 
 /// Bytes by which the record of a session grows at its exit, at most.
 const EXIT_BYTES: usize = 4 << 10;
@@ -24,6 +20,8 @@ const EXIT_BYTES: usize = 4 << 10;
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct StateDir {
     path: PathBuf,
+    /// The folder of the sockets, if their paths in the sessions' directories would be too long.
+    sockets: Option<PathBuf>,
 }
 
 /// The directory of one session, with its socket, its record, its journal and its log.
@@ -78,37 +76,50 @@ pub enum StateDirError {
 
 impl StateDir {
     /// Opens the directory that [`STATE_VARIABLE`] names, else `bowline` in `XDG_RUNTIME_DIR`, else
-    /// `bowline-<uid>` in the system's temporary directory. Creates it if it is missing.
+    /// `Bowline` in the user's Application Support on macOS and `bowline-<uid>` in the temporary directory
+    /// on other systems. Creates it if it is missing.
     ///
     /// # Errors
     ///
     /// As [`at`](Self::at).
     pub fn from_environment() -> Result<Self, StateDirError> {
-        let variable = |name| std::env::var_os(name).filter(|it| !it.is_empty());
-        let own = || format!("bowline-{}", rustix::process::geteuid().as_raw());
-        let path = variable(STATE_VARIABLE).map(PathBuf::from);
-        let path =
-            path.or_else(|| Some(PathBuf::from(variable("XDG_RUNTIME_DIR")?).join("bowline")));
-        Self::at(path.unwrap_or_else(|| std::env::temp_dir().join(own())))
+        let variable = |name: &str| std::env::var_os(name).filter(|it| !it.is_empty());
+        let user = rustix::process::geteuid().as_raw();
+        let is_macos = cfg!(target_os = "macos");
+        let own = || socket_path::default_state(variable, is_macos, &std::env::temp_dir(), user);
+        Self::at(variable(STATE_VARIABLE).map_or_else(own, PathBuf::from))
     }
 
-    /// Opens a state directory, and creates it with mode 0700 if it is missing.
+    /// Opens a state directory, and creates it with mode 0700 if it is missing. If the paths of sockets
+    /// in it would be too long, the sockets of its sessions are in `bowline/sockets` of
+    /// `XDG_RUNTIME_DIR`, or in `.bowline/sockets` of the home directory.
     ///
     /// # Errors
     ///
     /// [`StateDirError::Unsafe`] if others own it or can access it, [`StateDirError::TooLong`], or
     /// the error of the system.
     pub fn at(path: impl Into<PathBuf>) -> Result<Self, StateDirError> {
-        let path = path.into();
+        let folders =
+            socket_path::folders(|name| std::env::var_os(name).filter(|it| !it.is_empty()));
+        Self::with_sockets(path.into(), folders)
+    }
+
+    fn with_sockets(path: PathBuf, folders: Vec<PathBuf>) -> Result<Self, StateDirError> {
         let path = std::path::absolute(&path).map_err(|source| io_error(&path, source))?;
         let sessions = path.join("sessions");
         make_private(&path)?;
         make_private(&sessions)?;
-        let longest = SessionDir::new(&sessions, SessionId::random()).socket();
-        if longest.as_os_str().len() >= MAX_SOCKET_PATH {
-            return Err(StateDirError::TooLong { path });
+        let longest = SessionDir::new(&sessions, SessionId::random()).socket_name();
+        if socket_path::fits(&longest, socket_path::MAX_BYTES) {
+            let sockets = None;
+            return Ok(Self { path, sockets });
         }
-        Ok(Self { path })
+        let Some(sockets) = socket_path::first_fit(folders, socket_path::MAX_BYTES) else {
+            return Err(StateDirError::TooLong { path });
+        };
+        make_private(&sockets)?;
+        let sockets = Some(sockets);
+        Ok(Self { path, sockets })
     }
 
     /// Returns its path.
@@ -147,12 +158,25 @@ impl StateDir {
                 Err(source) => return Err(io_error(&session.path, source)),
             }
             match session.lock() {
-                Ok(lock) => return Ok((session, lock)),
+                Ok(lock) => {
+                    self.place_socket(&session)?;
+                    return Ok((session, lock));
+                }
                 // Another process took it for abandoned before it was locked.
                 Err(error) if error.kind() == io::ErrorKind::NotFound => {}
                 Err(source) => return Err(io_error(&session.path, source)),
             }
         }
+    }
+
+    /// Links the name of the socket to a shorter path, if it is too long.
+    fn place_socket(&self, session: &SessionDir) -> Result<(), StateDirError> {
+        let Some(sockets) = &self.sockets else {
+            return Ok(());
+        };
+        let name = session.socket_name();
+        symlink(sockets.join(session.id.to_string()), &name)
+            .map_err(|source| io_error(&name, source))
     }
 
     fn sessions_path(&self) -> PathBuf {
@@ -181,8 +205,14 @@ impl SessionDir {
         &self.path
     }
 
-    /// Returns the path of the shim's socket (mode 0600).
+    /// Returns the path of the shim's socket (mode 0600). It is in this directory, or a link in this
+    /// directory names it.
     pub fn socket(&self) -> PathBuf {
+        let name = self.socket_name();
+        fs::read_link(&name).unwrap_or(name)
+    }
+
+    fn socket_name(&self) -> PathBuf {
         self.path.join("sock")
     }
 
@@ -226,12 +256,14 @@ impl SessionDir {
         Ok(stream)
     }
 
-    /// Removes the directory with all its contents, the journal included.
+    /// Removes the directory with all its contents, the journal included, and the socket.
     ///
     /// # Errors
     ///
     /// The error of the system. A missing directory is no error.
     pub fn remove(&self) -> io::Result<()> {
+        // The shim removes it at its end, unless it was killed.
+        let _ = fs::remove_file(self.socket());
         match fs::remove_dir_all(&self.path) {
             Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
             _ => Ok(()),
@@ -283,11 +315,11 @@ impl SessionDir {
         let mut file = self.open_next_info()?;
         file.write_all(&text)?;
         file.set_len(text.len() as u64)?;
-        file.sync_data()?;
+        sync_file(&file)?;
         fs::rename(self.next_info_path(), self.info_path())?;
         // The session goes on without a reserve.
         let _ = self.reserve_next_info(text.len());
-        File::open(&self.path)?.sync_data()
+        sync_file(&File::open(&self.path)?)
     }
 
     /// Reserves the space of the next record, so that the exit can be recorded on a full disk.
@@ -418,10 +450,23 @@ mod tests {
             StateDir::at(&link),
             Err(StateDirError::Unsafe { .. })
         ));
+    }
+
+    #[test]
+    fn socket_of_a_deep_directory_has_a_short_path() {
+        let scratch = scratch();
         let deep = scratch.path().join("d".repeat(90));
-        assert!(matches!(
-            StateDir::at(deep),
-            Err(StateDirError::TooLong { .. })
-        ));
+        let refused = StateDir::with_sockets(deep.clone(), Vec::new());
+        assert!(matches!(refused, Err(StateDirError::TooLong { .. })));
+        let short = scratch.path().join("s/sockets");
+        let state = StateDir::with_sockets(deep, vec![short.clone()]).unwrap();
+        assert_eq!(fs::metadata(&short).unwrap().mode() & 0o777, 0o700);
+        let (session, _lock) = state.create(SessionId::random()).unwrap();
+        let listener = std::os::unix::net::UnixListener::bind(session.socket());
+        listener.expect("the path is short enough");
+        let other = state.session(session.id());
+        assert_eq!(other.socket(), short.join(session.id().to_string()));
+        other.remove().unwrap();
+        assert_eq!(fs::read_dir(&short).unwrap().count(), 0);
     }
 }

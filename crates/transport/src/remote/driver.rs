@@ -20,12 +20,11 @@ use super::credentials::{Boxed, Token};
 use super::link::Link;
 use super::machine::{Connection, Input, LinkError, Machine, Output};
 use super::open::{OpenError, Opened, open};
-use super::socket::suspended_time;
 use super::target::Remote;
 use super::terminal::{Command, Logs};
 use super::url::RemoteUrl;
 use bowline_process::log::SharedLog;
-use bowline_process::{Inbox, SessionId};
+use bowline_process::{Inbox, SessionId, suspended_time};
 use bowline_wire::{Decoder, Frame, MAX_MESSAGE, StreamId, encode};
 
 /// Unsent bytes after which a connection is dropped. More than the longest message and all other

@@ -1,4 +1,4 @@
-//! TCP keepalive options, and the time that this machine was suspended.
+//! TCP keepalive options.
 
 use std::io;
 use std::os::fd::AsFd;
@@ -24,24 +24,6 @@ fn give_up_after(socket: impl AsFd, dead: Duration) -> io::Result<()> {
 #[cfg(not(target_os = "linux"))]
 fn give_up_after(_: impl AsFd, _: Duration) -> io::Result<()> {
     Ok(())
-}
-
-/// Returns how long this machine has been suspended since boot: CLOCK_BOOTTIME includes suspended time,
-/// CLOCK_MONOTONIC does not (clock_gettime(2)). Returns zero on other systems.
-#[cfg(target_os = "linux")]
-pub(crate) fn suspended_time() -> Duration {
-    use rustix::time::{ClockId, clock_gettime};
-    let clock = |id| {
-        let now = clock_gettime(id);
-        let seconds = Duration::from_secs(now.tv_sec.try_into().unwrap_or(0));
-        seconds + Duration::from_nanos(now.tv_nsec.try_into().unwrap_or(0))
-    };
-    clock(ClockId::Boottime).saturating_sub(clock(ClockId::Monotonic))
-}
-
-#[cfg(not(target_os = "linux"))]
-pub(crate) fn suspended_time() -> Duration {
-    Duration::ZERO
 }
 
 #[cfg(test)]

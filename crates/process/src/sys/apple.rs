@@ -1,10 +1,16 @@
-//! Unix systems other than Linux. Written for macOS and the BSDs; not run by our tests.
+//! macOS, and iOS as far as it permits processes.
+
+pub(crate) mod guard;
+mod kqueue;
+mod processes;
 
 use std::fs::File;
 use std::io;
-use std::os::fd::{BorrowedFd, OwnedFd, RawFd};
+use std::os::fd::{BorrowedFd, OwnedFd};
 use std::path::Path;
+use std::time::Duration;
 
+use rustix::event::kqueue::{EventFilter, EventFlags, ProcessEvents};
 use rustix::fs::{Mode, OFlags, open};
 use rustix::io::{Errno, FdFlags, fcntl_setfd};
 use rustix::process::{Pid, Signal, kill_process};
@@ -12,12 +18,31 @@ use rustix::pty::{OpenptFlags, ptsname};
 
 use super::Process;
 use super::launch::{Fork, Launched};
+use kqueue::Queue;
+pub(super) use processes::{Listing, look_up, variable};
 
 /// posix_openpt(3) may not support O_CLOEXEC here; [`open_peer`] sets it on both sides.
 pub(super) const OPENPT_CLOEXEC: OpenptFlags = OpenptFlags::empty();
 
 /// macOS discards unread output when the last descriptor of the slave side is closed.
 pub(crate) const KEEPS_OUTPUT: bool = false;
+
+/// Returns how long this machine has been suspended since boot: CLOCK_MONOTONIC_RAW includes suspended
+/// time, CLOCK_UPTIME_RAW does not (clock_gettime(3)).
+#[expect(unsafe_code, reason = "rustix does not know these clocks")]
+pub fn suspended_time() -> Duration {
+    let clock = |id| {
+        let mut now = libc::timespec {
+            tv_sec: 0,
+            tv_nsec: 0,
+        };
+        // SAFETY: the call writes to `now` only.
+        unsafe { libc::clock_gettime(id, &raw mut now) };
+        let seconds = Duration::from_secs(now.tv_sec.try_into().unwrap_or(0));
+        seconds + Duration::from_nanos(now.tv_nsec.try_into().unwrap_or(0))
+    };
+    clock(libc::CLOCK_MONOTONIC_RAW).saturating_sub(clock(libc::CLOCK_UPTIME_RAW))
+}
 
 pub(crate) fn open_directory(path: &Path) -> Result<OwnedFd, Errno> {
     open(
@@ -42,23 +67,48 @@ pub(super) fn unread(_ours: &OwnedFd) -> Option<usize> {
     None
 }
 
-/// Marks the descriptors from 3 to 4,095 close-on-exec.
+/// Marks every descriptor from 3 up close-on-exec. Runs between fork(2) and execve(2), so the list of open
+/// descriptors (`PROC_PIDLISTFDS` of <sys/proc_info.h>) is on the stack; with more, and on iOS, each number
+/// that may be open is marked by itself.
 #[expect(
     unsafe_code,
     reason = "a number that may name no descriptor has no safe form"
 )]
 pub(super) fn seal_descriptors() {
-    for number in 3..4096 {
-        // SAFETY: fcntl(2) is async-signal-safe; a number that is not open only returns an error.
-        unsafe { libc::fcntl(number, libc::F_SETFD, libc::FD_CLOEXEC) };
+    // SAFETY: fcntl(2) is async-signal-safe; a number that is not open only returns an error.
+    let seal = |number| unsafe { libc::fcntl(number, libc::F_SETFD, libc::FD_CLOEXEC) };
+    #[cfg(target_os = "macos")]
+    {
+        const LISTED: usize = 8192;
+        let mut open = [libc::proc_fdinfo {
+            proc_fd: 0,
+            proc_fdtype: 0,
+        }; LISTED];
+        let size = size_of_val(&open) as i32;
+        // SAFETY: the list has `size` bytes, and the call, which only enters the kernel, writes no more.
+        let filled = unsafe {
+            let list = open.as_mut_ptr().cast();
+            libc::proc_pidinfo(libc::getpid(), libc::PROC_PIDLISTFDS, 0, list, size)
+        };
+        if filled > 0 && filled < size {
+            let count = filled as usize / size_of::<libc::proc_fdinfo>();
+            for one in open.iter().take(count).filter(|one| one.proc_fd >= 3) {
+                seal(one.proc_fd);
+            }
+            return;
+        }
+    }
+    // SAFETY: the call takes nothing and reads a limit of this process.
+    for number in 3..unsafe { libc::getdtablesize() } {
+        seal(number);
     }
 }
 
-/// Not available on these systems.
+/// Not available: a child outlives its parent.
 pub(super) fn die_with_parent() {}
 
 /// Not available: libc has no call that all of these systems share.
-pub(crate) fn usage(_pid: i32) -> Option<(std::time::Duration, u64)> {
+pub(crate) fn usage(_pid: i32) -> Option<(Duration, u64)> {
     None
 }
 
@@ -106,6 +156,11 @@ impl Group {
     }
 }
 
+/// Does nothing: there are no control groups.
+pub(crate) fn clear(_group: &Path) -> io::Result<()> {
+    Ok(())
+}
+
 /// Not available on these systems.
 #[derive(Debug)]
 pub(crate) enum OomCount {}
@@ -147,59 +202,17 @@ pub(super) unsafe fn fork(_cgroup: Option<BorrowedFd<'_>>) -> io::Result<Fork> {
 /// Has no effect: the capacity of a pipe cannot be set on these systems.
 pub(crate) fn grow_pipe(_pipe: &OwnedFd, _bytes: usize) {}
 
-pub(super) fn exit_descriptor(_pid: Pid) -> io::Result<OwnedFd> {
-    Err(io::ErrorKind::Unsupported.into())
+/// Returns a descriptor that is readable when a child has exited (`NOTE_EXIT` of kqueue(2)), or ESRCH for
+/// one that has exited before.
+pub(super) fn exit_descriptor(pid: Pid) -> io::Result<OwnedFd> {
+    let queue = Queue::new()?;
+    let flags = ProcessEvents::EXIT;
+    queue.add(EventFilter::Proc { pid, flags }, EventFlags::empty())?;
+    Ok(queue.into_descriptor())
 }
 
-#[cfg(not(target_os = "macos"))]
-pub(super) fn pids() -> impl Iterator<Item = i32> {
-    std::iter::empty()
-}
-
-#[cfg(target_os = "macos")]
-#[expect(unsafe_code, reason = "libproc has no safe form")]
-pub(super) fn pids() -> impl Iterator<Item = i32> {
-    // More than kern.maxproc permits on current Macs.
-    let mut pids = vec![0_i32; 16 * 1024];
-    let bytes = (pids.len() * size_of::<i32>()) as i32;
-    // SAFETY: the buffer has `bytes` bytes and the call writes no more.
-    let found = unsafe { libc::proc_listallpids(pids.as_mut_ptr().cast(), bytes) };
-    pids.truncate(usize::try_from(found).unwrap_or(0));
-    pids.into_iter()
-}
-
-#[cfg(not(target_os = "macos"))]
-pub(super) fn look_up(_pid: i32) -> Option<Process> {
-    None
-}
-
-#[cfg(target_os = "macos")]
-#[expect(unsafe_code, reason = "libproc has no safe form")]
-pub(super) fn look_up(pid: i32) -> Option<Process> {
-    // SAFETY: all zeroes is a valid value, the call writes at most `size` bytes into it, and
-    // getsid(2) accesses no memory.
-    unsafe {
-        let mut info: libc::proc_bsdinfo = std::mem::zeroed();
-        let size = size_of::<libc::proc_bsdinfo>() as i32;
-        let info_at = (&raw mut info).cast();
-        let read = libc::proc_pidinfo(pid, libc::PROC_PIDTBSDINFO, 0, info_at, size);
-        (read == size).then(|| Process {
-            pid,
-            parent: info.pbi_ppid.cast_signed(),
-            group: info.pbi_pgid.cast_signed(),
-            session: libc::getsid(pid),
-            start_time: info.pbi_start_tvsec * 1_000_000 + info.pbi_start_tvusec,
-            zombie: info.pbi_status == libc::SZOMB,
-            marker: None,
-        })
-    }
-}
-
-/// Not implemented on these systems.
-pub(super) fn variable(_pid: i32, _name: &str) -> Option<Box<str>> {
-    None
-}
-
+/// Sends SIGKILL to this process. Another process could only reuse its pid between the check of the start
+/// time and the signal.
 pub(crate) fn kill(process: &Process) {
     if let Some(pid) = Pid::from_raw(process.pid)
         && look_up(process.pid).map(|now| now.start_time) == Some(process.start_time)
