@@ -5,6 +5,7 @@ use std::ffi::OsString;
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use serde_json::json;
 use tempfile::TempDir;
@@ -16,6 +17,9 @@ pub const RIG_PORT: &str = "BOWLINE_RIG_PORT";
 
 /// Has the form of a key, and is none.
 const DUMMY_KEY: &str = "sk-ant-api03-scripted-0000000000000000000000000000";
+
+/// The agent reports no save, so its files are read again.
+const LOOK_EVERY: Duration = Duration::from_millis(10);
 
 /// The last twenty characters, by which the agent stores an approved key.
 const KEY_TAIL: &str = "00000000000000000000";
@@ -107,11 +111,24 @@ impl Home {
     /// Returns whether the agent has stored this conversation.
     #[must_use]
     pub fn has_session(&self, session_id: &str) -> bool {
+        self.stored(session_id).is_some()
+    }
+
+    /// Waits until the agent has stored `text` in this conversation, which it does some time after
+    /// it has acted on it.
+    pub async fn session_holds(&self, session_id: &str, text: &str) {
+        let mut looks = tokio::time::interval(LOOK_EVERY);
+        while !self.stored(session_id).is_some_and(|it| it.contains(text)) {
+            looks.tick().await;
+        }
+    }
+
+    /// Returns what the agent has stored of this conversation.
+    fn stored(&self, session_id: &str) -> Option<String> {
         let file = format!("{session_id}.jsonl");
-        let projects = fs::read_dir(self.config().join("projects"));
-        projects.is_ok_and(|mut folders| {
-            folders.any(|folder| folder.is_ok_and(|folder| holds(&folder.path(), &file)))
-        })
+        let projects = fs::read_dir(self.config().join("projects")).ok()?;
+        let mut files = projects.flatten().map(|it| it.path().join(&file));
+        files.find_map(|it| fs::read_to_string(it).ok())
     }
 }
 
@@ -126,10 +143,6 @@ fn search_path() -> OsString {
 }
 
 const SYSTEM_PATH: [&str; 3] = ["/usr/local/bin", "/usr/bin", "/bin"];
-
-fn holds(folder: &Path, file: &str) -> bool {
-    folder.join(file).is_file()
-}
 
 /// Variables that do not depend on the run. `CLAUDE_CODE_MAX_RETRIES` limits the duration of a scripted
 /// failure.

@@ -141,6 +141,8 @@ async fn agent_killed_during_tool_is_resumed() {
     let mut receipt = rig.send(0).await;
     within("the tool", rig.api.gate(TOOL_GATE).reached()).await;
     let id = conversation(&rig).await;
+    let saved = rig.home.session_holds(&id, "run something long");
+    within("the saved prompt", saved).await;
     rig.session
         .signal(Signal::Kill)
         .expect("the agent is there");
