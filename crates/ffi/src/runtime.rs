@@ -164,7 +164,7 @@ fn panic_error(panic: &(dyn Any + Send)) -> BowlineError {
     }
 }
 
-/// A value behind an exported handle. It is counted while it is alive and dropped inside the
+/// The value of an exported handle. It is counted while it is alive and dropped inside the
 /// runtime's context, since its destructor may spawn tasks.
 pub(crate) struct Tracked<T> {
     value: Option<T>,

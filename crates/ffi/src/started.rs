@@ -1,4 +1,4 @@
-//! Sessions behind exported handles, and the end of those that were started for nothing.
+//! Sessions of exported handles, and the end of those that were started for nothing.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -24,7 +24,7 @@ impl Terminate for core::ShellSession {
     }
 }
 
-/// A session behind an exported handle. One that was started through the handle is terminated if it is
+/// The session of an exported handle. One that was started through the handle is terminated if it is
 /// dropped before its first use.
 ///
 /// A call that starts a session may be cancelled when the session is running already, and its result is

@@ -223,7 +223,7 @@
 //!
 //! # Storage
 //!
-//! Records are in vectors of 64 behind `Arc`, and texts in shared chunks. A [`Snapshot`] shares both,
+//! Records are in shared vectors (`Arc`) of 64, and texts in shared chunks. A [`Snapshot`] shares both,
 //! and a record that changes afterwards copies its page. On the benchmark corpora a transcript takes
 //! 1.01 to 1.29 bytes of heap for each byte of content.
 

@@ -52,7 +52,7 @@ impl From<Revision> for Cursor {
     }
 }
 
-/// Most changes that are kept, of 12 bytes each. A reader further behind gets a reset, which by then
+/// Most changes that are kept, of 12 bytes each. A reader that missed more gets a reset, which by then
 /// is cheaper than the changes.
 const MAX_HISTORY: usize = 1 << 15;
 

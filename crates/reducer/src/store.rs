@@ -1,7 +1,7 @@
 //! An append-only sequence of records that is cheap to copy.
 //!
 //! Records are numbered in the order in which they are appended, never move, and are evicted from the
-//! front. They are stored in pages behind `Arc`: a copy of the store copies the page that is being
+//! front. They are stored in shared pages (`Arc`): a copy of the store copies the page that is being
 //! filled, and a record that changes afterwards copies its page once (copy-on-write).
 
 use std::collections::BTreeMap;

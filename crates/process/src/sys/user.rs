@@ -9,7 +9,7 @@ use std::path::PathBuf;
 const BUFFER_BYTES: [usize; 3] = [1 << 10, 1 << 14, 1 << 20];
 
 /// Returns the shell of this user's entry in the user database (getpwuid_r(3)). It is not only
-/// `/etc/passwd`, which on macOS lacks the people who log in. `None` without an entry or a shell.
+/// `/etc/passwd`, which on macOS lacks the users that log in. `None` without an entry or a shell.
 pub(crate) fn login_shell() -> Option<PathBuf> {
     BUFFER_BYTES.into_iter().find_map(shell_within)
 }

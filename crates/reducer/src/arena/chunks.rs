@@ -36,7 +36,7 @@ impl Span {
     }
 }
 
-/// Append-only chunks. A full one is behind `Arc`.
+/// Append-only chunks. A full one is in an `Arc`.
 #[derive(Clone, Debug)]
 pub(super) struct Chunks {
     /// `None` for the chunk that is being filled, and for evicted ones.

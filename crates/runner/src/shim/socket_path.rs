@@ -35,7 +35,7 @@ pub(super) fn folders(variable: impl Fn(&str) -> Option<OsString>) -> Vec<PathBu
     runtime.into_iter().chain(home).collect()
 }
 
-/// Returns the state directory of a user who names none: `bowline` in `XDG_RUNTIME_DIR`; on macOS, whose
+/// Returns the state directory of a user that names none: `bowline` in `XDG_RUNTIME_DIR`; on macOS, whose
 /// temporary directory is cleaned, `Bowline` in the user's Application Support; else `bowline-<uid>` in the
 /// temporary directory.
 pub(super) fn default_state(

@@ -1,4 +1,4 @@
-//! The user who listens at an address of this machine.
+//! The user that listens at an address of this machine.
 //!
 //! A Unix socket or a loopback port without TLS does not authenticate the listener: any user can listen
 //! there while the runner does not. Before anything is sent, the listener is checked to belong to this

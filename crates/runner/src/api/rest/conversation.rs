@@ -1,4 +1,4 @@
-//! The conversation behind a session, if this daemon drives it.
+//! The conversation of a session, if this daemon drives it.
 
 use crate::api::problem::Problem;
 use crate::app_state::AppState;
