@@ -67,6 +67,11 @@ impl DialectName {
         }
     }
 
+    /// Whether its fold is other than Claude Code's.
+    pub(crate) const fn has_own_fold(self) -> bool {
+        !matches!(self, Self::Claude | Self::Qwen)
+    }
+
     /// Returns the agent that alone speaks it.
     pub(crate) const fn agent(self) -> Option<&'static str> {
         match self {

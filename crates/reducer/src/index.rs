@@ -1,6 +1,6 @@
 //! Hash index from external ids to record numbers.
 
-use std::hash::BuildHasher as _;
+use std::hash::{BuildHasher as _, Hash};
 
 use foldhash::fast::FixedState;
 use hashbrown::HashTable;
@@ -20,6 +20,8 @@ pub(crate) enum IndexKind {
     Permission,
     /// The id of a sub-agent's thread.
     Thread,
+    /// The number of a part of a message that a dialect names, scoped by its entry.
+    Part,
 }
 
 /// A hashed id. The index stores no ids: the record that an entry points to knows its own.
@@ -36,11 +38,24 @@ impl IndexKey {
         let hash = hash(id) ^ scope.wrapping_mul(0x9e37_79b1);
         Self { kind, hash }
     }
+
+    /// The key of a part of the message with this number.
+    pub(crate) fn part(entry: u32, index: u32) -> Self {
+        let hash = fold_hash((entry, index));
+        Self {
+            kind: IndexKind::Part,
+            hash,
+        }
+    }
 }
 
 /// Hashes an id to 32 bits.
 pub(crate) fn hash(id: &str) -> u32 {
-    let hash = FixedState::default().hash_one(id);
+    fold_hash(id)
+}
+
+fn fold_hash(value: impl Hash) -> u32 {
+    let hash = FixedState::default().hash_one(value);
     (hash >> 32) as u32 ^ hash as u32
 }
 
@@ -55,7 +70,7 @@ type IndexEntry = (u32, u32);
 /// Record numbers by id.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Index {
-    tables: [HashTable<IndexEntry>; 6],
+    tables: [HashTable<IndexEntry>; 7],
     is_absent: bool,
 }
 

@@ -169,8 +169,13 @@ impl BlockRecord {
         matches!(self.stage, BlockStage::Open | BlockStage::Stopped)
     }
 
-    pub(crate) fn is_removed(&self) -> bool {
-        self.stage == BlockStage::Removed
+    pub(crate) const fn is_removed(&self) -> bool {
+        matches!(self.stage, BlockStage::Removed)
+    }
+
+    /// Whether it may be a part of a message that is found by its number.
+    pub(crate) const fn is_part(&self) -> bool {
+        matches!(self.body, BlockBody::Text(_) | BlockBody::Thinking(_)) && !self.is_removed()
     }
 }
 

@@ -9,6 +9,7 @@ mod qwen;
 mod random;
 mod repetition;
 mod scaling;
+mod scaling_dialects;
 mod snapshot;
 mod stream;
 mod subagent;

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use crate::arena::Text;
 use crate::log::LogStamp;
-use crate::record::id::{PermissionId, TaskId};
+use crate::record::id::{PermissionId, TaskId, ThreadId};
 use crate::record::turn::{Turn, TurnId};
 use crate::state::Outcome;
 
@@ -33,21 +33,25 @@ pub(crate) struct Ended {
     pub(crate) was_process: bool,
 }
 
-/// The unanswered permission requests, also by the hash of their call's id.
+/// The unanswered permission requests, also by the hash of their call's id, and by their thread if a
+/// dialect names it.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct OpenPermissions {
     all: BTreeSet<PermissionId>,
     by_call: BTreeSet<(u32, PermissionId)>,
+    by_thread: BTreeSet<(Option<ThreadId>, PermissionId)>,
 }
 
 impl OpenPermissions {
-    pub(crate) fn insert(&mut self, id: PermissionId, call: Option<u32>) {
+    pub(crate) fn insert(&mut self, id: PermissionId, call: Option<u32>, thread: Option<ThreadId>) {
         self.all.insert(id);
+        self.by_thread.insert((thread, id));
         self.by_call.extend(call.map(|call| (call, id)));
     }
 
-    pub(crate) fn remove(&mut self, id: PermissionId, call: Option<u32>) {
+    pub(crate) fn remove(&mut self, id: PermissionId, call: Option<u32>, thread: Option<ThreadId>) {
         self.all.remove(&id);
+        self.by_thread.remove(&(thread, id));
         if let Some(call) = call {
             self.by_call.remove(&(call, id));
         }
@@ -56,6 +60,14 @@ impl OpenPermissions {
     /// All of them, the oldest first.
     pub(crate) fn iter(&self) -> impl ExactSizeIterator<Item = PermissionId> {
         self.all.iter().copied()
+    }
+
+    /// Those of a thread, and those whose thread is not named.
+    pub(crate) fn of_thread(&self, thread: ThreadId) -> impl Iterator<Item = PermissionId> {
+        [None, Some(thread)].into_iter().flat_map(move |thread| {
+            let its = self.by_thread.range((thread, PermissionId::MIN)..);
+            its.take_while(move |it| it.0 == thread).map(|it| it.1)
+        })
     }
 
     /// Those for calls with this hash.

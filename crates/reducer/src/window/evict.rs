@@ -82,6 +82,11 @@ impl Transcript {
                 self.index.insert(key, at as u32);
             }
         }
+        for at in self.blocks.numbers() {
+            if let Some(key) = self.part_key(at) {
+                self.index.insert(key, at as u32);
+            }
+        }
         for at in self.calls.numbers() {
             self.index.insert(self.call_key(at), at as u32);
         }
@@ -116,6 +121,13 @@ impl Transcript {
             entry.thread.number(),
             name,
         ))
+    }
+
+    /// The key of a block that may be found by its number, as those of some dialects are.
+    fn part_key(&self, at: usize) -> Option<IndexKey> {
+        let block = &self.blocks[at];
+        let is_found = self.dialect_name.has_own_fold() && block.is_part();
+        is_found.then(|| IndexKey::part(block.entry.number(), block.index))
     }
 
     fn call_key(&self, at: usize) -> IndexKey {
@@ -175,6 +187,13 @@ impl Transcript {
             }
             let list = &mut self.threads[self.entries[at].thread.index()].entries;
             list::remove(&mut self.entries, list, EntryId::new(at as u32));
+        }
+        let is_given_up = |at: &usize| !pins.blocks.contains(at);
+        let blocks = self.blocks.numbers_before(to.block).filter(is_given_up);
+        for at in blocks.collect::<Vec<_>>() {
+            if let Some(key) = self.part_key(at) {
+                self.index.remove(key, at as u32);
+            }
         }
         let is_given_up = |at: &usize| !pins.calls.contains(at);
         let calls = self.calls.numbers_before(to.call).filter(is_given_up);

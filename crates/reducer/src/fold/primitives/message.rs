@@ -1,5 +1,7 @@
 //! Messages and their blocks while they grow.
 
+use std::collections::BTreeMap;
+
 use bowline_jsonl::{RawJson, Str};
 
 use crate::arena::Text;
@@ -21,17 +23,24 @@ impl Transcript {
         context: LineContext,
     ) {
         let entry = self.message_entry(thread, id, model, context);
-        self.begin_draft(thread, entry, &id.decode());
+        let known = self.live_blocks(entry);
+        let known = known.map(|id| (self.blocks[id].index, id)).collect();
+        self.begin_draft(thread, entry, &id.decode(), known);
     }
 
-    /// Makes a message the one that grows in a thread.
-    pub(crate) fn begin_draft(&mut self, thread: ThreadId, entry: EntryId, id: &str) {
+    /// Makes a message the one that grows in a thread. `known` are its blocks by their `index`.
+    fn begin_draft(
+        &mut self,
+        thread: ThreadId,
+        entry: EntryId,
+        id: &str,
+        known: BTreeMap<u32, BlockId>,
+    ) {
         self.set_message(entry, MessageState::Streaming);
-        let known = self.live_blocks(entry);
         let draft = Draft {
             entry,
             id: id.into(),
-            blocks: known.map(|id| (self.blocks[id].index, id)).collect(),
+            blocks: known,
             open: None,
             input: String::new(),
         };
@@ -318,7 +327,8 @@ impl Fold<'_> {
         };
         let line = self.line();
         let entry = self.it.named_message(thread, id, None, line);
-        self.it.begin_draft(thread, entry, id);
+        // Their blocks are found by their parts: a message may be continued any number of times.
+        self.it.begin_draft(thread, entry, id, BTreeMap::new());
         self.it.touch_status();
         entry
     }
@@ -327,13 +337,13 @@ impl Fold<'_> {
         let line = self.line();
         let body = EntryBody::Assistant(MessageRecord::default());
         let entry = self.it.entry(thread, body, line);
-        self.it.begin_draft(thread, entry, "");
+        self.it.begin_draft(thread, entry, "", BTreeMap::new());
         self.it.touch_status();
         entry
     }
 
     fn ends_with_call(&self, entry: EntryId) -> bool {
-        let last = self.it.live_blocks(entry).last();
+        let last = self.it.message(entry).and_then(|message| message.last);
         last.is_some_and(|id| matches!(self.it.blocks[id].body, BlockBody::Call(_)))
     }
 
@@ -343,11 +353,7 @@ impl Fold<'_> {
         let like = kind.body(Text::default());
         let is_it = |id: &BlockId| self.it.blocks[id].body.is_like(like);
         let known = match place.part {
-            Some(part) => {
-                let draft = self.it.drafts.get(&place.thread);
-                let known = draft.and_then(|draft| draft.blocks.get(&kind.index(part)).copied());
-                known.filter(|id| is_it(id) && !self.it.blocks[id].is_removed())
-            }
+            Some(part) => self.part(entry, kind.index(part)).filter(is_it),
             None => {
                 let last = self.it.message(entry).and_then(|message| message.last);
                 let is_open = |id: &BlockId| self.it.blocks[id].stage == BlockStage::Open;
@@ -359,7 +365,25 @@ impl Fold<'_> {
                 Some(part) => kind.index(part),
                 None => self.it.live_block_count(entry),
             };
-            self.it.begin_block(place.thread, entry, index, like)
+            let id = self.it.begin_block(place.thread, entry, index, like);
+            if place.part.is_some() {
+                let key = IndexKey::part(entry.number(), index);
+                self.it.index.insert(key, id.number());
+            }
+            id
         })
+    }
+
+    /// Finds a part of a message.
+    fn part(&self, entry: EntryId, index: u32) -> Option<BlockId> {
+        let is_it = |number: u32| {
+            let block = self.it.blocks.get(BlockId::new(number));
+            block.is_some_and(|it| it.entry == entry && it.index == index && it.is_part())
+        };
+        let found = self
+            .it
+            .index
+            .find(IndexKey::part(entry.number(), index), is_it);
+        found.map(BlockId::new)
     }
 }

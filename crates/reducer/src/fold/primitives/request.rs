@@ -18,8 +18,8 @@ impl Transcript {
             return;
         }
         self.permissions[id].state = state;
-        let call = self.call_hash_of(id);
-        self.evidence.permissions.remove(id, call);
+        let (call, thread) = (self.call_hash_of(id), self.named_thread_of(id));
+        self.evidence.permissions.remove(id, call, thread);
         self.touch_permission(id);
         self.touch_status();
         let waits = |call: &CallId| {
@@ -48,6 +48,12 @@ impl Transcript {
         Some(index::hash(self.arena.str(call)))
     }
 
+    /// The thread of a request, if a dialect names it.
+    fn named_thread_of(&self, id: PermissionId) -> Option<ThreadId> {
+        let detail = self.permissions[id].detail.as_ref()?;
+        Some(detail.thread)
+    }
+
     /// Expires the requests of a thread after its turn was cancelled.
     pub(crate) fn expire_permissions(&mut self, thread: ThreadId) {
         let is_its = |id: &PermissionId| match (self.call_of(*id), &self.permissions[id].detail) {
@@ -55,7 +61,7 @@ impl Transcript {
             (None, Some(detail)) => detail.thread == thread,
             (None, None) => self.permissions[id].agent_id.is_none() && thread == ThreadId::MAIN,
         };
-        let open = self.evidence.permissions.iter();
+        let open = self.evidence.permissions.of_thread(thread);
         for id in open.filter(is_its).collect::<Vec<_>>() {
             self.close_permission(id, PermissionState::Expired);
         }
@@ -90,8 +96,8 @@ impl Transcript {
         let id = PermissionId::new(self.permissions.len() as u32);
         self.permissions.push(record);
         self.index.insert(key, id.number());
-        let call = self.call_hash_of(id);
-        self.evidence.permissions.insert(id, call);
+        let (call, thread) = (self.call_hash_of(id), self.named_thread_of(id));
+        self.evidence.permissions.insert(id, call, thread);
         self.touch_permission(id);
         self.touch_status();
         if let Some(call) = self.call_of(id) {
