@@ -1,4 +1,4 @@
-//! Streams of twelve shapes, each at one size and at twice that size.
+//! Streams of nineteen shapes, of Claude Code, Codex and ACP agents, each at one size and at twice that size.
 //!
 //! The size is the number of runs, in thousands of items. At full size the instructions of both folds
 //! are compared, where valgrind is installed: in time, a shape whose tables outgrow a cache between
@@ -7,12 +7,14 @@
 //! in proportion more time than [`MAX_RATIO`] is reported as late, and what is far from it is a
 //! violation on any machine.
 
+mod dialects;
 pub(super) mod instructions;
 mod shapes;
 
 use std::time::Duration;
 
 use bowline_jsonl::Framer;
+use bowline_reducer::dialect::DialectName;
 use bowline_reducer::{Meta, Transcript};
 use bytes::Bytes;
 use rustix::time::{ClockId, clock_gettime};
@@ -47,12 +49,19 @@ pub(super) fn run(job: &Job) -> Report {
 }
 
 fn measure(shape: &Shape, count: u64, report: &mut Report) {
-    let Shape { name, stream } = shape;
+    let Shape {
+        name,
+        dialect,
+        stream,
+    } = shape;
     let streams = [count, 2 * count].map(|count| Bytes::from(stream(count)));
-    let times = least_times(&streams);
+    let times = least_times(*dialect, &streams);
     let time_ratio = times[1].as_secs_f64() / times[0].as_secs_f64();
     let is_large = 2 * count >= LARGE;
-    let instructions = match is_large.then(|| instruction_ratio(&streams)).transpose() {
+    let instructions = match is_large
+        .then(|| instruction_ratio(*dialect, &streams))
+        .transpose()
+    {
         Ok(ratio) => ratio.flatten(),
         Err(error) => return report.violation(format!("{name}: {error}")),
     };
@@ -75,11 +84,11 @@ fn measure(shape: &Shape, count: u64, report: &mut Report) {
 }
 
 /// Returns the least CPU time for each stream.
-fn least_times(streams: &[Bytes; 2]) -> [Duration; 2] {
+fn least_times(dialect: DialectName, streams: &[Bytes; 2]) -> [Duration; 2] {
     let mut least = [Duration::MAX; 2];
     for _ in 0..ROUNDS {
         for (least, stream) in least.iter_mut().zip(streams) {
-            *least = timed(stream).min(*least);
+            *least = timed(dialect, stream).min(*least);
         }
     }
     least
@@ -87,8 +96,11 @@ fn least_times(streams: &[Bytes; 2]) -> [Duration; 2] {
 
 /// Returns how many times the instructions of the first stream the second one takes; `None` if they
 /// cannot be counted.
-fn instruction_ratio([one, two]: &[Bytes; 2]) -> Result<Option<f64>, String> {
-    let counts = (instructions::count(one)?, instructions::count(two)?);
+fn instruction_ratio(dialect: DialectName, [one, two]: &[Bytes; 2]) -> Result<Option<f64>, String> {
+    let counts = (
+        instructions::count(dialect, one)?,
+        instructions::count(dialect, two)?,
+    );
     Ok(match counts {
         (Some(one), Some(two)) => Some(two as f64 / one as f64),
         _ => None,
@@ -96,15 +108,15 @@ fn instruction_ratio([one, two]: &[Bytes; 2]) -> Result<Option<f64>, String> {
 }
 
 /// Returns the CPU time of a fold.
-fn timed(stream: &Bytes) -> Duration {
+fn timed(dialect: DialectName, stream: &Bytes) -> Duration {
     let start = thread_cpu_time();
-    fold(stream);
+    fold(dialect, stream);
     thread_cpu_time().saturating_sub(start)
 }
 
 /// Folds a stream. Reads no clock: rustix's ends a process under valgrind, which has no vdso(7).
-fn fold(stream: &Bytes) {
-    let (mut framer, mut transcript) = (Framer::default(), Transcript::new());
+fn fold(dialect: DialectName, stream: &Bytes) {
+    let (mut framer, mut transcript) = (Framer::default(), Transcript::with_dialect(dialect));
     framer.push(stream.clone());
     while let Some(frame) = framer.next_frame() {
         for item in frame.items() {

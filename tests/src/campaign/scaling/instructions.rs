@@ -5,6 +5,7 @@ use std::io::{self, ErrorKind, Write as _};
 use std::path::Path;
 use std::process::{Command, ExitCode, Output};
 
+use bowline_reducer::dialect::DialectName;
 use bytes::Bytes;
 use tempfile::NamedTempFile;
 
@@ -14,29 +15,30 @@ use crate::campaign::support::own;
 /// Hidden mode that folds a file.
 pub(crate) const MODE: &str = "--fold";
 
-/// Folds a file once.
-pub(crate) fn run(file: &str) -> ExitCode {
-    let stream = std::fs::read(file);
-    stream.map_or(ExitCode::FAILURE, |stream| {
-        fold(&Bytes::from(stream));
-        ExitCode::SUCCESS
-    })
+/// Folds a file of a dialect once.
+pub(crate) fn run(dialect: &str, file: &str) -> ExitCode {
+    let (Ok(dialect), Ok(stream)) = (dialect.parse(), std::fs::read(file)) else {
+        return ExitCode::FAILURE;
+    };
+    fold(dialect, &Bytes::from(stream));
+    ExitCode::SUCCESS
 }
 
 /// Returns the number of instructions that folding takes; `None` if valgrind is not installed.
-pub(super) fn count(stream: &Bytes) -> Result<Option<u64>, String> {
+pub(super) fn count(dialect: DialectName, stream: &Bytes) -> Result<Option<u64>, String> {
     let mut file = NamedTempFile::new().map_err(|error| error.to_string())?;
     file.write_all(stream).map_err(|error| error.to_string())?;
-    match callgrind(file.path()) {
+    match callgrind(dialect, file.path()) {
         Err(error) if error.kind() == ErrorKind::NotFound => Ok(None),
         output => collected(&output.map_err(|error| error.to_string())?).map(Some),
     }
 }
 
-fn callgrind(file: &Path) -> io::Result<Output> {
+fn callgrind(dialect: DialectName, file: &Path) -> io::Result<Output> {
     let mut command = Command::new("valgrind");
     command.args(["--tool=callgrind", "--callgrind-out-file=/dev/null"]);
-    command.arg(own()).arg(MODE).arg(file).output()
+    command.arg(own()).args([MODE, dialect.as_str()]);
+    command.arg(file).output()
 }
 
 /// Reads the sum that callgrind prints at its end.

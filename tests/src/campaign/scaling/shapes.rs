@@ -2,10 +2,16 @@
 
 use std::fmt::Write as _;
 
+use bowline_reducer::dialect::DialectName::{self, Acp, Claude, Codex};
+
+use super::dialects;
+
 /// A kind of stream.
 #[derive(Debug)]
 pub(super) struct Shape {
     pub(super) name: &'static str,
+    /// The protocol of its agent.
+    pub(super) dialect: DialectName,
     /// Returns a stream with this number of items.
     pub(super) stream: fn(u64) -> String,
 }
@@ -14,51 +20,98 @@ pub(super) struct Shape {
 pub(super) const SHAPES: &[Shape] = &[
     Shape {
         name: "open permission requests",
+        dialect: Claude,
         stream: permissions,
     },
     Shape {
         name: "open tool calls",
+        dialect: Claude,
         stream: calls,
     },
     Shape {
         name: "lines superseded together",
+        dialect: Claude,
         stream: superseded,
     },
     Shape {
         name: "streamed blocks without lines",
+        dialect: Claude,
         stream: stopped_blocks,
     },
     Shape {
         name: "streamed blocks with late lines",
+        dialect: Claude,
         stream: late_lines,
     },
     Shape {
         name: "escapes between notices",
+        dialect: Claude,
         stream: escapes,
     },
     Shape {
         name: "characters split between notices",
+        dialect: Claude,
         stream: characters,
     },
     Shape {
         name: "queued prompts",
+        dialect: Claude,
         stream: prompts,
     },
     Shape {
         name: "agents that stream at once",
+        dialect: Claude,
         stream: agents,
     },
     Shape {
         name: "background tasks",
+        dialect: Claude,
         stream: tasks,
     },
     Shape {
         name: "conversations",
+        dialect: Claude,
         stream: conversations,
     },
     Shape {
         name: "repeated stream",
+        dialect: Claude,
         stream: repeated,
+    },
+    Shape {
+        name: "text and reasoning in turns",
+        dialect: Acp,
+        stream: dialects::texts_and_thoughts,
+    },
+    Shape {
+        name: "messages in turns",
+        dialect: Acp,
+        stream: dialects::alternating_messages,
+    },
+    Shape {
+        name: "open requests of ACP",
+        dialect: Acp,
+        stream: dialects::requests,
+    },
+    Shape {
+        name: "sub-agents of ACP",
+        dialect: Acp,
+        stream: dialects::sub_agents,
+    },
+    Shape {
+        name: "paragraphs in turns",
+        dialect: Codex,
+        stream: dialects::paragraphs,
+    },
+    Shape {
+        name: "outputs in turns",
+        dialect: Codex,
+        stream: dialects::outputs,
+    },
+    Shape {
+        name: "open approvals of threads",
+        dialect: Codex,
+        stream: dialects::threads,
     },
 ];
 
