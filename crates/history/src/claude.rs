@@ -9,10 +9,10 @@ mod summary;
 mod system;
 mod tree;
 
-use std::fs;
 use std::io;
 use std::path::Path;
 
+use crate::file::read;
 use crate::stream::StreamWriter;
 
 pub(crate) use files::conversations;
@@ -24,7 +24,7 @@ pub(crate) use summary::summary;
 ///
 /// The file cannot be read. A sub-agent that cannot be read is a damaged line.
 pub(crate) fn stream(path: &Path) -> io::Result<StreamWriter> {
-    let data = fs::read(path)?;
+    let data = read(path)?;
     let agents = agents::load(path);
     let mut out = StreamWriter::default();
     convert::conversation(&data, &agents, &mut out);

@@ -5,10 +5,10 @@ mod convert;
 mod files;
 mod summary;
 
-use std::fs;
 use std::io;
 use std::path::Path;
 
+use crate::file::read;
 use crate::stream::StreamWriter;
 
 pub(crate) use files::{conversations, id, names};
@@ -20,7 +20,7 @@ pub(crate) use summary::summary;
 ///
 /// The file cannot be read. A sub-agent that cannot be read is a damaged line.
 pub(crate) fn stream(path: &Path, title: Option<&str>) -> io::Result<StreamWriter> {
-    let data = fs::read(path)?;
+    let data = read(path)?;
     let sessions = path.ancestors().nth(4);
     let agents = sessions.map(files::by_thread).unwrap_or_default();
     let mut out = StreamWriter::default();

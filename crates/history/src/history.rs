@@ -8,6 +8,7 @@ use std::path::PathBuf;
 use crate::agent::{Agent, AgentFolders};
 use crate::conversation::{Conversation, Summary};
 use crate::error::{HistoryError, Problem};
+use crate::file::read;
 use crate::index::{Index, Stamp};
 use crate::past::Past;
 use crate::search::Search;
@@ -239,7 +240,7 @@ impl ConversationFile {
     }
 
     fn read(&self) -> io::Result<Summary> {
-        let data = fs::read(&self.path)?;
+        let data = read(&self.path)?;
         Ok(match self.agent {
             Agent::Claude => claude::summary(&data),
             Agent::Codex => codex::summary(&data),

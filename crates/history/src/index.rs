@@ -3,14 +3,16 @@
 //! The file has a line with the version and a checksum, then JSON.
 
 use std::collections::HashMap;
-use std::fs;
-use std::io;
+use std::fs::{self, DirBuilder, File};
+use std::io::{self, Write as _};
+use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _};
 use std::path::{Path, PathBuf};
 use std::time::UNIX_EPOCH;
 
 use serde::{Deserialize, Serialize};
 
 use crate::conversation::Summary;
+use crate::file::{metadata, read};
 
 /// Version of what a summary says. Raise it when the same file gives another summary.
 const VERSION: u32 = 1;
@@ -25,10 +27,7 @@ pub(crate) struct Stamp {
 
 impl Stamp {
     pub(crate) fn of(path: &Path) -> io::Result<Self> {
-        let data = fs::metadata(path)?;
-        if !data.is_file() {
-            return Err(io::Error::other("it is not a regular file"));
-        }
+        let data = metadata(path)?;
         let modified = data
             .modified()?
             .duration_since(UNIX_EPOCH)
@@ -54,7 +53,7 @@ impl Index {
     /// Reads the index in a folder; an empty one if there is none, or if it is damaged or of another
     /// version.
     pub(crate) fn load(folder: &Path) -> Self {
-        let data = fs::read(file(folder)).unwrap_or_default();
+        let data = read(&file(folder)).unwrap_or_default();
         let entries = data.iter().position(|&byte| byte == b'\n').and_then(|end| {
             let (head, body) = data.split_at(end + 1);
             let entries: Vec<_> = serde_json::from_slice(body).ok()?;
@@ -67,7 +66,10 @@ impl Index {
 
     /// Stores the index, in place of the one that is there.
     pub(crate) fn store(&self, folder: &Path) -> io::Result<()> {
-        fs::create_dir_all(folder)?;
+        DirBuilder::new()
+            .recursive(true)
+            .mode(0o700)
+            .create(folder)?;
         let entries: Vec<_> = self.entries.iter().collect();
         let body = serde_json::to_vec(&entries)?;
         let mut data = header(&body).into_bytes();
@@ -75,8 +77,12 @@ impl Index {
         // Under a name of its own: a reader never sees a part, nor does another writer add to it.
         let path = file(folder);
         let partial = path.with_extension(std::process::id().to_string());
-        fs::write(&partial, data)?;
-        fs::rename(&partial, path)
+        let stored = write_private(&partial, &data).and_then(|()| fs::rename(&partial, path));
+        if stored.is_err() {
+            // What is there of it is of no use, and may be why the disk is full.
+            let _ = fs::remove_file(&partial);
+        }
+        stored
     }
 
     pub(crate) fn get(&self, path: &Path, stamp: Stamp) -> Option<&Summary> {
@@ -92,6 +98,13 @@ impl Index {
     pub(crate) fn forget_missing(&mut self) {
         self.entries.retain(|path, _| path.exists());
     }
+}
+
+/// Writes a file that only its owner can read: titles are the beginnings of prompts.
+fn write_private(path: &Path, data: &[u8]) -> io::Result<()> {
+    let mut options = File::options();
+    options.write(true).create(true).truncate(true).mode(0o600);
+    options.open(path)?.write_all(data)
 }
 
 fn file(folder: &Path) -> PathBuf {

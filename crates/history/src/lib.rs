@@ -35,6 +35,7 @@ mod claude;
 mod codex;
 mod conversation;
 mod error;
+mod file;
 mod history;
 mod index;
 mod lines;

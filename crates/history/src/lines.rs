@@ -24,7 +24,11 @@ impl<'a> Lines<'a> {
     pub(crate) fn with(self, part: &Finder<'_>) -> impl Iterator<Item = &'a [u8]> {
         let mut at = 0;
         std::iter::from_fn(move || {
-            let found = at + part.find(self.0.get(at..)?)?;
+            let rest = self.0.get(at..)?;
+            let found = part.find(rest);
+            #[cfg(test)]
+            tests::SEARCHED.set(tests::SEARCHED.get() + found.unwrap_or(rest.len()));
+            let found = at + found?;
             let (line, end) = self.around(found);
             at = end;
             Some(line)
@@ -96,8 +100,15 @@ pub(crate) fn is_set(object: RawJson<'_>, key: &str) -> bool {
 }
 
 #[cfg(test)]
-mod tests {
+pub(crate) mod tests {
+    use std::cell::Cell;
+
     use super::*;
+
+    thread_local! {
+        /// Number of bytes that this thread has searched.
+        pub(crate) static SEARCHED: Cell<usize> = const { Cell::new(0) };
+    }
 
     #[test]
     fn last_line_is_found_beyond_the_tails() {

@@ -1,11 +1,10 @@
 //! Text in the prompts and answers of a conversation.
 
-use std::fs;
-
 use bowline_jsonl::RawJson;
 use memchr::memmem::Finder;
 
 use crate::conversation::Conversation;
+use crate::file::read;
 use crate::lines::{Lines, parse};
 
 /// A text that is searched for, in any case.
@@ -34,7 +33,7 @@ impl Search {
     pub(crate) fn is_in(&self, conversation: &Conversation) -> bool {
         let title = conversation.title.as_deref().unwrap_or_default();
         title.to_lowercase().contains(&self.text)
-            || fs::read(&conversation.path).is_ok_and(|data| self.is_in_lines(data))
+            || read(&conversation.path).is_ok_and(|data| self.is_in_lines(data))
     }
 
     fn is_in_lines(&self, mut data: Vec<u8>) -> bool {

@@ -546,3 +546,44 @@ fn links_are_not_followed_round_and_what_cannot_be_read_is_a_problem() {
     left.sort_unstable();
     assert_eq!(left, ["folder.jsonl", "lost.jsonl", "self.jsonl"]);
 }
+
+#[cfg(unix)]
+#[test]
+fn sub_agent_that_is_no_regular_file_is_an_error() {
+    use std::os::unix::fs::symlink;
+    let root = tempfile::tempdir().expect("a folder");
+    nested(root.path(), 1);
+    let none: [&str; 0] = [];
+    assert_eq!(errors(root.path(), "s"), none);
+    let file = root
+        .path()
+        .join("claude/projects/p/s/subagents/agent-a1.jsonl");
+    fs::remove_file(&file).expect("removed");
+    symlink("/dev/null", &file).expect("a link");
+    assert_missing(root.path(), "s", "a1");
+}
+
+#[cfg(unix)]
+#[test]
+fn index_is_private_and_its_parts_are_removed() {
+    use std::os::unix::fs::PermissionsExt as _;
+    let root = copy();
+    let state = root.path().join("new/state");
+    let list = || {
+        let history = History::new(folders(root.path())).with_index(&state);
+        history.list(&Query::default()).expect("a list")
+    };
+    list();
+    let mode = |path: &Path| {
+        let mode = fs::metadata(path).expect("there").permissions().mode();
+        mode & 0o777
+    };
+    assert_eq!(mode(&state), 0o700);
+    assert_eq!(mode(&state.join("history.index")), 0o600);
+    // A folder cannot be replaced by a file.
+    fs::remove_file(state.join("history.index")).expect("removed");
+    fs::create_dir_all(state.join("history.index/in")).expect("a folder");
+    assert_eq!(list().problems.len(), 1);
+    let left = fs::read_dir(&state).expect("a folder").count();
+    assert_eq!(left, 1);
+}

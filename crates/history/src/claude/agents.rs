@@ -8,6 +8,7 @@ use std::path::{Path, PathBuf};
 use memchr::memmem;
 
 use super::files::AGENT_PREFIX;
+use crate::file::read;
 use crate::lines::{parse, text};
 
 /// The transcript of a sub-agent.
@@ -44,7 +45,7 @@ impl Agents {
             return;
         };
         let number = self.files.len();
-        let meta = fs::read(path.with_extension("meta.json")).unwrap_or_default();
+        let meta = read(&path.with_extension("meta.json")).unwrap_or_default();
         let of_meta = |key| text(parse(&meta)?, key);
         self.by_id.insert(id.to_owned(), number);
         if let Some(call) = of_meta("toolUseId") {
@@ -91,14 +92,14 @@ impl Agents {
 pub(super) fn load(path: &Path) -> Agents {
     let mut agents = Agents::default();
     for file in agents.list(&path.with_extension("").join("subagents")) {
-        agents.add(&file, fs::read(&file));
+        agents.add(&file, read(&file));
     }
     let session = path.file_stem().unwrap_or_default().to_string_lossy();
     let session = format!(r#""sessionId":"{session}""#);
     let beside = path.parent().map(|folder| agents.list(folder));
     for file in beside.unwrap_or_default() {
         // One that cannot be read may be of another conversation: it is missing only where a call names it.
-        let data = fs::read(&file);
+        let data = read(&file);
         if data.as_ref().map_or(true, |data| {
             memmem::find(data, session.as_bytes()).is_some()
         }) {

@@ -1,6 +1,6 @@
 //! A conversation's file as the lines that the agent printed for it.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::{HashMap, HashSet, VecDeque};
 
 use bowline_jsonl::RawJson;
 
@@ -250,20 +250,21 @@ fn sidechain_owners<'a>(
     if is_agent || !lines.iter().any(|line| line.is_sidechain) {
         return owners;
     }
-    let mut waiting: Vec<(&str, String)> = Vec::new();
+    let mut waiting: HashMap<String, VecDeque<&str>> = HashMap::new();
     let mut by_uuid: HashMap<&str, &str> = HashMap::new();
     for (number, line) in lines.iter().enumerate() {
         if !line.is_sidechain {
             if chosen.get(number) == Some(&true) {
-                waiting.extend(agent_prompts(line));
+                for (call, prompt) in agent_prompts(line) {
+                    waiting.entry(prompt).or_default().push_back(call);
+                }
             }
             continue;
         }
         let known = line.parent.and_then(|parent| by_uuid.get(parent)).copied();
         let owner = known.or_else(|| {
             let prompt = content_text(line.object?.get("message")?.get("content")?);
-            let call = waiting.iter().position(|(_, its)| *its == prompt)?;
-            Some(waiting.remove(call).0)
+            waiting.get_mut(&prompt)?.pop_front()
         });
         if let (Some(owner), Some(uuid)) = (owner, line.uuid) {
             by_uuid.insert(uuid, owner);

@@ -1,5 +1,6 @@
 //! What is listed of a conversation, without parsing all of it.
 
+use std::collections::HashSet;
 use std::sync::LazyLock;
 
 use bowline_jsonl::RawJson;
@@ -24,6 +25,7 @@ struct Parts {
     cwd: Finder<'static>,
     branch: Finder<'static>,
     time: Finder<'static>,
+    uuid: Finder<'static>,
 }
 
 static PARTS: LazyLock<Parts> = LazyLock::new(|| Parts {
@@ -36,6 +38,7 @@ static PARTS: LazyLock<Parts> = LazyLock::new(|| Parts {
     cwd: Finder::new(r#""cwd":"#),
     branch: Finder::new(r#""gitBranch":"#),
     time: Finder::new(r#""timestamp":"#),
+    uuid: Finder::new(r#""uuid":"#),
 });
 
 /// Summarizes the contents of a conversation's file.
@@ -91,14 +94,70 @@ pub(super) fn title(lines: Lines<'_>) -> Option<String> {
     let parts = &*PARTS;
     let title = lines.last(&parts.title, of("custom-title", "customTitle"));
     let title = title.or_else(|| lines.last(&parts.title, of("ai-title", "aiTitle")));
-    let title = title.or_else(|| lines.last(&parts.summary, |line| own_summary(lines, line)));
+    let title = title.or_else(|| own_summary(lines));
     title_of(&title?)
 }
 
-/// The summary of this conversation: older agents add those of others to the file.
-fn own_summary(lines: Lines<'_>, line: RawJson<'_>) -> Option<String> {
-    let leaf = text(line, "leafUuid").filter(|_| is_kind(line, "summary"))?;
-    let uuid = Finder::new(&leaf);
-    let is_own = lines.first(&uuid, |line| text(line, "uuid").filter(|it| *it == leaf));
-    is_own.and_then(|_| text(line, "summary"))
+/// The last summary of this conversation: older agents add those of others to the file.
+fn own_summary(lines: Lines<'_>) -> Option<String> {
+    let summaries = lines.with(&PARTS.summary).filter_map(parse);
+    let summaries = summaries.filter(|line| is_kind(*line, "summary"));
+    let summaries: Vec<_> = summaries
+        .filter_map(|line| Some((text(line, "leafUuid")?, text(line, "summary")?)))
+        .collect();
+    if summaries.is_empty() {
+        return None;
+    }
+    // All at once: a file may have any number of them.
+    let leaves: HashSet<&str> = summaries.iter().map(|(leaf, _)| leaf.as_str()).collect();
+    let leaf = |line| text(line, "uuid").filter(|uuid| leaves.contains(uuid.as_str()));
+    let uuids = lines.with(&PARTS.uuid).filter_map(parse);
+    let own: HashSet<String> = uuids.filter_map(leaf).collect();
+    let last = summaries.into_iter().rev().find(|it| own.contains(&it.0));
+    last.map(|(_, summary)| summary)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fmt::Write as _;
+
+    use super::*;
+    use crate::lines::tests::SEARCHED;
+
+    /// Bytes that are searched for the title of a conversation with summaries of others.
+    fn searched(count: usize) -> f64 {
+        let mut file = String::new();
+        for number in 0..count {
+            let _ = writeln!(
+                file,
+                r#"{{"type":"summary","summary":"S","leafUuid":"other{number}"}}"#
+            );
+            let _ = writeln!(
+                file,
+                r#"{{"type":"user","uuid":"u{number}","message":{{}}}}"#
+            );
+        }
+        let before = SEARCHED.get();
+        assert_eq!(title(Lines(file.as_bytes())), None);
+        (SEARCHED.get() - before) as f64
+    }
+
+    #[test]
+    fn summaries_of_other_conversations_scale() {
+        let ratio = searched(600) / searched(300);
+        assert!(ratio <= 2.3, "{ratio:.1}");
+    }
+
+    #[test]
+    fn last_own_summary_is_the_title() {
+        let lines = [
+            r#"{"type":"summary","summary":"first","leafUuid":"u1"}"#,
+            r#"{"type":"summary","summary":"last","leafUuid":"u2"}"#,
+            r#"{"type":"summary","summary":"other","leafUuid":"u3"}"#,
+            r#"{"type":"user","uuid":"u1"}"#,
+            r#"{"type":"user","uuid":"u2","parentUuid":"u3"}"#,
+        ];
+        let file = lines.join("\n");
+        assert_eq!(title(Lines(file.as_bytes())).as_deref(), Some("last"));
+    }
 }

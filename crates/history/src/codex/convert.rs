@@ -1,12 +1,12 @@
 //! A rollout as lines in the agent's output format.
 
 use std::collections::{HashMap, HashSet};
-use std::fs;
 use std::path::PathBuf;
 
 use bowline_jsonl::RawJson;
 use serde_json::{Value, json};
 
+use crate::file::read;
 use crate::lines::{is_kind, parse, text};
 use crate::stream::StreamWriter;
 
@@ -166,7 +166,7 @@ impl Converter<'_, '_> {
         if depth > DEEPEST {
             return self.out.missing_agent(id, TOO_DEEP);
         }
-        match self.agents.get(id).map(fs::read) {
+        match self.agents.get(id).map(|path| read(path)) {
             Some(Ok(data)) => self.thread(&lines(&data), Some(call), depth),
             Some(Err(error)) => self.out.missing_agent(id, &error.to_string()),
             None => self.out.missing_agent(id, NO_FILE),

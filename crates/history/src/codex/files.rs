@@ -1,10 +1,10 @@
 //! The files of conversations, and the names that users gave them.
 
 use std::collections::HashMap;
-use std::fs;
 use std::path::{Path, PathBuf};
 
 use crate::error::Problem;
+use crate::file::read;
 use crate::lines::{parse, text};
 use crate::walk::{entries, is_folder};
 
@@ -45,7 +45,7 @@ pub(super) fn by_thread(sessions: &Path) -> HashMap<String, PathBuf> {
 
 /// Returns the names that threads were given, by their id. The last one of a thread counts.
 pub(crate) fn names(home: &Path) -> HashMap<String, String> {
-    let data = fs::read(home.join("session_index.jsonl")).unwrap_or_default();
+    let data = read(&home.join("session_index.jsonl")).unwrap_or_default();
     let lines = data.split(|&byte| byte == b'\n').filter_map(parse);
     let named = lines.filter_map(|line| Some((text(line, "id")?, text(line, "thread_name")?)));
     named.collect()
