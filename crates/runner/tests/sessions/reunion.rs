@@ -160,7 +160,7 @@ impl Network for BreakingNetwork {
         };
         Box::pin(async move {
             if reads < 500 {
-                return Err(io::ErrorKind::ConnectionRefused.into());
+                return Err(io::ErrorKind::NetworkUnreachable.into());
             }
             let (ours, theirs) = duplex(buffer);
             self.host.connect(theirs).await;

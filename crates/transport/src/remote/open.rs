@@ -64,7 +64,7 @@ async fn open_with(
     token: Option<&Token>,
 ) -> Result<Link, LinkError> {
     let stream = connect(remote, remote.url.carrier()).await?;
-    if matches!(remote.url, RemoteUrl::Shim(_)) {
+    if is_shim(&remote.url) {
         return Ok(Link::Raw(stream));
     }
     #[cfg(feature = "grpc")]
@@ -107,9 +107,20 @@ pub(super) async fn connect(
 fn unconnected(url: &RemoteUrl, error: &io::Error) -> LinkError {
     let failure = match foreign_peer(error) {
         Some(_) => ReconnectFailure::ForeignPeer,
+        None if is_shim(url) && has_no_listener(error) => ReconnectFailure::Gone,
         None => ReconnectFailure::Lost,
     };
     LinkError::new(failure, format!("{url}: {error}"))
+}
+
+const fn is_shim(url: &RemoteUrl) -> bool {
+    matches!(url, RemoteUrl::Shim(_))
+}
+
+/// Returns whether no process listens on a Unix socket. That of a shim has no other one afterwards.
+fn has_no_listener(error: &io::Error) -> bool {
+    use io::ErrorKind::{ConnectionRefused, NotFound};
+    matches!(error.kind(), ConnectionRefused | NotFound)
 }
 
 #[cfg(test)]
@@ -126,5 +137,18 @@ mod tests {
         assert!(why.detail.contains("user id 1001"), "{}", why.detail);
         let error = io::ErrorKind::ConnectionRefused.into();
         assert_eq!(unconnected(&url, &error).failure, ReconnectFailure::Lost);
+    }
+
+    #[test]
+    fn session_whose_shim_does_not_listen_is_gone() {
+        let shim = "shim:/run/s/sock".parse().unwrap();
+        let failure = |kind: io::ErrorKind| unconnected(&shim, &kind.into()).failure;
+        assert_eq!(
+            failure(io::ErrorKind::ConnectionRefused),
+            ReconnectFailure::Gone
+        );
+        assert_eq!(failure(io::ErrorKind::NotFound), ReconnectFailure::Gone);
+        // The queue of its listener is full (unix(7)).
+        assert_eq!(failure(io::ErrorKind::WouldBlock), ReconnectFailure::Lost);
     }
 }

@@ -69,7 +69,7 @@ impl Network for Chaos {
     fn connect<'a>(&'a self, _: Address<'a>) -> Boxed<'a, io::Result<Box<dyn ByteStream>>> {
         Box::pin(async {
             if self.is_down.load(Relaxed) {
-                return Err(io::ErrorKind::ConnectionRefused.into());
+                return Err(io::ErrorKind::NetworkUnreachable.into());
             }
             assert!(!self.is_faulty.load(Relaxed), "a faulty network");
             self.connections.fetch_add(1, Relaxed);

@@ -121,7 +121,7 @@ impl HostileNetwork {
         });
         let (ours, theirs) = duplex(PIPE_BYTES);
         match behaviour {
-            Behaviour::Refuse => return Err(io::ErrorKind::ConnectionRefused.into()),
+            Behaviour::Refuse => return Err(io::ErrorKind::NetworkUnreachable.into()),
             Behaviour::NeverConnect => return std::future::pending().await,
             Behaviour::Session(time, ending) => {
                 let (near, far) = duplex(PIPE_BYTES);

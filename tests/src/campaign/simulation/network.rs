@@ -115,7 +115,7 @@ impl HostNetwork {
         let is_out =
             || conditions.is_down.load(Ordering::Relaxed) || self.is_dead.load(Ordering::Relaxed);
         if is_out() {
-            return Err(io::ErrorKind::ConnectionRefused.into());
+            return Err(io::ErrorKind::NetworkUnreachable.into());
         }
         let is_calm = conditions.is_calm.load(Ordering::Relaxed);
         let plan = (!is_calm).then(|| Plan::of(conditions.seed, number, &faults()));
