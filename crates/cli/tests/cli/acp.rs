@@ -361,6 +361,119 @@ fn unreachable_runner_is_one_line() {
     assert!(line.contains("/tmp/there/is/no/runner.sock"), "{line}");
 }
 
+/// How a session ends.
+#[derive(Clone, Copy, Debug)]
+enum End {
+    /// `bowline kill`, which keeps the log.
+    Killed,
+    /// Its shim is killed.
+    Lost,
+}
+
+fn end(served: &TestRunner, session: &str, how: End) {
+    match how {
+        End::Killed => drop(served.bowline(&["kill", session]).ok()),
+        End::Lost => served.kill_shim(session),
+    }
+}
+
+#[test]
+fn ended_session_is_listed_and_loaded_in_all_dialects() {
+    for dialect in DIALECTS {
+        let (served, agent) = (TestRunner::start(), ScriptedAgent::new(ASKS));
+        let mut editor = Editor::start(&served.state(), &agent, dialect);
+        let session = editor.new_session();
+        let prompt = editor.prompt(&session, "make it");
+        let question = editor.question();
+        editor.choose(&question, "allow_once");
+        editor.answer(prompt);
+        end(&served, &session, End::Killed);
+        let list = editor.call("session/list", &json!({"cwd": "/tmp"}));
+        let listed = list["result"]["sessions"].as_array().unwrap();
+        assert_eq!(listed.len(), 1, "{dialect}: {list}");
+        assert_eq!(listed[0]["sessionId"], session.as_str());
+        let text = std::mem::take(&mut editor.text);
+        assert_eq!(text, "I will make it.It is made.");
+        let loaded = editor.load(&session);
+        assert!(loaded["error"].is_null(), "{dialect}: {loaded}");
+        assert_eq!(editor.text, text, "{dialect}");
+        assert_eq!(editor.prompts, ["make it"], "{dialect}");
+        assert_ended(&mut editor, &session);
+        let params = json!({"sessionId": session, "cwd": "/tmp", "mcpServers": []});
+        let resumed = editor.call("session/resume", &params);
+        assert!(resumed["error"].is_null(), "{resumed}");
+        assert_eq!(editor.prompts.len(), 1, "resuming replays nothing");
+        // Ended sessions do not count as work that is under way.
+        for _ in 0..12 {
+            assert!(editor.load(&session)["error"].is_null());
+        }
+        editor.close();
+    }
+}
+
+/// Prompts a session that has ended.
+fn assert_ended(editor: &mut Editor, session: &str) {
+    let prompt = editor.prompt(session, "again");
+    let refused = editor.answer(prompt);
+    assert_eq!(
+        refused["error"]["data"]["code"], "SESSION_ENDED",
+        "{refused}"
+    );
+    let message = refused["error"]["message"].as_str().unwrap();
+    assert!(message.contains("start a new one"), "{message}");
+}
+
+#[test]
+fn session_that_is_lost_ends_its_prompt_and_is_loaded_in_all_dialects() {
+    for dialect in DIALECTS {
+        let (served, agent) = (TestRunner::start(), ScriptedAgent::new(ASKS));
+        let mut editor = Editor::start(&served.state(), &agent, dialect);
+        let session = editor.new_session();
+        let prompt = editor.prompt(&session, "make it");
+        let asked = editor.question();
+        end(&served, &session, End::Lost);
+        let refused = editor.answer(prompt);
+        assert_eq!(
+            refused["error"]["data"]["code"], "SESSION_ENDED",
+            "{refused}"
+        );
+        assert_eq!(editor.cancelled[0]["params"]["requestId"], asked["id"]);
+        editor.kill();
+        let mut editor = Editor::start(&served.state(), &agent, dialect);
+        let loaded = editor.load(&session);
+        assert!(loaded["error"].is_null(), "{dialect}: {loaded}");
+        assert_eq!(editor.text, "I will make it.", "{dialect}");
+        assert_eq!(editor.prompts, ["make it"], "{dialect}");
+        assert_ended(&mut editor, &session);
+        assert!(editor.asked.is_empty(), "{dialect}: {:?}", editor.asked);
+    }
+}
+
+#[test]
+fn session_that_ends_while_it_is_loaded_is_shown_in_all_dialects() {
+    for dialect in DIALECTS {
+        for how in [End::Killed, End::Lost] {
+            let (served, agent) = (TestRunner::start(), ScriptedAgent::new(ASKS));
+            let mut editor = Editor::start(&served.state(), &agent, dialect);
+            let session = editor.new_session();
+            editor.prompt(&session, "make it");
+            editor.question();
+            let mut other = Editor::start(&served.state(), &agent, dialect);
+            let params = json!({"sessionId": session, "cwd": "/tmp", "mcpServers": []});
+            let load = std::thread::scope(|scope| {
+                scope.spawn(|| end(&served, &session, how));
+                other.request("session/load", &params)
+            });
+            let loaded = other.answer(load);
+            assert!(loaded["error"].is_null(), "{dialect} {how:?}: {loaded}");
+            assert_eq!(other.text, "I will make it.", "{dialect} {how:?}");
+            let prompt = other.prompt(&session, "again");
+            let refused = other.answer(prompt);
+            assert!(refused["error"].is_object(), "{dialect} {how:?}: {refused}");
+        }
+    }
+}
+
 /// The runner that a command has started; ended when dropped.
 struct StartedRunner(UnixStream);
 

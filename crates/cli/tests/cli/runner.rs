@@ -132,7 +132,7 @@ impl TestRunner {
         finish(command.spawn().unwrap())
     }
 
-    fn kill_shim(&self, id: &str) {
+    pub(crate) fn kill_shim(&self, id: &str) {
         let info = self
             .folder
             .path()

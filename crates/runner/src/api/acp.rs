@@ -10,6 +10,8 @@
 //!   `session/close`, which would, is not offered.
 //! * `session/load` replays the conversation before it is answered, `session/resume` does not. Both ask open
 //!   permission requests again.
+//! * A session that has ended is listed, loaded and resumed as one that runs. A prompt to it is refused with the
+//!   data `{"code": "SESSION_ENDED"}`.
 //! * A permission request is asked on every connection. When it is answered elsewhere, `$/cancel_request`
 //!   takes it back.
 //! * A turn that another client began is shown with its prompt. Only the connection that sent a prompt gets
@@ -35,6 +37,6 @@ mod tool_call;
 pub(super) use connection::{AgentChoice, serve};
 pub use intent::{
     Answer, Attachment, Failure, FailureKind, Input, Intent, ListedSession, Output, PromptEnd,
-    StartRequest, Ticket,
+    SessionPage, StartRequest, Ticket,
 };
 pub use server::Server;

@@ -14,6 +14,8 @@ mod tickets;
 mod transcript;
 mod transcript_schema;
 
+pub(super) use transcript::read_transcript;
+
 use std::sync::Arc;
 
 use axum::Router;

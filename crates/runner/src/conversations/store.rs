@@ -113,11 +113,36 @@ impl Conversations {
         id: SessionId,
     ) -> Result<Conversation, ConversationError> {
         let cell = Arc::clone(self.live.lock().entry(id).or_default());
-        let driven = cell.get_or_try_init(|| self.drive(id)).await.cloned();
+        let driven = cell.get_or_try_init(|| self.drive_unless_ended(id)).await;
+        let driven = driven.cloned();
         if driven.is_err() {
             self.forget(id);
         }
         driven
+    }
+
+    /// Drives a session. One that ends meanwhile has ended, whatever failed because of that.
+    async fn drive_unless_ended(
+        self: &Arc<Self>,
+        id: SessionId,
+    ) -> Result<Conversation, ConversationError> {
+        let driven = self.drive(id).await;
+        let is_lost = matches!(
+            driven,
+            Err(ConversationError::Link(_) | ConversationError::Start(_))
+        );
+        if is_lost && !self.is_running(id).await {
+            return Err(ConversationError::Ended);
+        }
+        driven
+    }
+
+    /// Returns whether the shim of a session runs, as far as it is known.
+    async fn is_running(&self, id: SessionId) -> bool {
+        let record = self.sessions.record(id).await;
+        record.map_or(true, |it| {
+            it.is_some_and(|it| it.shim == ShimStatus::Running)
+        })
     }
 
     /// Removes a conversation that is not driven.

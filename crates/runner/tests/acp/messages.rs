@@ -1,7 +1,7 @@
 //! The handshake, the list, settings, and messages that are wrong.
 
 use bowline_reducer::Cursor;
-use bowline_runner::acp::{Failure, FailureKind, Input, Intent, ListedSession};
+use bowline_runner::acp::{Failure, FailureKind, Input, Intent, ListedSession, SessionPage};
 use serde_json::{Value, json};
 
 use crate::editor::Editor;
@@ -90,11 +90,16 @@ fn unknown_session_is_refused_with_the_remedy() {
 #[test]
 fn sessions_are_listed() {
     let mut editor = Editor::new(&json!({}));
-    let id = editor.request("session/list", &json!({"cwd": "/p"}));
-    let Intent::List { ticket, cwd } = editor.intent() else {
+    let id = editor.request("session/list", &json!({"cwd": "/p", "cursor": "c"}));
+    let Intent::List {
+        ticket,
+        cwd,
+        cursor,
+    } = editor.intent()
+    else {
         panic!("a list");
     };
-    assert_eq!(cwd, Some("/p".into()));
+    assert_eq!((cwd, cursor.as_deref()), (Some("/p".into()), Some("c")));
     let row = ListedSession {
         id: SESSION.to_owned(),
         cwd: "/p".into(),
@@ -103,15 +108,18 @@ fn sessions_are_listed() {
     };
     editor.input(Input::Listed {
         ticket,
-        result: Ok(vec![row]),
+        result: Ok(SessionPage {
+            sessions: vec![row],
+            next: Some("d".to_owned()),
+        }),
     });
     let answer = editor.answer(id).expect("an answer");
     assert_eq!(
-        answer["result"]["sessions"],
-        json!([{
+        answer["result"],
+        json!({"nextCursor": "d", "sessions": [{
             "sessionId": SESSION, "cwd": "/p", "title": "Fix it",
             "updatedAt": "2026-11-24T00:00:00Z",
-        }])
+        }]})
     );
 }
 

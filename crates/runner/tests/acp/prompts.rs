@@ -182,6 +182,8 @@ fn end_of_the_session_ends_its_prompts() {
     let answer = it.editor.call("session/prompt", &params);
     let message = answer["error"]["message"].as_str().expect("text");
     assert!(message.contains("start a new one"), "{message}");
+    assert_eq!(answer["error"]["code"], -32600);
+    assert_eq!(answer["error"]["data"]["code"], "SESSION_ENDED");
 }
 
 #[test]

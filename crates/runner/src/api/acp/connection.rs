@@ -1,6 +1,8 @@
 //! The connection of an editor, a WebSocket with one message of JSON-RPC in each text message.
 
+mod ended;
 mod follow;
+mod list;
 mod work;
 
 use std::collections::HashMap;
@@ -157,8 +159,12 @@ impl Connection {
     fn begin(&mut self, intent: Intent) {
         let app = Arc::clone(&self.app);
         match intent {
-            Intent::List { ticket, cwd } => self.work.push(Box::pin(async move {
-                let result = work::list(&app, cwd).await;
+            Intent::List {
+                ticket,
+                cwd,
+                cursor,
+            } => self.work.push(Box::pin(async move {
+                let result = list::list(&app, cwd, cursor).await;
                 Some(Input::Listed { ticket, result })
             })),
             Intent::Start { ticket, start } => {
@@ -208,7 +214,9 @@ impl Connection {
     fn event(&mut self, event: Event) {
         match event {
             Event::Input(input) => {
-                if let Input::AttachFailed { attachment, .. } = &input {
+                if let Input::AttachFailed { attachment, .. } | Input::Ended { attachment, .. } =
+                    &input
+                {
                     self.attached.remove(attachment);
                 }
                 self.server.input(input);

@@ -34,6 +34,8 @@ pub enum Intent {
         ticket: Ticket,
         /// Only those of this directory.
         cwd: Option<PathBuf>,
+        /// Where a previous list ended: its `next`.
+        cursor: Option<String>,
     },
     /// Start a session; answered by [`Input::Started`].
     Start {
@@ -124,7 +126,7 @@ pub enum Input {
         /// Ticket of the intent.
         ticket: Ticket,
         /// The sessions, the newest first.
-        result: Result<Vec<ListedSession>, Failure>,
+        result: Result<SessionPage, Failure>,
     },
     /// The outcome of [`Intent::Start`].
     Started {
@@ -172,6 +174,15 @@ pub enum Input {
     },
 }
 
+/// A part of the list of sessions.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct SessionPage {
+    /// The sessions, the newest first, those that have ended too.
+    pub sessions: Vec<ListedSession>,
+    /// Where the next part begins; `None` at the end.
+    pub next: Option<String>,
+}
+
 /// A row of the list of sessions.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ListedSession {
@@ -214,6 +225,8 @@ pub enum FailureKind {
     NotFound,
     /// The request is wrong.
     Invalid,
+    /// The session has ended. It can be loaded, and takes no prompt.
+    Ended,
     /// The user has to log in to the agent.
     AuthRequired,
     /// Anything else.

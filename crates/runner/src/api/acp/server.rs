@@ -12,12 +12,16 @@ use agent_client_protocol_schema::v1::{
     Request, RequestId, Response, SessionNotification,
 };
 use serde::Serialize;
+use serde_json::json;
 use uuid::Uuid;
 
 use super::feed::Declared;
 use super::incoming::{self, Message};
 use super::intent::{Attachment, Failure, FailureKind, Input, Intent, Output, Ticket};
 use super::session::EditorSession;
+
+/// In the data of an error: the session has ended. ACP has no code of its own for it.
+const SESSION_ENDED: &str = "SESSION_ENDED";
 
 /// The protocol of one editor's connection.
 ///
@@ -181,8 +185,13 @@ fn error_of(failure: Failure) -> Error {
     let code = match failure.kind {
         FailureKind::NotFound => ErrorCode::ResourceNotFound,
         FailureKind::Invalid => ErrorCode::InvalidParams,
+        FailureKind::Ended => ErrorCode::InvalidRequest,
         FailureKind::AuthRequired => ErrorCode::AuthRequired,
         FailureKind::Failed => ErrorCode::InternalError,
     };
-    Error::new(code.into(), failure.message)
+    let error = Error::new(code.into(), failure.message);
+    if failure.kind == FailureKind::Ended {
+        return error.data(json!({ "code": SESSION_ENDED }));
+    }
+    error
 }

@@ -34,7 +34,7 @@ const SHIM_KILLED: &str = "session process killed, exit status unknown";
 
 /// Folds a session's output up to its present end, and returns what `read` makes of the transcript.
 /// The fold and `read` run on threads for blocking work, a few at a time.
-pub(super) async fn read_transcript<T: Send + 'static>(
+pub(in crate::api) async fn read_transcript<T: Send + 'static>(
     app: &Arc<AppState>,
     record: SessionRecord,
     read: impl FnOnce(&mut Transcript) -> T + Send + 'static,

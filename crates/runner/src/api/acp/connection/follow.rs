@@ -8,6 +8,7 @@ use bowline_transport::SessionId;
 use tokio::sync::mpsc;
 
 use super::Event;
+use super::ended::{self, EndedSession, not_found};
 use super::work::failure_of;
 use crate::api::acp::intent::{Attachment, Failure, FailureKind, Input, PromptEnd};
 use crate::app_state::AppState;
@@ -24,15 +25,22 @@ pub(super) async fn follow(
     events: mpsc::Sender<Event>,
 ) {
     let conversation = match attach(&app, &session).await {
-        Ok(conversation) => conversation,
+        Ok(Attached::Driven(conversation)) => conversation,
+        Ok(Attached::Ended(ended)) => {
+            let EndedSession { changes, reason } = ended;
+            let changes = Input::Changes {
+                attachment,
+                changes,
+            };
+            let end = Input::Ended { attachment, reason };
+            return send_all(&events, [changes, end]).await;
+        }
         Err(failure) => {
             let failed = Input::AttachFailed {
                 attachment,
                 failure,
             };
-            // The connection may be over.
-            let _ = events.send(Event::Input(failed)).await;
-            return;
+            return send_all(&events, [failed]).await;
         }
     };
     let session = conversation.session().clone();
@@ -53,17 +61,29 @@ pub(super) async fn follow(
     }
 }
 
-async fn attach(app: &AppState, session: &str) -> Result<Conversation, Failure> {
-    let not_found = || {
-        let message = format!("there is no session {session}; session/list returns those that run");
-        Failure::new(FailureKind::NotFound, message)
-    };
-    let id: SessionId = session.parse().map_err(|_| not_found())?;
-    let attached = app.conversations.attach(id).await;
-    attached.map_err(|error| match error {
-        ConversationError::NotFound => not_found(),
-        error => failure_of(&error),
-    })
+/// Sends inputs, unless the connection is over.
+async fn send_all(events: &mpsc::Sender<Event>, inputs: impl IntoIterator<Item = Input>) {
+    for input in inputs {
+        if events.send(Event::Input(input)).await.is_err() {
+            return;
+        }
+    }
+}
+
+/// A session that an editor opens.
+enum Attached {
+    Driven(Conversation),
+    Ended(EndedSession),
+}
+
+async fn attach(app: &Arc<AppState>, session: &str) -> Result<Attached, Failure> {
+    let id: SessionId = session.parse().map_err(|_| not_found(session))?;
+    match app.conversations.attach(id).await {
+        Ok(conversation) => Ok(Attached::Driven(conversation)),
+        Err(ConversationError::Ended) => Ok(Attached::Ended(ended::read(app, id).await?)),
+        Err(ConversationError::NotFound) => Err(not_found(session)),
+        Err(error) => Err(failure_of(&error)),
+    }
 }
 
 /// A prompt's uuid, and how it ended.

@@ -1,7 +1,5 @@
 //! Carries out the intents of an editor.
 
-use std::path::PathBuf;
-
 use agent_client_protocol_schema::v1::McpServer;
 use bowline_lifecycle::{
     Decision, DialectName, DialogueError, HandshakeError, KnownAgent, PermissionAnswer,
@@ -10,11 +8,10 @@ use serde_json::{Map, Value, json};
 use tracing::{debug, warn};
 
 use crate::api::acp::intent::{
-    Answer, Failure, FailureKind, Input, Intent, ListedSession, PromptEnd, StartRequest,
+    Answer, Failure, FailureKind, Input, Intent, PromptEnd, StartRequest,
 };
 use crate::app_state::AppState;
-use crate::conversations::{Conversation, ConversationError, StartConversation, is_driven};
-use crate::sessions::{SessionRecord, ShimStatus};
+use crate::conversations::{Conversation, ConversationError, StartConversation};
 
 /// Who answers, as the transcript says it.
 const EDITOR: &str = "editor";
@@ -35,47 +32,6 @@ impl AgentChoice {
         let known = KnownAgent::find(self.agent.as_ref());
         let known = known.map_or(DialectName::Claude, KnownAgent::dialect);
         self.dialect.unwrap_or(known)
-    }
-}
-
-/// Lists the sessions that can be loaded, the newest first.
-pub(super) async fn list(
-    app: &AppState,
-    cwd: Option<PathBuf>,
-) -> Result<Vec<ListedSession>, Failure> {
-    let records = app.sessions.records().await;
-    let records = records.map_err(|error| Failure::new(FailureKind::Failed, error.to_string()))?;
-    let is_shown = |record: &&SessionRecord| {
-        let is_there = cwd.is_none() || record.info.cwd == cwd;
-        is_there && record.shim == ShimStatus::Running && is_driven(&record.info.labels)
-    };
-    let mut listed = Vec::new();
-    for record in records.iter().rev().filter(is_shown) {
-        listed.push(row(app, record).await);
-    }
-    Ok(listed)
-}
-
-async fn row(app: &AppState, record: &SessionRecord) -> ListedSession {
-    let info = &record.info;
-    let conversation = app.conversations.attach(info.id).await;
-    let told = match conversation {
-        Ok(conversation) => {
-            let title = |transcript: &bowline_reducer::Transcript| {
-                transcript.session().title().map(str::to_owned)
-            };
-            conversation.inspect(title).await
-        }
-        // Loading it says why.
-        Err(_) => None,
-    };
-    let started = i64::try_from(info.started_ms).unwrap_or_default();
-    let started = jiff::Timestamp::from_millisecond(started).ok();
-    ListedSession {
-        id: info.id.to_string(),
-        cwd: info.cwd.clone().unwrap_or_default(),
-        title: info.name.clone().or(told),
-        updated_at: started.map(|at| at.to_string()),
     }
 }
 
@@ -197,7 +153,7 @@ pub(super) fn failure_of(error: &ConversationError) -> Failure {
             FailureKind::Invalid,
             "; its host must end first, begin a new session instead",
         ),
-        ConversationError::Ended => (FailureKind::Failed, "; begin a new session"),
+        ConversationError::Ended => (FailureKind::Ended, "; begin a new session"),
         ConversationError::Handshake(HandshakeError::NotLoggedIn { .. }) => {
             (FailureKind::AuthRequired, "")
         }

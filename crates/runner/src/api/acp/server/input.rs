@@ -10,7 +10,7 @@ use bowline_reducer::owned::{EntryValue, PermissionValue};
 
 use super::{Server, Waiting, error_of};
 use crate::api::acp::intent::{
-    Attachment, Failure, FailureKind, Input, ListedSession, PromptEnd, Ticket,
+    Attachment, Failure, FailureKind, Input, PromptEnd, SessionPage, Ticket,
 };
 use crate::api::acp::session::{Opening, opening_updates};
 
@@ -37,18 +37,19 @@ impl Server {
         }
     }
 
-    fn listed(&mut self, ticket: Ticket, result: Result<Vec<ListedSession>, Failure>) {
+    fn listed(&mut self, ticket: Ticket, result: Result<SessionPage, Failure>) {
         let Some(Waiting::List(request)) = self.waiting.remove(&ticket) else {
             return;
         };
         match result {
-            Ok(sessions) => {
-                let sessions = sessions.into_iter().map(|session| {
+            Ok(page) => {
+                let sessions = page.sessions.into_iter().map(|session| {
                     SessionInfo::new(session.id, session.cwd)
                         .title(session.title)
                         .updated_at(session.updated_at)
                 });
-                self.respond(request, ListSessionsResponse::new(sessions.collect()));
+                let response = ListSessionsResponse::new(sessions.collect());
+                self.respond(request, response.next_cursor(page.next));
             }
             Err(failure) => self.refuse(request, error_of(failure)),
         }
@@ -202,7 +203,7 @@ impl Server {
             self.cancel(rpc);
         }
         for (_, request) in prompts {
-            let failure = Failure::new(FailureKind::Failed, why.clone());
+            let failure = Failure::new(FailureKind::Ended, why.clone());
             self.refuse(request, error_of(failure));
         }
     }

@@ -191,8 +191,12 @@ impl Server {
             absolute(cwd)?;
         }
         let ticket = self.ticket(Waiting::List(id.clone()));
-        let cwd = request.cwd;
-        self.intend(Intent::List { ticket, cwd });
+        let ListSessionsRequest { cwd, cursor, .. } = request;
+        self.intend(Intent::List {
+            ticket,
+            cwd,
+            cursor,
+        });
         Ok(())
     }
 
@@ -291,7 +295,7 @@ impl Server {
         }
         if let Some(reason) = &open.ended {
             let why = format!("the session has ended ({reason}); start a new one");
-            return Err(error_of(Failure::new(FailureKind::Failed, why)));
+            return Err(error_of(Failure::new(FailureKind::Ended, why)));
         }
         Ok(open)
     }

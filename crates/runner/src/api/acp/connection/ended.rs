@@ -1,0 +1,50 @@
+//! Reads a session that has ended.
+
+use std::sync::Arc;
+
+use bowline_reducer::{Cursor, Transcript, TranscriptChange};
+use bowline_transport::SessionId;
+
+use crate::api::acp::intent::{Failure, FailureKind};
+use crate::api::rest::read_transcript;
+use crate::app_state::AppState;
+use crate::sessions::describe_exit;
+
+/// A session that has ended.
+pub(super) struct EndedSession {
+    /// Its whole transcript.
+    pub(super) changes: Vec<TranscriptChange>,
+    /// How it ended, one line.
+    pub(super) reason: String,
+}
+
+/// Reads the transcript of a session that has ended, from its log.
+///
+/// # Errors
+///
+/// There is no such session, or its log cannot be read.
+pub(super) async fn read(app: &Arc<AppState>, id: SessionId) -> Result<EndedSession, Failure> {
+    let failed = |message: String| Failure::new(FailureKind::Failed, message);
+    let record = app.sessions.record(id).await;
+    let record = record.map_err(|error| failed(error.to_string()))?;
+    let record = record.ok_or_else(|| not_found(&id.to_string()))?;
+    let exit = record.info.exit.as_ref();
+    let reason = exit.map_or_else(
+        || "its process was killed".to_owned(),
+        |exit| describe_exit(exit).0,
+    );
+    let changes = read_transcript(app, record, whole).await;
+    let changes = changes.map_err(|it| failed(format!("{}; {}", it.detail, it.next)))?;
+    Ok(EndedSession { changes, reason })
+}
+
+/// The failure of a request for a session that is not there.
+pub(super) fn not_found(session: &str) -> Failure {
+    let message = format!("there is no session {session}; session/list returns those that are");
+    Failure::new(FailureKind::NotFound, message)
+}
+
+fn whole(transcript: &mut Transcript) -> Vec<TranscriptChange> {
+    let changes = transcript.changes_since(Cursor::default());
+    changes.iter().map(Into::into).collect()
+}
