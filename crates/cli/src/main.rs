@@ -25,6 +25,7 @@ mod run;
 mod runner;
 mod screen;
 mod serve;
+mod service;
 mod session_view;
 mod sessions;
 mod signals;
@@ -86,6 +87,8 @@ fn execute(command: Command, format: args::LogFormat) -> Result<ExitCode, Failur
         Command::Replay(replay) => replay::replay(&replay),
         Command::History(history) => history::list(&history),
         Command::Inspect(inspect) => inspect::inspect(&inspect),
+        Command::Serve(serve) if serve.install => service::install(&serve),
+        Command::Serve(serve) if serve.uninstall => service::uninstall(),
         Command::Serve(serve) => block_on(bowline_runner::runtime(), serve::serve(*serve)),
         Command::Ps(ps) => block_on(runtime(), sessions::ps(ps)),
         Command::Attach(attach) => block_on(runtime(), attach::attach(attach)),

@@ -101,6 +101,13 @@ pub(crate) struct Serve {
     /// Accept only clients with a certificate of an authority in this file, in PEM.
     #[arg(long, value_name = "FILE")]
     pub(crate) client_ca: Option<PathBuf>,
+    /// Install the daemon, with these options, as a service of this user that starts at login (a unit
+    /// of systemd, or a launch agent on macOS), and start it.
+    #[arg(long, conflicts_with = "uninstall")]
+    pub(crate) install: bool,
+    /// Stop the service and remove it. Its sessions keep running.
+    #[arg(long, exclusive = true)]
+    pub(crate) uninstall: bool,
 }
 
 const SERVE_HELP: &str = "\

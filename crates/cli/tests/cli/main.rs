@@ -21,6 +21,8 @@ mod older_agent;
 mod real_agent;
 mod recordings;
 mod runner;
+#[cfg(target_os = "linux")]
+mod service;
 mod session_end;
 mod socket_proxy;
 mod support;
