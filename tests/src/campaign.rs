@@ -314,6 +314,14 @@ pub static ALL: &[Campaign] = &[
         run: machine::daemon_driver,
     },
     Campaign {
+        name: "acp-kills",
+        what: "an editor that loads the session of a killed one lacks or repeats a line, is not asked an \
+               unanswered permission, or a process is left",
+        ci_count: 18,
+        stress_count: 1_000,
+        run: machine::acp_kills,
+    },
+    Campaign {
         name: "upgrade",
         what: "a byte or a session is lost when the runner's program is replaced",
         ci_count: 3,

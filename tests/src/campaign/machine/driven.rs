@@ -17,7 +17,7 @@ use crate::campaign::support::{own, runtime, within};
 use crate::campaign::{Job, Random, Report};
 
 /// The protocols of the agents, one session each.
-const DIALECTS: [&str; 3] = ["claude", "codex", "acp"];
+pub(super) const DIALECTS: [&str; 3] = ["claude", "codex", "acp"];
 
 /// Prompts that are sent around each kill.
 const PROMPTS: u64 = 3;
@@ -87,7 +87,7 @@ async fn start(remote: &Remote, folder: &Path, dialect: &'static str) -> Result<
     })
 }
 
-fn write_script(path: &Path, text: &str) -> Result<(), String> {
+pub(super) fn write_script(path: &Path, text: &str) -> Result<(), String> {
     std::fs::write(path, text).map_err(|error| error.to_string())?;
     let mode = std::fs::Permissions::from_mode(0o700);
     std::fs::set_permissions(path, mode).map_err(|error| error.to_string())

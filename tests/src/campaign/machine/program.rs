@@ -47,6 +47,7 @@ pub(super) fn run(args: &[String]) -> Option<ExitCode> {
         SPEAK => Some(speak(number(1)?, number(2)?)),
         HOG => Some(hog()),
         AGENT => Some(understudy::run(args.iter().skip(1).map(Into::into))),
+        super::editors::EDITOR => Some(super::editors::pipe(args.get(1)?, args.get(2)?)),
         CONVERSE => Some(super::real_agent::host::run()),
         #[cfg(target_os = "linux")]
         KEEP => Some(super::prompt_files::keep()),
