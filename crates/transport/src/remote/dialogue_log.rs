@@ -1,12 +1,13 @@
 //! What a reader of a dialogue needs beside the output: the agent's input, and when and where all of it
 //! arrived at the runner.
 
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 
 use bowline_journal::{Arrival, Arrivals, Arrived};
 use bowline_process::log::SharedLog;
 use bowline_process::{Overflow, Piece, Stream};
 use bowline_wire::StreamId;
+use parking_lot::Mutex;
 
 /// The input of a dialogue, and the arrivals of its output and input.
 #[derive(Debug)]
@@ -37,9 +38,9 @@ impl DialogueLog {
     /// Notes the arrival of the bytes of a stream from an offset on, before they are appended to its log.
     pub(super) fn arrived(&self, stream: StreamId, offset: u64, arrival: Arrival) {
         match stream {
-            StreamId::INPUT => self.arrivals().input.push(offset, arrival),
+            StreamId::INPUT => self.arrivals.lock().input.push(offset, arrival),
             _ if stream.output() == Some(Stream::Output) => {
-                self.arrivals().output.push(offset, arrival);
+                self.arrivals.lock().output.push(offset, arrival);
             }
             _ => {}
         }
@@ -47,16 +48,11 @@ impl DialogueLog {
 
     /// Cuts a piece of the output that was taken from its log into parts of one arrival each.
     pub(super) fn cut_output(&self, piece: Piece, on_part: impl FnMut(Arrived)) {
-        self.arrivals().output.cut(piece, on_part);
+        self.arrivals.lock().output.cut(piece, on_part);
     }
 
     /// Cuts a piece of the input like [`cut_output`](Self::cut_output).
     pub(super) fn cut_input(&self, piece: Piece, on_part: impl FnMut(Arrived)) {
-        self.arrivals().input.cut(piece, on_part);
-    }
-
-    fn arrivals(&self) -> MutexGuard<'_, Both> {
-        // No code that holds the lock panics.
-        self.arrivals.lock().unwrap_or_else(PoisonError::into_inner)
+        self.arrivals.lock().input.cut(piece, on_part);
     }
 }
