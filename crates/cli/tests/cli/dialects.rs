@@ -116,6 +116,25 @@ fn unsupported_setting_is_one_line() {
     );
 }
 
+#[test]
+fn refused_session_keeps_its_recording() {
+    let agent = ScriptedAgent::new("");
+    let refusal = r#"{"id":"bowline-1","result":{"protocolVersion":2}}"#;
+    let script = agent.script(&format!("read line; echo '{refusal}'\nread line"));
+    for name in ["record.jsonl", "record.bjl"] {
+        let path = agent.path(name);
+        let args = ["run", "--agent", &script, "--dialect", "acp", "--record"];
+        bowline(&[&args[..], &[&path, "Hello"]].concat()).failed(1);
+        let seen = json(&bowline(&["inspect", &path, "--json"]).ok());
+        assert_eq!(seen["bytes"], refusal.len() + 1, "{seen}");
+    }
+    // An agent that says nothing leaves nothing to keep.
+    let path = agent.path("silent.jsonl");
+    let args = ["run", "--agent", "false", "--dialect", "acp", "--record"];
+    bowline(&[&args[..], &[&path, "Hello"]].concat()).failed(1);
+    assert!(!std::path::Path::new(&path).exists());
+}
+
 /// Removes the times and what only the end of the process decides.
 fn without_times(mut value: Value) -> Value {
     match &mut value {

@@ -183,7 +183,8 @@ impl SessionBuilder {
         self
     }
 
-    /// Starts the session. After an error, nothing runs and no file is left.
+    /// Starts the session. After an error, nothing runs and no file is left, except the recording of what
+    /// an agent said before it refused the session.
     ///
     /// # Errors
     ///

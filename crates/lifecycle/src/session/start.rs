@@ -27,7 +27,7 @@ use crate::registry::{Registration, TerminalRegistry};
 
 impl DialogueSession {
     /// Starts an agent. Its output is read from the first byte on. After an error, nothing runs and
-    /// no file is left.
+    /// no file is left, except the recording of what an agent said before it refused the session.
     ///
     /// # Errors
     ///
@@ -86,8 +86,7 @@ impl DialogueSession {
         if let Err(error) = opened {
             session.terminate().await;
             if let Some(recording) = &configuration.record {
-                // It is as good as none: nothing was said.
-                let _ = tokio::fs::remove_file(recording).await;
+                Recorder::discard_empty(recording).await;
             }
             return Err(error.into());
         }

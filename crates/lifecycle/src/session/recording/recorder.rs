@@ -74,6 +74,17 @@ impl Recorder {
         }
     }
 
+    /// Removes the recording of an agent that exited without a word. A journal has what was written to the
+    /// agent, and is kept.
+    pub(in crate::session) async fn discard_empty(path: &Path) {
+        if let Ok(file) = tokio::fs::metadata(path).await
+            && file.len() == 0
+        {
+            // The error of the start matters more than this one.
+            let _ = tokio::fs::remove_file(path).await;
+        }
+    }
+
     /// Returns where the output can be read.
     pub(in crate::session) fn recorded(&self) -> RecordedOutput {
         RecordedOutput {
