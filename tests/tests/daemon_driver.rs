@@ -1,6 +1,8 @@
 //! Conversations that the daemon drives: started by the name of an agent over REST, and continued by the next
 //! daemon.
 
+#[path = "daemon_driver/hosts.rs"]
+mod hosts;
 #[path = "daemon_driver/rig.rs"]
 mod rig;
 
@@ -162,8 +164,7 @@ async fn damaged_line_of_control_stream_is_skipped() {
     let mut daemon = Daemon::start().await;
     let id = daemon.agent("claude", json!({"prompt": "hello"})).await;
     daemon.until(&id, |it| results(it) == 1).await;
-    let path = format!("/api/sessions/{id}/log?stream=control");
-    let offset = daemon.get(&path).await.len();
+    let offset = daemon.control_end(&id).await;
     daemon.append_to_control(&id, "x", "{\"id\": damaged").await;
     daemon.kill().await;
     let sent = daemon.post(&id, "prompt", &json!({"text": "again"})).await;

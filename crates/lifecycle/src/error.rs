@@ -315,6 +315,12 @@ pub enum DialogueError {
         /// The protocol.
         dialect: &'static str,
     },
+    /// The driver of the session refused what the host wants.
+    #[error("{reason}")]
+    Rejected {
+        /// What it refused and why.
+        reason: String,
+    },
     /// The prompt is empty.
     #[error("send: the prompt is empty; add a text, an image or a document")]
     EmptyPrompt,

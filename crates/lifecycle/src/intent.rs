@@ -1,6 +1,6 @@
 //! What a host wants of a session, as a value that can be kept and carried out later.
 
-use bowline_jsonl::{HostRequest, Prompt};
+use bowline_jsonl::Prompt;
 
 use crate::machine::Command;
 use crate::permission::PermissionAnswer;
@@ -24,6 +24,9 @@ pub enum Intent {
     Interrupt {
         /// Whether the agent drops the prompts that it has queued.
         cancel_queued: bool,
+        /// The end offset of the output that the host had seen when it asked. A turn that ended past it is not
+        /// followed by an interrupt of the next one.
+        seen: Option<u64>,
     },
     /// Changes an option of the session, such as `model`, `mode` or `effort`.
     SetOption {
@@ -49,9 +52,13 @@ impl From<Intent> for Command {
                 answer,
                 by,
             },
-            Intent::Interrupt { cancel_queued } => {
-                Self::Request(HostRequest::Interrupt { cancel_queued })
-            }
+            Intent::Interrupt {
+                cancel_queued,
+                seen,
+            } => Self::Interrupt {
+                cancel_queued,
+                seen,
+            },
             Intent::SetOption { option, value } => Self::SetOption { option, value },
             Intent::End => Self::End,
         }

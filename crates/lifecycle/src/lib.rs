@@ -53,6 +53,7 @@
 //! | [Secrets](#secrets) | [`SecretString`], [`ExposeSecret`] |
 //! | [Sessions of a runner](#sessions-of-a-runner) | `SessionSummary`, `SessionSummaryState`, `RemoteSessionKind`, `Carrier` |
 //! | [A session driven from its log](#a-session-driven-from-its-log) | `SessionRecovery`, [`Piece`] |
+//! | [The control stream](#the-control-stream) | `control`: [`ControlLine`](control::ControlLine), [`ControlEntry`](control::ControlEntry), [`ControlLines`](control::ControlLines), [`DamagedLine`](control::DamagedLine), [`SessionOpening`](control::SessionOpening) |
 //! | [The end in a journal](#the-end-in-a-journal) | [`exit_ends`], [`StreamId`] |
 //! | [`jsonl`], [`reducer`], [`change`] and [`journal`]: the pages of these crates | [`jsonl`], [`reducer`], [`journal`] |
 //!
@@ -199,7 +200,7 @@
 //! prompt.priority = Some(Priority::Later);
 //! session.send(prompt).await?;
 //! session.request(HostRequest::SetPermissionMode { mode: "plan".to_owned() }).await?;
-//! session.submit(Intent::Interrupt { cancel_queued: false }).await?;
+//! session.submit(Intent::Interrupt { cancel_queued: false, seen: None }).await?;
 //! # Ok(())
 //! # }
 //! ```
@@ -302,6 +303,19 @@
 //! # }
 //! ```
 //!
+//! ## The control stream
+//!
+//! ```
+//! use bowline_lifecycle::control::{ControlEntry, ControlLine, ControlLines};
+//! use bowline_lifecycle::{Intent, Piece};
+//!
+//! let line = ControlLine { id: "1".to_owned(), client: None, entry: ControlEntry::Intent(Intent::End) };
+//! let bytes = format!("{}\n", line.encode().unwrap()).into();
+//! let mut lines = ControlLines::default();
+//! // A line that cannot be read is a `DamagedLine`; the first line of a session has its `SessionOpening`.
+//! assert_eq!(lines.push(&Piece::Bytes { offset: 0, bytes }), [Ok(line)]);
+//! ```
+//!
 //! ## The end in a journal
 //!
 //! ```
@@ -315,6 +329,7 @@
 mod agent;
 mod command;
 mod configuration;
+pub mod control;
 mod conversations;
 mod error;
 mod events;

@@ -7,6 +7,7 @@
 mod commands;
 mod ending;
 mod events;
+mod follower;
 mod history;
 mod host_input;
 mod input;
@@ -40,6 +41,7 @@ use bytes::Bytes;
 pub(crate) use input::{Command, EndStage, Input, Limits, LinePurpose, Output, Reply, Ticket};
 pub use receipts::ReceiptState;
 
+use self::follower::Follower;
 use self::own_lines::LineEffects;
 use self::prompt_queue::PromptQueue;
 pub(crate) use self::protocol::Opening;
@@ -79,6 +81,8 @@ pub(crate) struct Machine {
     replay: Option<Replay>,
     /// The log of a session that is continued, while it is being folded.
     recovery: Option<Recovery>,
+    /// What this host sends the driver of the session, if it is not this machine.
+    follower: Option<Box<Follower>>,
     /// Lines of the input that the runner reports.
     input_lines: InputLines,
     /// What lines of this host lead to that are not folded.
@@ -118,6 +122,12 @@ pub(crate) struct Machine {
     handshake: Option<Result<(), HandshakeError>>,
     outputs: VecDeque<Output>,
     now: Duration,
+    /// End offset of the output so far.
+    output_end: u64,
+    /// Offset of the line that is being handled.
+    line_at: u64,
+    /// Offset of the line that ended the last turn.
+    turn_ended_at: Option<u64>,
     /// Wall clock at the beginning, in milliseconds since 1970, for the times in the transcript.
     epoch_ms: u64,
 }
@@ -184,6 +194,7 @@ impl Machine {
             connection_failure: None,
             replay: None,
             recovery: None,
+            follower: None,
             input_lines: InputLines::default(),
             effects: LineEffects::default(),
             reported_input: None,
@@ -206,6 +217,9 @@ impl Machine {
             unknown_option: None,
             outputs: VecDeque::new(),
             now: Duration::ZERO,
+            output_end: 0,
+            line_at: 0,
+            turn_ended_at: None,
             epoch_ms,
             limits,
         };
@@ -237,6 +251,7 @@ impl Machine {
             Input::OutputGap { from, to } => self.gap(from, to),
             Input::HostLines(bytes) => self.host_input(&bytes),
             Input::HostGap { to } => self.host_input_gap(to),
+            Input::Control(piece) => self.control(&piece),
             Input::OutputEnded => self.output_ended(),
             Input::Stderr(bytes) => self.stderr_bytes(&bytes),
             Input::StderrGap(bytes) => self.stderr.skip(bytes),
@@ -273,7 +288,8 @@ impl Machine {
                 self.permission_deadline(),
             ]
         };
-        let of_requests = self.requests.deadline();
+        let intents = self.follower.as_ref().and_then(|it| it.deadline());
+        let of_requests = self.requests.deadline().into_iter().chain(intents).min();
         let of_requests = of_requests.filter(|_| self.reconnecting_since.is_none());
         of_agent.into_iter().chain([of_requests]).flatten().min()
     }
@@ -324,6 +340,10 @@ impl Machine {
 
     fn write(&mut self, line: impl Into<Bytes>, purpose: LinePurpose) {
         let line = line.into();
+        if self.follower.is_some() {
+            // The driver of the session writes it.
+            return;
+        }
         if let Some(recovery) = &mut self.recovery {
             return recovery.keep(line, purpose);
         }
@@ -339,6 +359,7 @@ impl Machine {
             LinePurpose::Prompt(uuid) => self.prompt_undelivered(uuid),
             LinePurpose::PermissionAnswer(id) => self.permissions.keep_undelivered(id, line),
             LinePurpose::Denial(id) => self.denial_undelivered(id),
+            LinePurpose::Intent(id) => self.intent_lost(id),
             LinePurpose::Request(_) | LinePurpose::Other => {}
         }
     }

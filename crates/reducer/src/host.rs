@@ -37,6 +37,13 @@ pub enum HostEvent<'a> {
         /// The answer.
         decision: HostDecision<'a>,
     },
+    /// A client is known to have answered a permission request.
+    PermissionAttributed {
+        /// The request.
+        request_id: &'a str,
+        /// The client's name.
+        who: &'a str,
+    },
     /// An interrupt was requested.
     InterruptRequested,
     /// Part of the stream was lost.

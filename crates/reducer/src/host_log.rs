@@ -33,6 +33,10 @@ pub(crate) enum LoggedHostEvent {
     Denied {
         request: Box<str>,
     },
+    Attributed {
+        request: Box<str>,
+        who: Box<str>,
+    },
     Interrupted,
     Gap {
         from: u64,
@@ -85,6 +89,10 @@ impl LoggedHostEvent {
                     request: request.into(),
                     input: updated_input.map(Into::into),
                 },
+            },
+            HostEvent::PermissionAttributed { request_id, who } => Self::Attributed {
+                request: request_id.into(),
+                who: who.into(),
             },
             HostEvent::InterruptRequested => Self::Interrupted,
             HostEvent::Gap { from, to } => Self::Gap { from, to },

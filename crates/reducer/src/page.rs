@@ -323,6 +323,10 @@ impl Transcript {
                 request_id: request,
                 decision: HostDecision::Deny,
             },
+            LoggedHostEvent::Attributed { request, who } => HostEvent::PermissionAttributed {
+                request_id: request,
+                who,
+            },
             LoggedHostEvent::Interrupted => HostEvent::InterruptRequested,
             &LoggedHostEvent::Gap { from, to } => HostEvent::Gap { from, to },
             LoggedHostEvent::Error { kind, reason } => match kind {

@@ -4,7 +4,8 @@
 //! of its shim: it drives the agent with the state machine of `bowline-lifecycle`, and no other host writes the
 //! agent's lines. REST, ACP and other faces submit intents: a prompt, an answer, an interrupt. Each intent is a
 //! line with an id, which is appended to the session's control stream before it takes effect, and takes effect
-//! when it comes back from there.
+//! when it comes back from there. What became of it is a line of the stream as well, which answers the hosts that
+//! are not clients of this API.
 //!
 //! The daemon keeps no state of its own. After a restart it folds output, input and control again, in their
 //! order, and writes what is missing; the shim ignores a line whose id it knows.
@@ -15,13 +16,9 @@
 //! | `conversation` | the handle of one |
 //! | `driver` | the task of one: the control stream, and the outcome of each intent |
 //! | `recover` | folds the log of one |
-//! | `control_lines` | cuts the control stream into lines |
-//! | `decision` | the lines of the control stream |
 //! | `start` | what one is started from |
 
-mod control_lines;
 mod conversation;
-mod decision;
 mod driver;
 mod error;
 mod recover;
@@ -33,15 +30,4 @@ pub(crate) use error::ConversationError;
 pub(crate) use start::StartConversation;
 pub(crate) use store::Conversations;
 
-use std::collections::BTreeMap;
-
-/// The label of a session that names its driver.
-const DRIVER_LABEL: &str = "bowline.driver";
-
-/// Its value for a session that the daemon drives.
-const DAEMON: &str = "daemon";
-
-/// Returns whether the labels of a session say that the daemon drives it.
-pub(crate) fn is_driven(labels: &BTreeMap<String, String>) -> bool {
-    labels.get(DRIVER_LABEL).is_some_and(|it| it == DAEMON)
-}
+pub(crate) use bowline_lifecycle::control::is_driven;

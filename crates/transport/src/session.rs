@@ -65,6 +65,9 @@ pub(crate) trait Terminal: fmt::Debug + Send + Sync {
     fn input_at_attach(&self) -> Option<u64> {
         None
     }
+    fn control_at_attach(&self) -> Option<u64> {
+        None
+    }
     /// Whether lines are written with [`prompt`](Self::prompt).
     fn writes_by_id(&self) -> bool {
         false
@@ -263,6 +266,12 @@ impl TerminalSession {
     /// for a child on a terminal, and at a runner that does not record input.
     pub fn input_at_attach(&self) -> Option<u64> {
         self.terminal.input_at_attach()
+    }
+
+    /// Returns the offset of the control stream at which this host attached, if the session's
+    /// [`OutputReader`](crate::OutputReader) also receives that stream.
+    pub fn control_at_attach(&self) -> Option<u64> {
+        self.terminal.control_at_attach()
     }
 
     /// Returns the newest screen that a runner sent in place of output that it no longer has. A reader

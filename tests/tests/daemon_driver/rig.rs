@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use bowline_lifecycle::{Remote, RemoteUrl};
+use bowline_lifecycle::{DialogueConfiguration, DialogueSession, Remote, RemoteUrl};
 use bowline_runner::{Runner, ServeConfiguration, ServeLimits, ShimProgram, StateDir};
 use bowline_tests::session::within;
 use bowline_transport::wire::{Lease, Prompt, PromptMode, PromptStatus};
@@ -61,6 +61,32 @@ impl Daemon {
         let killed = spawn_blocking(move || runtime.shutdown_timeout(KILL_TIMEOUT));
         within("the kill", killed).await.expect("no panic");
         self.run().await;
+    }
+
+    /// The end of the control stream, once it has what became of the first prompt.
+    pub(crate) async fn control_end(&self, id: &str) -> usize {
+        let path = format!("/api/sessions/{id}/log?stream=control");
+        within("the outcome of the first prompt", async {
+            loop {
+                let control = self.get(&path).await;
+                if control.lines().count() == 3 {
+                    return control.len();
+                }
+            }
+        })
+        .await
+    }
+
+    /// Attaches a host.
+    pub(crate) async fn host(&self, id: &str, name: &str) -> DialogueSession {
+        let remote = Remote {
+            client: name.to_owned(),
+            ..self.remote()
+        };
+        let configuration = DialogueConfiguration::default();
+        let session = id.parse().expect("an id");
+        let attached = DialogueSession::attach(&remote, session, configuration);
+        within("a host", attached).await.expect("it attaches")
     }
 
     pub(crate) fn remote(&self) -> Remote {

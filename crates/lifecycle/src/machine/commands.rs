@@ -18,6 +18,9 @@ impl Machine {
         if let Err(error) = self.check_connection(&command) {
             return self.reply(ticket, Err(error));
         }
+        if self.follower.is_some() {
+            return self.follower_command(command, ticket);
+        }
         let reply = match command {
             Command::Send(prompt) => {
                 let uuid = prompt.uuid.clone().unwrap_or_default();
@@ -37,27 +40,39 @@ impl Machine {
             Command::Request(request) => {
                 return self.request(&request, ticket);
             }
+            Command::Interrupt { seen, .. } if self.has_ended_turn_after(seen) => Ok(Reply::Done),
+            Command::Interrupt { cancel_queued, .. } => {
+                return self.request(&HostRequest::Interrupt { cancel_queued }, ticket);
+            }
             Command::SetOption { option, value } => {
                 return self.set_option(&option, &value, ticket);
             }
-            Command::Pause => return self.pause(ticket),
-            Command::Unpause => {
-                self.unpause();
-                Ok(Reply::Done)
-            }
-            Command::CancelQueued => Ok(self.cancel_queued()),
             Command::End => {
                 // Queued prompts are part of the work that is done before the end.
                 self.unpause();
                 self.end_when_idle();
                 Ok(Reply::Done)
             }
-            Command::Terminate => {
-                self.terminate();
-                Ok(Reply::Done)
-            }
+            command => return self.local_command(command, ticket),
         };
         self.reply(ticket, reply);
+    }
+
+    /// Carries out a command that needs no line to the agent.
+    pub(super) fn local_command(&mut self, command: Command, ticket: Ticket) {
+        let reply = match command {
+            Command::Pause => return self.pause(ticket),
+            Command::Unpause => {
+                self.unpause();
+                Reply::Done
+            }
+            Command::CancelQueued => self.cancel_queued(),
+            _ => {
+                self.terminate();
+                Reply::Done
+            }
+        };
+        self.reply(ticket, Ok(reply));
     }
 
     /// Refuses a command that writes to the agent after the connection was given up: another host may
@@ -69,10 +84,17 @@ impl Machine {
                 Command::Send(_)
                 | Command::AnswerPermission { .. }
                 | Command::Request(_)
+                | Command::Interrupt { .. }
                 | Command::SetOption { .. },
             ) => Err(DialogueError::Disconnected(failed.clone())),
             _ => Ok(()),
         }
+    }
+
+    /// Returns whether a turn ended past an offset of the output. What a host wanted of it is done.
+    fn has_ended_turn_after(&self, seen: Option<u64>) -> bool {
+        let ended_at = self.turn_ended_at.zip(seen);
+        ended_at.is_some_and(|(ended_at, seen)| ended_at >= seen)
     }
 
     /// Passes a request on to the agent, whose response is the reply.

@@ -51,6 +51,7 @@ impl Machine {
             for request in self.requests.expire(self.now, self.limits.control_timeout) {
                 self.request_completed(request);
             }
+            self.expire_intents();
         }
         let now = self.now;
         let is_due = |at: Option<Duration>| at.is_some_and(|at| at <= now);
@@ -101,6 +102,7 @@ impl Machine {
                 self.reply(ticket, request.reply);
             }
         }
+        self.close_intents();
         self.settle_pause();
         self.unknown_option = self.refused_option();
         self.end_reason = self.describe_exit(exit);

@@ -46,9 +46,10 @@ impl Machine {
     #[cfg(any(test, feature = "remote"))]
     pub(crate) fn registered(mut self, until: u64, salt: &str) -> Self {
         self.requests.set_salt(salt);
-        self.replay = Replay::new(until, self.reported_input.unwrap_or(0));
+        let control = self.follower.as_ref().map_or(0, |it| it.history);
+        self.replay = Replay::new(until, self.reported_input.unwrap_or(0), control);
         if self.replay.is_none() {
-            self.speak(|protocol, link| protocol.replayed(link));
+            self.replayed();
         }
         self
     }
@@ -78,8 +79,15 @@ impl Machine {
         for line in replay.missing_replies() {
             self.write(line, LinePurpose::Other);
         }
-        self.speak(|protocol, link| protocol.replayed(link));
+        self.replayed();
         self.report_permissions();
+    }
+
+    /// Continues after the history, unless another driver does.
+    fn replayed(&mut self) {
+        if self.follower.is_none() {
+            self.speak(|protocol, link| protocol.replayed(link));
+        }
     }
 
     /// Reports the permission requests that the past has left, as open or closed.

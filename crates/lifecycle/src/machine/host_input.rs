@@ -28,7 +28,7 @@ impl Machine {
     /// Folds a line that this or another host wrote.
     fn host_line(&mut self, line: &str) {
         self.fold_reported(line);
-        if self.protocol.folds_input()
+        if (self.protocol.folds_input() || self.follower.is_some())
             && let Some(line) = RawJson::parse(line)
         {
             self.speak(|protocol, link| protocol.host_line(line, link));

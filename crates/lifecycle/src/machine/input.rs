@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use bowline_jsonl::{HostRequest, Prompt};
 use bowline_reducer::Window;
-use bowline_transport::{ConnectionState, Exit, ResourceUsage, TerminationPolicy};
+use bowline_transport::{ConnectionState, Exit, Piece, ResourceUsage, TerminationPolicy};
 use bytes::Bytes;
 
 use super::receipts::ReceiptState;
@@ -29,6 +29,8 @@ pub(crate) enum Input {
     HostLines(Bytes),
     /// A range of the input that is lost, up to an offset.
     HostGap { to: u64 },
+    /// A piece of the control stream of a session that a daemon drives.
+    Control(Piece),
     /// The agent's output has ended; the process may still run.
     OutputEnded,
     /// Bytes of the agent's standard error.
@@ -62,6 +64,8 @@ pub(crate) enum LinePurpose {
     Denial(String),
     /// A request of the machine, by its id.
     Request(String),
+    /// An intent for the driver of the session, by its id.
+    Intent(String),
     /// A line that is never repeated.
     Other,
 }
@@ -80,6 +84,11 @@ pub(crate) enum Command {
     },
     /// Sends a control request.
     Request(HostRequest),
+    /// Interrupts the turn, unless one ended past the output that the host had seen.
+    Interrupt {
+        cancel_queued: bool,
+        seen: Option<u64>,
+    },
     /// Changes an option of the session.
     SetOption { option: String, value: String },
     /// Queues prompts from now on; completes when no turn is open.

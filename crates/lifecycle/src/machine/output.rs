@@ -15,12 +15,14 @@ use crate::watchdog::ActivitySource;
 impl Machine {
     pub(super) fn output(&mut self, bytes: Bytes) {
         let length = bytes.len() as u64;
+        self.output_end += length;
         self.framer.push(bytes);
         self.fold_frames();
         self.advance_replay(|replay| replay.advance_output(length));
     }
 
     pub(super) fn gap(&mut self, from: u64, to: u64) {
+        self.output_end = to;
         self.framer.skip_to(to);
         self.fold_frames();
         self.host(HostEvent::Gap { from, to });
@@ -40,6 +42,7 @@ impl Machine {
                 match &item.event {
                     Ok(event) => {
                         self.has_event = true;
+                        self.line_at = item.at.offset;
                         self.event(event);
                     }
                     // On a terminal, standard error is part of the output.

@@ -44,6 +44,9 @@ impl Machine {
         match self.permissions.answer(request_id, answer, by, encode)? {
             AnswerOutcome::Accepted { record, encoded } => {
                 self.expect_answer(purpose(), encoded.decision);
+                if let Some(who) = by {
+                    self.host(HostEvent::PermissionAttributed { request_id, who });
+                }
                 self.write(encoded.line, purpose());
                 self.permission_ended(record);
             }
@@ -54,6 +57,14 @@ impl Machine {
             AnswerOutcome::Duplicate => {}
         }
         Ok(())
+    }
+
+    /// Notes which client gave the answer to a request, before or after the agent has it.
+    pub(super) fn answer_attributed(&mut self, request_id: &str, who: &str) {
+        self.host(HostEvent::PermissionAttributed { request_id, who });
+        if let Some(record) = self.permissions.attribute(request_id, who) {
+            self.permission_ended(record);
+        }
     }
 
     /// Has the answer that is written next put into the transcript, and restarts the time that the next step
@@ -101,7 +112,9 @@ impl Machine {
 
     /// Returns when the oldest open request expires.
     pub(super) fn permission_deadline(&self) -> Option<Duration> {
-        let timeout = self.limits.watchdog.permission_timeout?;
+        let timeout = self.limits.watchdog.permission_timeout;
+        // The driver of the session lets them expire.
+        let timeout = timeout.filter(|_| self.follower.is_none())?;
         Some(self.permissions.oldest_open()?.0.saturating_add(timeout))
     }
 
@@ -151,6 +164,7 @@ impl Machine {
                 self.close_permission(&id, RequestState::Expired);
             }
         }
+        self.turn_ended_at = Some(self.line_at);
         self.outputs.push_back(Output::TurnEnded);
     }
 }

@@ -6,6 +6,7 @@ use bowline_reducer::HostEvent;
 use super::own_lines::LineEvent;
 use super::{EndStage, LinePurpose, Machine, ReceiptState, Reply, Ticket};
 use crate::error::DialogueError;
+use crate::intent::Intent;
 use crate::watchdog::ActivitySource;
 
 impl Machine {
@@ -22,7 +23,8 @@ impl Machine {
         }
         self.protocol.check_prompt(&prompt)?;
         let uuid = prompt.uuid.clone().unwrap_or_default();
-        if self.receipts.contains(&uuid) {
+        let follower = self.follower.as_ref();
+        if self.receipts.contains(&uuid) || follower.is_some_and(|it| it.knows_prompt(&uuid)) {
             return Err(DialogueError::DuplicateUuid { uuid });
         }
         self.receipts.accept(&uuid);
@@ -33,6 +35,9 @@ impl Machine {
     }
 
     fn write_prompt(&mut self, prompt: &Prompt) {
+        if self.follower.is_some() {
+            return self.submit(prompt.uuid.clone(), Intent::Prompt(prompt.clone()), None);
+        }
         if !self.protocol.folds_input() {
             let texts: Vec<_> = prompt.parts.iter().filter_map(text_of).collect();
             let text = texts.join("\n");
@@ -75,7 +80,7 @@ impl Machine {
     pub(super) fn send_queued(&mut self) {
         while !self.ended
             && !self.prompts.is_paused
-            && self.protocol.accepts_prompt(&self.transcript)
+            && (self.follower.is_some() || self.protocol.accepts_prompt(&self.transcript))
             && let Some(prompt) = self.prompts.prompts.pop_front()
         {
             self.write_prompt(&prompt);

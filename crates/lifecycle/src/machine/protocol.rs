@@ -13,7 +13,7 @@ mod opening;
 
 use std::fmt;
 
-use bowline_jsonl::{AgentVersion, Event, HostRequest, Prompt, RawJson};
+use bowline_jsonl::{AgentVersion, Decision, Event, HostRequest, Prompt, RawJson};
 use bowline_reducer::Transcript;
 use bowline_reducer::dialect::DialectName;
 
@@ -159,6 +159,10 @@ pub(super) enum Signal {
     },
     /// A prompt has come so far.
     PromptAdvanced { uuid: String, state: ReceiptState },
+    /// The input shows a prompt.
+    PromptSeen { uuid: String, text: String },
+    /// The input shows the answer to a permission request.
+    AnswerSeen { id: String, decision: Decision },
     /// The agent repeated a prompt.
     PromptEchoed(String),
     /// A turn ended.

@@ -11,7 +11,11 @@ use bowline_reducer::HostEvent;
 use bytes::Bytes;
 
 use super::own_lines::OwnLines;
-use super::{Command, LinePurpose, Machine, Output, ReceiptState};
+use super::{Command, LinePurpose, Machine, Output, ReceiptState, Ticket};
+use crate::error::DialogueError;
+
+/// The ticket of commands whose callers are gone.
+const RECOVERED: Ticket = 0;
 
 /// A log that is being folded.
 #[derive(Debug, Default)]
@@ -30,10 +34,18 @@ impl Recovery {
 }
 
 impl Machine {
-    /// Folds an intent of the log.
-    pub(crate) fn recover_command(&mut self, command: Command) {
-        self.handle_input(super::Input::Command(command, 0), self.now);
+    /// Folds an intent of the log. Returns its outcome, unless the agent decides on it.
+    pub(crate) fn recover_command(
+        &mut self,
+        command: Command,
+    ) -> Option<Result<(), DialogueError>> {
+        self.handle_input(super::Input::Command(command, RECOVERED), self.now);
+        let outcome = self.outputs.iter().find_map(|it| match it {
+            Output::Reply { ticket, reply } if *ticket == RECOVERED => Some(reply.clone()),
+            _ => None,
+        });
         self.drop_outputs();
+        outcome.map(|it| it.map(drop))
     }
 
     /// Notes that a part of the log cannot be read.

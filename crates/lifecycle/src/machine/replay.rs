@@ -8,6 +8,7 @@
 pub(super) struct Replay {
     output: Extent,
     input: Extent,
+    control: Extent,
     /// Replies to requests that have no echoed answer so far: the request id, and the line.
     unanswered: Vec<(String, Vec<u8>)>,
 }
@@ -21,15 +22,22 @@ struct Extent {
     until: u64,
 }
 
+impl Extent {
+    const fn is_over(&self) -> bool {
+        self.folded >= self.until
+    }
+}
+
 impl Replay {
-    /// Returns the replay of a history of so many bytes of output and of input, or `None` if there is
-    /// none.
+    /// Returns the replay of a history of so many bytes of output, of input and of the control stream, or
+    /// `None` if there is none.
     #[cfg(any(test, feature = "remote"))]
-    pub(super) fn new(output: u64, input: u64) -> Option<Self> {
+    pub(super) fn new(output: u64, input: u64, control: u64) -> Option<Self> {
         let extent = |until| Extent { folded: 0, until };
         let replay = Self {
             output: extent(output),
             input: extent(input),
+            control: extent(control),
             unanswered: Vec::new(),
         };
         (!replay.is_over()).then_some(replay)
@@ -55,9 +63,14 @@ impl Replay {
         self.input.folded = to;
     }
 
+    /// Notes that the control stream was read up to an offset.
+    pub(super) const fn skip_control(&mut self, to: u64) {
+        self.control.folded = to;
+    }
+
     /// Returns whether all of the history is folded.
     pub(super) const fn is_over(&self) -> bool {
-        self.output.folded >= self.output.until && self.input.folded >= self.input.until
+        self.output.is_over() && self.input.is_over() && self.control.is_over()
     }
 
     /// Keeps the reply to a request until the history is over.

@@ -71,6 +71,8 @@ impl Machine {
                 let update = self.receipts.advance(&uuid, state);
                 self.receipt_updates(update);
             }
+            Signal::PromptSeen { uuid, text } => self.prompt_seen(&uuid, &text),
+            Signal::AnswerSeen { id, decision } => self.answer_seen(&id, &decision),
             Signal::PromptEchoed(uuid) => self.prompt_echoed(&uuid),
             Signal::TurnEnded(prompts) => {
                 let updates = self.receipts.turn_ended(&prompts);

@@ -47,7 +47,9 @@ impl Machine {
     /// Arms or disarms the watchdog after an input.
     pub(super) fn update_watchdog(&mut self) {
         let is_terminated = self.end_stage == Some(EndStage::Terminated);
-        if self.ended || is_terminated || self.timeout_reason.is_some() {
+        // The driver of the session has its own.
+        let is_follower = self.follower.is_some();
+        if self.ended || is_terminated || is_follower || self.timeout_reason.is_some() {
             return self.watchdog.stop();
         }
         // An agent that cannot be reached cannot be distinguished from a silent one.
@@ -66,7 +68,11 @@ impl Machine {
         if matches!(state, ConnectionState::Reconnecting { .. }) {
             self.reconnecting_since.get_or_insert(self.now);
         } else if let Some(since) = self.reconnecting_since.take() {
-            self.requests.postpone(self.now.saturating_sub(since));
+            let by = self.now.saturating_sub(since);
+            self.requests.postpone(by);
+            if let Some(follower) = &mut self.follower {
+                follower.postpone(by);
+            }
         }
         self.connection_failure = match &state {
             ConnectionState::Failed(failed) => Some(failed.clone()),

@@ -125,6 +125,20 @@ impl PermissionStore {
         Some(record)
     }
 
+    /// Notes which client gave the answer to a request. Returns the request if it is closed, and nothing was
+    /// known of that.
+    pub(crate) fn attribute(
+        &mut self,
+        request_id: &str,
+        by: &str,
+    ) -> Option<Arc<PermissionRecord>> {
+        let request = self.find(request_id)?;
+        let record = Arc::make_mut(&mut request.record);
+        let was_known = record.answered_by.replace(by.to_owned()).is_some();
+        let is_closed = request.closing.is_some() && !was_known;
+        is_closed.then(|| Arc::clone(&request.record))
+    }
+
     /// Keeps the line of an answer whose delivery failed or is unknown. The agent accepts one answer
     /// to a request, so only this line may be sent again.
     pub(crate) fn keep_undelivered(&mut self, request_id: &str, line: Bytes) {
@@ -237,7 +251,11 @@ impl Request {
     ) -> Arc<PermissionRecord> {
         let record = Arc::make_mut(&mut self.record);
         record.state = state;
-        record.answered_by = answered_by.map(str::to_owned);
+        let known = record
+            .answered_by
+            .take()
+            .filter(|_| state == RequestState::Answered);
+        record.answered_by = answered_by.map(str::to_owned).or(known);
         record.allowed = allowed;
         // The transcript keeps the arguments.
         record.input = String::new();

@@ -1,6 +1,9 @@
 //! Attaching to a session at a runner.
 
+use std::collections::BTreeMap;
+
 use bowline_reducer::dialect::DialectName;
+use bowline_transport::wire::Lease;
 use bowline_transport::{
     Attachment, ConnectionState, ReconnectFailed, Remote, RemoteError, RemoteUrl, SessionId,
     SessionSummary, Stream, TerminalEngine,
@@ -16,6 +19,7 @@ use super::spans;
 use super::spawn::log_limits;
 use super::start::{drive, now_ms};
 use crate::configuration::DialogueConfiguration;
+use crate::control::is_driven;
 use crate::error::StartError;
 use crate::events::{DialogueEvents, EventLimits};
 use crate::machine::{Limits, Machine, Opening};
@@ -25,6 +29,11 @@ impl DialogueSession {
     /// Attaches to a session at a runner, for example after the host that started it has exited.
     /// Returns when the agent's output until now is folded. The agent is not initialized again, and
     /// the host that drove the session until now is fenced off.
+    ///
+    /// A session that the daemon of its runner drives has any number of hosts, and none is fenced off. Prompts,
+    /// answers, interrupts, options and the end go to the daemon as intents; each completes when the daemon has
+    /// carried it out, or with its error. Every host learns which client answered a permission request: one without
+    /// a name has that of [`Remote::client`].
     ///
     /// Settings of the configuration about the start of an agent are ignored. The dialect is that of the
     /// session's record at the runner, unless the configuration names another one than Claude Code's.
@@ -71,10 +80,20 @@ impl DialogueSession {
         events: Option<EventLimits>,
     ) -> Result<(Self, Option<DialogueEvents>), StartError> {
         let mut configuration = configuration;
-        configuration.dialect = dialect(remote, session, configuration.dialect).await?;
+        let labels = labels(remote, session).await?;
+        if configuration.dialect == DialectName::default() && !labels.is_empty() {
+            configuration.dialect = DialectName::of_labels(&labels);
+        }
+        let is_driven = is_driven(&labels);
         let recorder = Recorder::create(configuration.record.as_deref()).await?;
         let attachment = Attachment {
             limits: log_limits(),
+            lease: if is_driven {
+                Lease::Append
+            } else {
+                Lease::Write
+            },
+            follows_control: is_driven,
             ..Attachment::default()
         };
         let attached = TerminalEngine
@@ -99,6 +118,10 @@ impl DialogueSession {
         if let Some(until) = terminal.input_at_attach() {
             machine.follow_input(until);
         }
+        if is_driven {
+            let until = terminal.control_at_attach().unwrap_or(0);
+            machine.follow_driver(&remote.client, &salt, until);
+        }
         let machine = machine.registered(history, &salt);
         let attached = (terminal, streams);
         Ok(drive(machine, attached, &configuration, recorder, events))
@@ -120,21 +143,20 @@ impl DialogueSession {
     }
 }
 
-/// Returns the dialect of a session: the configured one, or that of the session's record.
-async fn dialect(
+/// Returns the labels of a session, in its record at the runner.
+async fn labels(
     remote: &Remote,
     session: SessionId,
-    configured: DialectName,
-) -> Result<DialectName, RemoteError> {
+) -> Result<BTreeMap<String, String>, RemoteError> {
     // A shim has no record to ask for.
-    if configured != DialectName::default() || matches!(remote.url, RemoteUrl::Shim(_)) {
-        return Ok(configured);
+    if matches!(remote.url, RemoteUrl::Shim(_)) {
+        return Ok(BTreeMap::new());
     }
     let path = format!("/api/sessions/{session}");
     let (_, body) = remote.ask("GET", &path, Bytes::new()).await?;
     // The attach fails if there is no such session.
     let record = serde_json::from_slice::<SessionSummary>(&body);
-    Ok(record.map_or(configured, |it| DialectName::of_labels(&it.labels)))
+    Ok(record.map(|it| it.labels).unwrap_or_default())
 }
 
 /// Waits until the connection is given up. Returns `None` if it never will be.

@@ -194,6 +194,9 @@ impl Driver {
         match received {
             Some(Received::Output(piece)) => self.output(piece),
             Some(Received::Input(piece)) => self.host_input(piece),
+            Some(Received::Control(Arrived { arrival, piece })) => {
+                self.feed_arrived(Input::Control(piece), arrival.at_ms);
+            }
             Some(Received::Errors(piece)) => self.stderr(piece),
             Some(Received::Ended(Stream::Output)) => self.feed(Input::OutputEnded),
             Some(Received::Ended(Stream::Errors)) => {}

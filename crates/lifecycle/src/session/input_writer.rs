@@ -70,7 +70,7 @@ impl InputWriter {
                 None
             })),
             Some(Write::Line { line, purpose }) => {
-                if let Some(recording) = recording {
+                if let Some(recording) = recording.filter(|_| !is_intent(&purpose)) {
                     let output_end = terminal.end(Stream::Output);
                     recording.notes().input(line.clone(), output_end);
                 }
@@ -112,7 +112,11 @@ async fn write(
         return terminal.write(bytes).await;
     }
     let id = line_id(purpose);
-    let mode = PromptMode::Line;
+    let mode = if is_intent(purpose) {
+        PromptMode::Control
+    } else {
+        PromptMode::Line
+    };
     match terminal.prompt(Prompt { id, bytes, mode }).await? {
         PromptStatus::Refused { reason } => Err(io::Error::other(reason).into()),
         _ => Ok(()),
@@ -127,6 +131,7 @@ fn line_id(purpose: &LinePurpose) -> String {
             bounded_id("permission:", id)
         }
         LinePurpose::Request(id) => bounded_id("request:", id),
+        LinePurpose::Intent(id) => bounded_id("", id),
         LinePurpose::Other => Uuid::new_v4().to_string(),
     }
 }
@@ -143,6 +148,11 @@ fn bounded_id(kind: &str, id: &str) -> String {
     format!("{kind}#{:016x}:{prefix}", hasher.finish())
 }
 
+/// Returns whether a line goes to the driver of the session.
+const fn is_intent(purpose: &LinePurpose) -> bool {
+    matches!(purpose, LinePurpose::Intent(_))
+}
+
 fn end_of_input() -> Prompt {
     Prompt {
         id: "end-of-input".to_owned(),
@@ -157,7 +167,10 @@ fn log_write_error(purpose: &LinePurpose, error: &WriteError) {
         LinePurpose::PermissionAnswer(request_id) | LinePurpose::Denial(request_id) => {
             warn!(request_id, %error, "an answer may not have reached the agent");
         }
-        LinePurpose::Prompt(_) | LinePurpose::Request(_) | LinePurpose::Other => {
+        LinePurpose::Prompt(_)
+        | LinePurpose::Request(_)
+        | LinePurpose::Intent(_)
+        | LinePurpose::Other => {
             debug!(%error, "a line did not reach the agent");
         }
     }

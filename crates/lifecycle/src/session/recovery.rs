@@ -11,7 +11,7 @@ use super::spans;
 use super::spawn::log_limits;
 use super::start::{drive, now_ms};
 use crate::configuration::DialogueConfiguration;
-use crate::error::StartError;
+use crate::error::{DialogueError, StartError};
 use crate::intent::Intent;
 use crate::machine::{Input, Limits, Machine};
 
@@ -85,10 +85,10 @@ impl SessionRecovery {
         }
     }
 
-    /// Folds the next intent.
-    pub fn intent(&mut self, intent: Intent, at_ms: u64) {
+    /// Folds the next intent. Returns whether it was carried out, or why not; `None` if the agent decides on it.
+    pub fn intent(&mut self, intent: Intent, at_ms: u64) -> Option<Result<(), DialogueError>> {
         self.machine.set_epoch(at_ms);
-        self.machine.recover_command(intent.into());
+        self.machine.recover_command(intent.into())
     }
 
     /// Notes in the transcript that a part of the log cannot be read, and why.

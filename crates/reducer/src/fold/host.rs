@@ -30,6 +30,11 @@ impl Transcript {
                 request_id,
                 decision,
             } => self.permission_answered(request_id, decision, at),
+            HostEvent::PermissionAttributed { request_id, who } => {
+                if let Some(id) = self.find_permission(request_id) {
+                    self.attribute_answer(id, who);
+                }
+            }
             HostEvent::InterruptRequested => {
                 if self.evidence.turn.is_open {
                     self.evidence.is_interrupting = true;

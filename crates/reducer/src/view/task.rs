@@ -200,7 +200,8 @@ impl<'a> Permission<'a> {
     /// Returns who answered it, how and when; `None` if it is open, or that is unknown.
     #[must_use]
     pub fn answered(self) -> Option<&'a AnsweredBy> {
-        self.record.answered.as_deref()
+        let is_open = self.record.state == PermissionState::Open;
+        self.record.answered.as_deref().filter(|_| !is_open)
     }
 
     fn detail(self) -> Option<&'a RequestDetail> {

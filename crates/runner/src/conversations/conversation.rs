@@ -63,7 +63,11 @@ impl Conversation {
         cancel_queued: bool,
     ) -> Result<(), ConversationError> {
         let id = id.unwrap_or_else(random_id);
-        self.submit(id, Intent::Interrupt { cancel_queued }).await
+        let intent = Intent::Interrupt {
+            cancel_queued,
+            seen: None,
+        };
+        self.submit(id, intent).await
     }
 
     /// Changes an option of the session, such as `model` or `mode`.

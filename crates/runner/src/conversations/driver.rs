@@ -4,6 +4,7 @@
 use std::collections::HashMap;
 use std::time::Duration;
 
+use bowline_lifecycle::control::{ControlEntry, ControlLine, ControlLines};
 use bowline_lifecycle::{DialogueError, DialogueSession, Intent};
 use bowline_transport::Piece;
 use bowline_transport::wire::{Lease, Message, Prompt, PromptMode, PromptStatus, StreamId};
@@ -15,10 +16,9 @@ use tokio::sync::{mpsc, oneshot};
 use tokio::time::{sleep, timeout};
 use tokio_util::sync::CancellationToken;
 use tracing::warn;
+use uuid::Uuid;
 
-use super::control_lines::ControlLines;
 use super::conversation::Submission;
-use super::decision::{Decision, Line};
 use super::error::ConversationError;
 use super::recover::attach;
 use crate::session_machine::{REUSED_ID, RequestDedup};
@@ -60,6 +60,8 @@ pub(super) struct Driver {
 #[derive(Default)]
 pub(super) struct Queues {
     pending: HashMap<String, PendingIntent>,
+    /// Outcomes on their way to the control stream, by the id of their line.
+    reports: HashMap<String, Bytes>,
     outcomes: FuturesUnordered<BoxFuture<'static, Outcome>>,
 }
 
@@ -149,6 +151,9 @@ impl Driver {
 
     /// Handles the shim's reply to a line. One that it has now appended comes back as data.
     fn kept(&mut self, id: &str, state: PromptStatus) {
+        if self.queues.reports.remove(id).is_some() {
+            return;
+        }
         match state {
             PromptStatus::Refused { reason } => {
                 let error = || match &*reason {
@@ -168,11 +173,12 @@ impl Driver {
     fn control_piece(&mut self, piece: &Piece) {
         for line in self.control.push(piece) {
             match line {
-                Ok(Line { id, decision }) => {
-                    if let Some(intent) = decision.intent() {
-                        self.carry_out(id, intent);
-                    }
-                }
+                Ok(ControlLine {
+                    id,
+                    entry: ControlEntry::Intent(intent),
+                    ..
+                }) => self.carry_out(id, intent),
+                Ok(_) => {}
                 Err(damage) => {
                     warn!(session.id = %self.session.id(), error = %damage, "an intent is lost");
                 }
@@ -193,6 +199,26 @@ impl Driver {
     fn finished(&mut self, (id, outcome): Outcome) {
         self.reply_with(&id, &outcome);
         self.done.insert(&id, Some(outcome));
+        self.report(&id);
+    }
+
+    /// Appends what became of an intent to the control stream, for the hosts that follow it there.
+    pub(super) fn report(&mut self, of: &str) {
+        let Some(Some(result)) = self.done.get(of).cloned() else {
+            return;
+        };
+        let line = ControlLine {
+            id: Uuid::new_v4().to_string(),
+            client: None,
+            entry: ControlEntry::Outcome {
+                of: of.to_owned(),
+                result,
+            },
+        };
+        if let Some(bytes) = line.encode().map(Bytes::from) {
+            self.queue_line(&line.id, bytes.clone());
+            self.queues.reports.insert(line.id, bytes);
+        }
     }
 
     fn reply_with(&mut self, id: &str, outcome: &Result<(), DialogueError>) {
@@ -219,7 +245,7 @@ impl Driver {
             loop {
                 sleep(RECONNECT_PAUSE).await;
                 // Bytes after the last line are in `control` already.
-                if let Ok(link) = follow_control(&self.folder, self.control.next).await {
+                if let Ok(link) = follow_control(&self.folder, self.control.next_offset()).await {
                     return link;
                 }
             }
@@ -232,9 +258,9 @@ impl Driver {
         };
         self.link = link;
         let pending = self.queues.pending.iter();
-        let lines: Vec<_> = pending
-            .map(|(id, it)| (id.clone(), it.line.clone()))
-            .collect();
+        let intents = pending.map(|(id, it)| (id, &it.line));
+        let lines = intents.chain(&self.queues.reports);
+        let lines: Vec<_> = lines.map(|(id, line)| (id.clone(), line.clone())).collect();
         for (id, line) in lines {
             self.queue_line(&id, line);
         }
@@ -243,14 +269,15 @@ impl Driver {
 
 /// Returns the line that keeps an intent, or why it cannot be kept.
 fn line_of(id: &str, intent: &Intent) -> Result<Bytes, String> {
-    let Some(decision) = Decision::of(intent) else {
+    let line = ControlLine {
+        id: id.to_owned(),
+        client: None,
+        entry: ControlEntry::Intent(intent.clone()),
+    };
+    let Some(line) = line.encode() else {
         return Err("this runner cannot keep such a request".to_owned());
     };
-    let line = Line {
-        id: id.to_owned(),
-        decision,
-    };
-    let line = Bytes::from(line.encode());
+    let line = Bytes::from(line);
     // The shim would end each connection on which it is sent, and no other intent would get through.
     if !control_prompt(id, line.clone()).fits() {
         return Err(format!(

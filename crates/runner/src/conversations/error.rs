@@ -1,8 +1,8 @@
 //! Why a conversation was not started, attached to or changed.
 
+use bowline_lifecycle::control::DamagedLine;
 use bowline_lifecycle::{DialogueError, HandshakeError, StartError};
 
-use super::control_lines::DamagedLine;
 use crate::sessions::{CreateError, ShimLinkError};
 
 /// Why a conversation was not started, attached to or changed.

@@ -1,17 +1,16 @@
 //! Folds the log of a conversation: its output, its input and its control stream, in the order in which the shim
 //! took them.
 
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::{BTreeMap, HashSet, VecDeque};
 
-use bowline_lifecycle::SessionRecovery;
+use bowline_lifecycle::control::{ControlEntry, ControlLine, ControlLines, DamagedLine};
+use bowline_lifecycle::{DialogueError, SessionRecovery};
 use bowline_transport::Piece;
 use bowline_transport::journal::{Arrival, Arrived};
 use bowline_transport::wire::{Attach, AttachMode, DEFAULT_CREDIT, Lease, Message, StreamId};
 use bytes::Bytes;
 use tokio::task::spawn_blocking;
 
-use super::control_lines::{ControlLines, DamagedLine};
-use super::decision::{Decision, Line};
 use super::error::ConversationError;
 use crate::sessions::ShimLink;
 use crate::shim::SessionDir;
@@ -23,9 +22,14 @@ const BATCH_BYTES: usize = 1 << 20;
 pub(super) struct Recovered {
     pub(super) session: SessionRecovery,
     pub(super) control: ControlLines,
-    /// Ids of the decisions, in their order.
-    pub(super) known: Vec<String>,
+    /// What became of the intents, by id, in their order.
+    pub(super) known: Vec<(String, Outcome)>,
+    /// Ids of the intents whose outcome is not in the control stream.
+    pub(super) unreported: Vec<String>,
 }
+
+/// What became of an intent.
+pub(super) type Outcome = Result<(), DialogueError>;
 
 /// Folds the log of a session so far.
 pub(super) async fn recover(session: &SessionDir) -> Result<Recovered, ConversationError> {
@@ -36,19 +40,17 @@ pub(super) async fn recover(session: &SessionDir) -> Result<Recovered, Conversat
         decisions.extend(lines.map(|line| PlacedLine { arrival, line }));
     }
     let opening = match decisions.pop_front().map(|it| it.line) {
-        Some(Ok(Line {
-            decision: Decision::Open(opening),
+        Some(Ok(ControlLine {
+            entry: ControlEntry::Open(opening),
             ..
         })) => opening,
         Some(Err(damage)) => return Err(damage.into()),
         _ => return Err(ConversationError::NoOpening),
     };
-    let ids = decisions.iter().filter_map(|it| it.line.as_ref().ok());
-    let opened = std::iter::once("open".to_owned());
-    let known = opened.chain(ids.map(|line| line.id.clone())).collect();
     let mut fold = LogFold {
         session: SessionRecovery::new(opening.configuration())?,
         decisions,
+        outcomes: Outcomes::default(),
     };
     let mut reader = LogReader::open(session, &[StreamId::STDOUT, StreamId::INPUT]).await?;
     loop {
@@ -74,7 +76,8 @@ pub(super) async fn recover(session: &SessionDir) -> Result<Recovered, Conversat
     Ok(Recovered {
         session: fold.session,
         control,
-        known,
+        unreported: fold.outcomes.unreported(),
+        known: fold.outcomes.known,
     })
 }
 
@@ -88,13 +91,34 @@ fn piece_bytes(piece: &Piece) -> usize {
 /// A line of the control stream, with its time and its place in the output.
 struct PlacedLine {
     arrival: Arrival,
-    line: Result<Line, DamagedLine>,
+    line: Result<ControlLine, DamagedLine>,
 }
 
 struct LogFold {
     session: SessionRecovery,
     /// What is not folded yet.
     decisions: VecDeque<PlacedLine>,
+    outcomes: Outcomes,
+}
+
+/// What became of the intents of a log.
+#[derive(Default)]
+struct Outcomes {
+    known: Vec<(String, Outcome)>,
+    reported: HashSet<String>,
+}
+
+impl Outcomes {
+    /// Adds an intent. One that the agent decides on was carried out: its answer is in the log, or will come.
+    fn add(&mut self, id: String, outcome: Option<Outcome>) {
+        self.known.push((id, outcome.unwrap_or(Ok(()))));
+    }
+
+    fn unreported(&self) -> Vec<String> {
+        let ids = self.known.iter().map(|(id, _)| id);
+        let open = ids.filter(|id| !self.reported.contains(*id));
+        open.cloned().collect()
+    }
 }
 
 impl LogFold {
@@ -141,11 +165,21 @@ impl LogFold {
             && let Some(PlacedLine { arrival, line }) = self.decisions.pop_front()
         {
             let at_ms = arrival.at_ms.unwrap_or(0);
-            match line.map(|line| line.decision.intent()) {
-                Ok(Some(intent)) => self.session.intent(intent, at_ms),
-                Ok(None) => {}
+            match line {
+                Ok(line) => self.line(line, at_ms),
                 Err(damage) => self.session.damage(&damage.to_string(), at_ms),
             }
+        }
+    }
+
+    fn line(&mut self, line: ControlLine, at_ms: u64) {
+        match line.entry {
+            ControlEntry::Intent(intent) => {
+                let outcome = self.session.intent(intent, at_ms);
+                self.outcomes.add(line.id, outcome);
+            }
+            ControlEntry::Outcome { of, .. } => drop(self.outcomes.reported.insert(of)),
+            _ => {}
         }
     }
 }

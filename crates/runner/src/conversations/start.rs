@@ -3,15 +3,16 @@
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
-use bowline_lifecycle::{Conversation, DialectName, DialogueConfiguration, Prompt};
+use bowline_lifecycle::control::{
+    ControlEntry, ControlLine, DAEMON_DRIVER, DRIVER_LABEL, SessionOpening,
+};
+use bowline_lifecycle::{Conversation, DialectName, DialogueConfiguration, Intent, Prompt};
 use bowline_transport::SessionId;
 use bowline_transport::wire::SessionKind;
 use uuid::Uuid;
 
-use super::decision::{Decision, Line, Opening, PromptRecord};
 use super::error::ConversationError;
-use super::{DAEMON, DRIVER_LABEL};
-use crate::session::Decision as ControlLine;
+use crate::session::Decision;
 use crate::shim::{SessionSpec, SpecEnvironment};
 
 /// What a conversation is started from.
@@ -91,7 +92,7 @@ impl StartConversation {
         let process = configuration.terminal()?;
         let text = |it: &std::ffi::OsString| it.to_string_lossy().into_owned();
         let dialect = configuration.dialect.to_string();
-        let opening = Decision::Open(Opening {
+        let opening = ControlEntry::Open(SessionOpening {
             program: self.agent,
             dialect: dialect.clone(),
             cwd: cwd.clone(),
@@ -106,11 +107,13 @@ impl StartConversation {
                 .get_or_insert_with(|| Uuid::new_v4().to_string());
             prompt
         });
-        let prompt = prompt.as_ref().and_then(PromptRecord::of);
-        let prompt = prompt.map(|it| (it.uuid().to_owned(), Decision::Prompt(it)));
+        let prompt = prompt.map(|it| {
+            let id = it.uuid.clone().unwrap_or_default();
+            (id, ControlEntry::Intent(Intent::Prompt(it)))
+        });
         let decisions = [("open".to_owned(), opening)].into_iter().chain(prompt);
         let mut labels = self.labels;
-        labels.insert(DRIVER_LABEL.to_owned(), DAEMON.to_owned());
+        labels.insert(DRIVER_LABEL.to_owned(), DAEMON_DRIVER.to_owned());
         labels.insert(DialectName::LABEL.to_owned(), dialect);
         Ok(SessionSpec {
             id: self.id,
@@ -119,19 +122,18 @@ impl StartConversation {
             env: self.env,
             cwd: Some(cwd),
             labels,
-            decisions: decisions.map(control_line).collect(),
+            decisions: decisions.filter_map(control_line).collect(),
             ..SessionSpec::new(SessionKind::Dialogue, text(&process.program))
         })
     }
 }
 
-fn control_line((id, decision): (String, Decision)) -> ControlLine {
-    let line = Line {
+fn control_line((id, entry): (String, ControlEntry)) -> Option<Decision> {
+    let line = ControlLine {
         id: id.clone(),
-        decision,
+        client: None,
+        entry,
     };
-    ControlLine {
-        id,
-        line: line.encode(),
-    }
+    let line = line.encode()?;
+    Some(Decision { id, line })
 }

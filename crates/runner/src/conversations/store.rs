@@ -167,7 +167,7 @@ impl Conversations {
         let permit = permit.map_err(|_| ConversationError::ShuttingDown)?;
         let folder = record.session;
         let recovered = recover(&folder).await?;
-        let link = follow_control(&folder, recovered.control.next).await?;
+        let link = follow_control(&folder, recovered.control.next_offset()).await?;
         if self.shutdown.is_cancelled() {
             return Err(ConversationError::ShuttingDown);
         }
@@ -176,10 +176,11 @@ impl Conversations {
         drop(permit);
         let (submissions, inbox) = mpsc::channel(QUEUE);
         let mut done = RequestDedup::default();
-        for id in recovered.known {
-            done.insert(&id, Some(Ok(())));
+        done.insert("open", Some(Ok(())));
+        for (id, outcome) in recovered.known {
+            done.insert(&id, Some(outcome));
         }
-        let driver = Driver {
+        let mut driver = Driver {
             folder,
             session: session.clone(),
             link,
@@ -189,6 +190,9 @@ impl Conversations {
             done,
             queues: Queues::default(),
         };
+        for id in &recovered.unreported {
+            driver.report(id);
+        }
         let (conversations, tracked) = (Arc::clone(self), self.tracked.clone());
         let task = async move {
             driver.run().await;

@@ -27,6 +27,10 @@ pub struct Attachment {
     pub input: InputLimits,
     /// Time within which the first connection is retried. Zero means a single attempt.
     pub connect_timeout: Duration,
+    /// Whether the control stream is received, too, from its beginning: what the hosts of a session want, for a
+    /// reader that receives its input
+    /// ([`attach_remote_with_reader`](crate::TerminalEngine::attach_remote_with_reader)).
+    pub follows_control: bool,
 }
 
 /// Where the output of an attached session begins.
@@ -62,6 +66,7 @@ impl Default for Attachment {
             limits: LogLimits::default(),
             input: InputLimits::default(),
             connect_timeout: Duration::ZERO,
+            follows_control: false,
         }
     }
 }
@@ -122,6 +127,8 @@ impl Attachment {
             (StreamId::STDERR, errors),
         ];
         let input = follows_input.then_some((StreamId::INPUT, input));
-        streams.into_iter().chain(input).collect()
+        let control =
+            (follows_input && self.follows_control).then_some((StreamId::CONTROL, Some(0)));
+        streams.into_iter().chain(input).chain(control).collect()
     }
 }

@@ -174,7 +174,10 @@ fn logs(attachment: &Attachment, input_from: Option<u64>) -> Logs {
         limits.history_bytes,
     );
     let output = SharedLog::with_limits(limits.output_bytes, overflow, limits.history_bytes);
-    let dialogue = input_from.map(|at| Arc::new(DialogueLog::new(limits.output_bytes, at)));
+    let dialogue = input_from.map(|at| {
+        let follows_control = attachment.follows_control;
+        Arc::new(DialogueLog::new(limits.output_bytes, at, follows_control))
+    });
     Logs {
         output,
         errors,

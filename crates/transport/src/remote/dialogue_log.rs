@@ -9,10 +9,12 @@ use bowline_process::{Overflow, Piece, Stream};
 use bowline_wire::StreamId;
 use parking_lot::Mutex;
 
-/// The input of a dialogue, and the arrivals of its output and input.
+/// The input and the control stream of a dialogue, and the arrivals of its output and input.
 #[derive(Debug)]
 pub(super) struct DialogueLog {
     pub(super) input: Arc<SharedLog>,
+    /// `None` if it is not received.
+    pub(super) control: Option<Arc<SharedLog>>,
     /// Offset at which the output begins.
     pub(super) output_start: u64,
     arrivals: Mutex<Both>,
@@ -22,14 +24,17 @@ pub(super) struct DialogueLog {
 struct Both {
     output: Arrivals,
     input: Arrivals,
+    control: Arrivals,
 }
 
 impl DialogueLog {
-    /// Creates an empty log that keeps `capacity` bytes of input for its reader, beside output that begins at an
+    /// Creates an empty log that keeps `capacity` bytes of each stream for its reader, beside output that begins at an
     /// offset.
-    pub(super) fn new(capacity: usize, output_start: u64) -> Self {
+    pub(super) fn new(capacity: usize, output_start: u64, follows_control: bool) -> Self {
+        let log = || SharedLog::with_limits(capacity, Overflow::Block, 0);
         Self {
-            input: SharedLog::with_limits(capacity, Overflow::Block, 0),
+            input: log(),
+            control: follows_control.then(log),
             output_start,
             arrivals: Mutex::default(),
         }
@@ -39,6 +44,7 @@ impl DialogueLog {
     pub(super) fn arrived(&self, stream: StreamId, offset: u64, arrival: Arrival) {
         match stream {
             StreamId::INPUT => self.arrivals.lock().input.push(offset, arrival),
+            StreamId::CONTROL => self.arrivals.lock().control.push(offset, arrival),
             _ if stream.output() == Some(Stream::Output) => {
                 self.arrivals.lock().output.push(offset, arrival);
             }
@@ -54,5 +60,10 @@ impl DialogueLog {
     /// Cuts a piece of the input like [`cut_output`](Self::cut_output).
     pub(super) fn cut_input(&self, piece: Piece, on_part: impl FnMut(Arrived)) {
         self.arrivals.lock().input.cut(piece, on_part);
+    }
+
+    /// Cuts a piece of the control stream like [`cut_output`](Self::cut_output).
+    pub(super) fn cut_control(&self, piece: Piece, on_part: impl FnMut(Arrived)) {
+        self.arrivals.lock().control.cut(piece, on_part);
     }
 }

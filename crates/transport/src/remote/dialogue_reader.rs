@@ -1,12 +1,13 @@
 //! Reads the streams of a dialogue at a runner, output and input in the order of the session.
 
+use std::collections::VecDeque;
 use std::fmt;
 use std::future::Future;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll};
 
-use bowline_journal::{Merge, Merged};
+use bowline_journal::{Arrived, Merge, Merged};
 use bowline_process::{LogReader, Piece, Stream};
 
 use super::dialogue_log::DialogueLog;
@@ -19,9 +20,12 @@ pub(crate) struct DialogueReader {
     output: StreamRead,
     errors: StreamRead,
     input: StreamRead,
+    control: StreamRead,
     /// `None` if the input is not received.
     log: Option<Arc<DialogueLog>>,
     merge: Merge,
+    /// What was read of the control stream, until the output before it is.
+    held: VecDeque<Arrived>,
     /// Whether the end of the output was returned.
     has_ended: bool,
 }
@@ -30,13 +34,16 @@ impl DialogueReader {
     pub(super) fn new(logs: &Logs) -> Self {
         let log = logs.dialogue.clone();
         let input = log.as_ref().map(|log| log.input.reader());
+        let control = logs.control().map(|log| log.reader());
         let output_start = log.as_ref().map_or(0, |log| log.output_start);
         Self {
             output: StreamRead::begin(logs.output.reader()),
             errors: StreamRead::begin(logs.errors.reader()),
             input: input.map_or(StreamRead(None), StreamRead::begin),
+            control: control.map_or(StreamRead(None), StreamRead::begin),
             log,
             merge: Merge::at(output_start),
+            held: VecDeque::new(),
             has_ended: false,
         }
     }
@@ -47,13 +54,22 @@ impl DialogueReader {
             let ended = Received::Ended(Stream::Errors);
             return Poll::Ready(Some(piece.map_or(ended, Received::Errors)));
         }
+        // What a host wanted comes before what it led to, if both are there.
+        if let Some(piece) = self.poll_control(cx) {
+            return Poll::Ready(Some(Received::Control(piece)));
+        }
         if let Some(piece) = self.poll_merged(cx) {
             return Poll::Ready(Some(match piece {
                 Merged::Output(piece) => Received::Output(piece),
                 Merged::Input(piece) => Received::Input(piece),
             }));
         }
-        if !self.output.is_ended() || !self.input.is_ended() {
+        // The end of the output is in its place only now.
+        if let Some(piece) = self.poll_control(cx) {
+            return Poll::Ready(Some(Received::Control(piece)));
+        }
+        let streams = [&self.output, &self.input, &self.control];
+        if !streams.into_iter().all(StreamRead::is_ended) {
             return Poll::Pending;
         }
         if !std::mem::replace(&mut self.has_ended, true) {
@@ -64,6 +80,20 @@ impl DialogueReader {
         } else {
             Poll::Pending
         }
+    }
+
+    /// Returns the next piece of the control stream whose place was reached.
+    fn poll_control(&mut self, cx: &mut Context<'_>) -> Option<Arrived> {
+        while self.held.is_empty()
+            && let Some(log) = &self.log
+            && let Poll::Ready(Some(piece)) = self.control.poll(cx)
+        {
+            let held = &mut self.held;
+            log.cut_control(piece, |part| held.push_back(part));
+        }
+        let place = self.held.front()?.arrival.output.unwrap_or(0);
+        let is_reached = place <= self.merge.output_end() || self.output.is_ended();
+        is_reached.then(|| self.held.pop_front()).flatten()
     }
 
     /// Returns the next piece of output or input that is there.

@@ -97,6 +97,8 @@ impl Driver {
     ) -> Self {
         let dialogue = logs.dialogue.as_ref();
         let input = dialogue.map(|it| RoomWatch::new(&[StreamId::INPUT], &it.input));
+        let control = logs.control();
+        let control = control.map(|it| RoomWatch::new(&[StreamId::CONTROL], it));
         let output = RoomWatch::new(&[StreamId::TTY, StreamId::STDOUT], &logs.output);
         Self {
             machine,
@@ -113,7 +115,7 @@ impl Driver {
             decoder: Decoder::new(),
             out: BytesMut::new(),
             token: None,
-            rooms: [output].into_iter().chain(input).collect(),
+            rooms: [output].into_iter().chain(input).chain(control).collect(),
             slept: suspended_time(),
             start: Instant::now(),
             is_over: false,

@@ -50,9 +50,16 @@ pub(super) struct Logs {
 
 impl Logs {
     pub(super) fn of(&self, stream: StreamId) -> &Arc<SharedLog> {
-        match (stream, &self.dialogue) {
+        match (stream, self.dialogue.as_deref()) {
             (StreamId::STDERR, _) => &self.errors,
             (StreamId::INPUT, Some(dialogue)) => &dialogue.input,
+            (
+                StreamId::CONTROL,
+                Some(DialogueLog {
+                    control: Some(control),
+                    ..
+                }),
+            ) => control,
             _ => &self.output,
         }
     }
@@ -71,6 +78,7 @@ impl Logs {
         self.output.close();
         self.errors.close();
         self.end_input();
+        self.end_control();
     }
 
     /// Marks the end of the input.
@@ -80,11 +88,26 @@ impl Logs {
         }
     }
 
+    /// Returns the log of the control stream, if it is received.
+    pub(super) fn control(&self) -> Option<&Arc<SharedLog>> {
+        self.dialogue.as_ref()?.control.as_ref()
+    }
+
+    /// Marks the end of the control stream.
+    pub(super) fn end_control(&self) {
+        if let Some(control) = self.control() {
+            control.close();
+        }
+    }
+
     /// No longer waits for slow readers.
     pub(super) fn drop_oldest(&self) {
         self.output.drop_oldest();
         if let Some(dialogue) = &self.dialogue {
             dialogue.input.drop_oldest();
+        }
+        if let Some(control) = self.control() {
+            control.drop_oldest();
         }
     }
 }
@@ -257,6 +280,12 @@ impl Terminal for RemoteTerminal {
         self.logs.dialogue.as_ref()?;
         let input = self.attached.streams.get(&StreamId::INPUT)?;
         Some(input.end)
+    }
+
+    fn control_at_attach(&self) -> Option<u64> {
+        self.logs.control()?;
+        let control = self.attached.streams.get(&StreamId::CONTROL)?;
+        Some(control.end)
     }
 
     fn screen(&self) -> watch::Receiver<Option<Screen>> {

@@ -12,7 +12,7 @@ async fn next(tap: &mut OutputReader) -> Option<(Stream, Option<Piece>)> {
         Received::Output(output) => (Stream::Output, Some(output.piece)),
         Received::Errors(piece) => (Stream::Errors, Some(piece)),
         Received::Ended(stream) => (stream, None),
-        Received::Input(_) => panic!("a local session reports no input"),
+        Received::Input(_) | Received::Control(_) => panic!("a local session reports no input"),
     })
 }
 

@@ -174,14 +174,19 @@ impl Protocol for Acp {
         match Message::parse(line) {
             Some(Message::Response { id: Some(id), .. }) => self.asked.answered(id, link),
             Some(Message::Request { id, method, .. }) if method == "session/prompt" => {
+                let Some(uuid) = id.as_str().map(|id| id.decode().into_owned()) else {
+                    return;
+                };
+                link.signal(Signal::PromptAdvanced {
+                    uuid: uuid.clone(),
+                    state: ReceiptState::Written,
+                });
                 // A prompt of this host is open already.
-                if let Some(id) = id.as_str().filter(|_| self.prompt.is_none()) {
-                    self.prompt = Some(OpenPrompt {
-                        uuid: id.decode().into_owned(),
-                        has_started: false,
-                        is_cancelled: false,
-                    });
-                }
+                self.prompt.get_or_insert(OpenPrompt {
+                    uuid,
+                    has_started: false,
+                    is_cancelled: false,
+                });
             }
             Some(Message::Notification { method, .. }) if method == "session/cancel" => {
                 if let Some(prompt) = &mut self.prompt {

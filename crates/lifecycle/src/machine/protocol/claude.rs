@@ -1,9 +1,9 @@
 //! Claude Code's stream-json (`crates/jsonl/PROTOCOL.md`).
 
 use bowline_jsonl::{
-    AgentVersion, Body, CommandLifecycle, ControlAnswer, ControlRequest, Event, HostRequest,
-    Prompt, RawJson, RequestBody, Str, SystemBody, TurnResult, control_error, control_request,
-    hook_output, permission,
+    AgentVersion, Body, CommandLifecycle, ControlAnswer, ControlRequest, Decision, Event,
+    HostRequest, Prompt, RawJson, RequestBody, Str, SystemBody, TurnResult, control_error,
+    control_request, hook_output, permission,
 };
 use bowline_reducer::Transcript;
 
@@ -77,8 +77,23 @@ impl Protocol for Claude {
         }
     }
 
-    /// The agent repeats what hosts write.
-    fn host_line(&mut self, _line: RawJson<'_>, _link: &mut Link<'_>) {}
+    /// The agent repeats what hosts write. A host of a driven session sees it here first.
+    fn host_line(&mut self, line: RawJson<'_>, link: &mut Link<'_>) {
+        let kind = line.get("type").and_then(RawJson::as_str);
+        let seen = match kind.map(Str::decode).as_deref() {
+            Some("user") => prompt_seen(line),
+            Some("control_response") => answer_seen(line),
+            _ => None,
+        };
+        if let Some(Signal::PromptSeen { uuid, .. }) = &seen {
+            let uuid = uuid.clone();
+            let state = ReceiptState::Written;
+            link.signal(Signal::PromptAdvanced { uuid, state });
+        }
+        if let Some(seen) = seen {
+            link.signal(seen);
+        }
+    }
 
     fn completed(&mut self, request: &CompletedRequest, link: &mut Link<'_>) {
         // The agent seems not to read its input. It may just be slow, so it is not terminated.
@@ -195,6 +210,41 @@ impl Protocol for Claude {
 
 fn write_request(request: &HostRequest, ticket: Option<Ticket>, link: &mut Link<'_>) {
     link.request(request.subtype(), ticket, |id| control_request(id, request));
+}
+
+/// Returns the prompt of a line of input, with the text that the transcript shows.
+fn prompt_seen(line: RawJson<'_>) -> Option<Signal> {
+    let text = |it: RawJson<'_>| it.as_str().map(|it| it.decode().into_owned());
+    let content = line.get("message")?.get("content")?;
+    let texts = match text(content) {
+        Some(whole) => vec![whole],
+        None => {
+            let parts = content.elements();
+            parts.filter_map(|part| text(part.get("text")?)).collect()
+        }
+    };
+    Some(Signal::PromptSeen {
+        uuid: text(line.get("uuid")?)?,
+        text: texts.join("\n"),
+    })
+}
+
+/// Returns the answer to a permission request in a line of input.
+fn answer_seen(line: RawJson<'_>) -> Option<Signal> {
+    let text = |it: RawJson<'_>| it.as_str().map(|it| it.decode().into_owned());
+    let response = line.get("response")?;
+    let answer = response.get("response")?;
+    let decision = match &*text(answer.get("behavior")?)? {
+        "allow" => Decision::Allow {
+            updated_input: answer.get("updatedInput").map(|it| it.text().to_owned()),
+            updated_permissions: None,
+        },
+        _ => Decision::deny(""),
+    };
+    Some(Signal::AnswerSeen {
+        id: text(response.get("request_id")?)?,
+        decision,
+    })
 }
 
 fn prompt_reported(line: &CommandLifecycle<'_>) -> Signal {

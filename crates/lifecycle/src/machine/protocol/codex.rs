@@ -44,6 +44,8 @@ pub(in crate::machine) struct Codex {
     asked: Asked<Approved>,
     /// An interrupt that waits for the id of the turn.
     interrupt: Option<Ticket>,
+    /// The last interrupt that was written: its id, and the turn.
+    interrupting: Option<(String, String)>,
     /// Settings for the next turn.
     next: NextSettings,
 }
@@ -157,7 +159,13 @@ impl Codex {
         if let Some(at) = self.prompts.iter().position(|it| it.uuid == id) {
             return self.prompt_answered(at, result, link);
         }
-        let outcome = outcome(result);
+        let mut outcome = outcome(result);
+        if let Some((_, turn)) = self.interrupting.take_if(|(it, _)| *it == id)
+            && !self.turns.values().any(|it| *it == turn)
+        {
+            // The turn ended before Codex read the interrupt, and Codex has nothing to interrupt.
+            outcome = Ok("{}".to_owned());
+        }
         link.signal(Signal::Response { id, outcome });
     }
 
@@ -205,9 +213,12 @@ impl Codex {
             return;
         };
         if let Some(ticket) = self.interrupt {
+            let mut written = None;
             link.request("turn/interrupt", Some(ticket), |id| {
+                written = Some((id.to_owned(), turn.to_owned()));
                 write::interrupt_turn(id, thread, turn)
             });
+            self.interrupting = written;
             self.interrupt = None;
         }
     }
@@ -257,8 +268,19 @@ impl Protocol for Codex {
     }
 
     fn host_line(&mut self, line: RawJson<'_>, link: &mut Link<'_>) {
-        if let Some(Message::Response { id: Some(id), .. }) = Message::parse(line) {
-            self.asked.answered(id, link);
+        match Message::parse(line) {
+            Some(Message::Response { id: Some(id), .. }) => self.asked.answered(id, link),
+            Some(Message::Request { id, method, .. }) if method == "turn/start" => {
+                let Some(uuid) = id.as_str().map(|id| id.decode().into_owned()) else {
+                    return;
+                };
+                link.signal(advanced(&uuid, ReceiptState::Written));
+                // A prompt of this host is among them already.
+                if self.prompts.iter().all(|it| it.uuid != uuid) {
+                    self.prompts.push(SentPrompt { uuid, turn: None });
+                }
+            }
+            _ => {}
         }
     }
 

@@ -108,6 +108,9 @@ impl Notifications {
         if !attached.streams.contains_key(&StreamId::INPUT) {
             logs.end_input();
         }
+        if !attached.streams.contains_key(&StreamId::CONTROL) {
+            logs.end_control();
+        }
         self.attached = Some(attached);
     }
 

@@ -33,7 +33,7 @@ fn recover(machine: &mut Machine, log: &[LogEntry]) {
         match entry.clone() {
             LogEntry::Output(bytes) => machine.recover_output(Input::Output(bytes)),
             LogEntry::Written(line) => machine.recover_input(&line),
-            LogEntry::Intent(command) => machine.recover_command(command),
+            LogEntry::Intent(command) => drop(machine.recover_command(command)),
         }
     }
 }

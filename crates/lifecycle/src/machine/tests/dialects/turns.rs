@@ -43,6 +43,103 @@ fn interrupt_of_codex_waits_for_the_id_of_the_turn() {
     assert_eq!(replies.last(), Some(&(7, Ok(Reply::Response("{}".into())))));
 }
 
+/// Begins or ends the turn of a prompt.
+fn turn(session: &mut Session, uuid: &str, is_over: bool) {
+    let turn = format!("turn of {uuid}");
+    let transcript = session.fixture.schema_2();
+    match transcript["dialect"].as_str().expect("a dialect") {
+        "codex" if is_over => {
+            let thread = &transcript["session_id"];
+            let turn = json!({"id": turn, "status": "completed"});
+            let params = json!({"threadId": thread, "turn": turn});
+            session.agent(json!({"method": "turn/completed", "params": params}));
+        }
+        "codex" => {
+            let turn = json!({"id": turn, "status": "inProgress"});
+            session.agent(json!({"id": uuid, "result": {"turn": turn}}));
+        }
+        "acp" if is_over => {
+            session.agent(json!({"id": uuid, "result": {"stopReason": "end_turn"}}));
+        }
+        "claude" if is_over => session.agent(json!({
+            "type": "result", "subtype": "success", "is_error": false, "result": "a",
+            "user_message_uuid": uuid,
+        })),
+        _ => {}
+    }
+}
+
+#[test]
+fn interrupt_of_an_ended_turn_does_not_reach_the_next_one() {
+    let claude = Session::new(DialectName::Claude, opening());
+    for mut session in [claude, opened_codex(), opened_gemini()] {
+        let interrupt = |seen| Command::Interrupt {
+            cancel_queued: false,
+            seen,
+        };
+        session.send("u1", "one");
+        turn(&mut session, "u1", false);
+        let seen = session.fixture.machine.output_end;
+        turn(&mut session, "u1", true);
+        session.send("u2", "two");
+        turn(&mut session, "u2", false);
+        session.written.clear();
+        for _ in 0..2 {
+            let late = session.command(interrupt(Some(seen)));
+            assert_eq!(late, Some(Ok(Reply::Done)));
+            assert_eq!(session.written(), None);
+        }
+        assert!(session.fixture.machine.transcript().has_open_turn());
+        // One that has seen the end is for the next turn.
+        session.command(interrupt(Some(session.fixture.machine.output_end)));
+        assert!(session.written().is_some());
+    }
+}
+
+#[test]
+fn interrupt_between_turns_stops_nothing() {
+    let claude = Session::new(DialectName::Claude, opening());
+    for mut session in [claude, opened_codex(), opened_gemini()] {
+        session.send("u1", "one");
+        turn(&mut session, "u1", false);
+        turn(&mut session, "u1", true);
+        session.written.clear();
+        let reply = session.interrupt();
+        if let Some(request) = session.written.pop_front() {
+            // Claude Code says itself that it was idle.
+            assert_eq!(request["request"]["subtype"], "interrupt");
+            let id = &request["request_id"];
+            let response = json!({"subtype": "success", "request_id": id, "response": {}});
+            session.agent(json!({"type": "control_response", "response": response}));
+        } else {
+            assert_eq!(reply, Some(Ok(Reply::Done)));
+        }
+        session.send("u2", "two");
+        turn(&mut session, "u2", false);
+        assert!(session.fixture.machine.transcript().has_open_turn());
+        turn(&mut session, "u2", true);
+        let last = session.fixture.states("u2").last().copied();
+        assert_eq!(last, Some(ReceiptState::Answered));
+        let result = session.last_result();
+        assert_eq!(result["outcome"], "completed", "{result}");
+    }
+}
+
+#[test]
+fn interrupt_that_codex_reads_after_the_turn_is_done() {
+    let mut session = opened_codex();
+    session.send("u1", "one");
+    session.written();
+    turn(&mut session, "u1", false);
+    assert_eq!(session.interrupt(), None);
+    let written = session.written.pop_front().expect("an interrupt");
+    turn(&mut session, "u1", true);
+    let error = json!({"code": -32600, "message": "no active turn to interrupt"});
+    session.agent(json!({"id": written["id"], "error": error}));
+    let replies = &session.fixture.replies;
+    assert_eq!(replies.last(), Some(&(7, Ok(Reply::Response("{}".into())))));
+}
+
 #[test]
 fn refused_turn_cancels_the_prompt() {
     let mut session = opened_codex();

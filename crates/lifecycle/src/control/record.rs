@@ -1,26 +1,19 @@
-//! The lines of a control stream: what a session began with, and what its hosts wanted, each with an id.
+//! The JSON of what a line of a control stream says.
 
-use std::path::PathBuf;
-
-use bowline_lifecycle::{
-    Conversation, Decision as Verdict, DialectName, DialogueConfiguration, Intent,
-    PermissionAnswer, Priority, Prompt, PromptPart, Source,
-};
+use bowline_jsonl::{Decision, Priority, Prompt, PromptPart, Source};
 use serde::{Deserialize, Serialize};
 
-/// A line of a control stream.
-#[derive(Debug, Serialize, Deserialize)]
-pub(super) struct Line {
-    pub(super) id: String,
-    #[serde(flatten)]
-    pub(super) decision: Decision,
-}
+use super::entry::ControlEntry;
+use super::opening::SessionOpening;
+use super::outcome::ErrorRecord;
+use crate::intent::Intent;
+use crate::permission::PermissionAnswer;
 
 /// What a line says.
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(tag = "decision", rename_all = "snake_case")]
-pub(super) enum Decision {
-    Open(Opening),
+pub(super) enum EntryRecord {
+    Open(SessionOpening),
     Prompt(PromptRecord),
     Answer {
         request_id: String,
@@ -30,31 +23,21 @@ pub(super) enum Decision {
     },
     Interrupt {
         cancel_queued: bool,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        seen: Option<u64>,
     },
     SetOption {
         option: String,
         value: String,
     },
     End,
-}
-
-/// What a session began with, as far as its driver needs it.
-#[derive(Clone, Debug, Serialize, Deserialize)]
-pub(super) struct Opening {
-    pub(super) program: String,
-    pub(super) dialect: String,
-    /// Absolute.
-    pub(super) cwd: PathBuf,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub(super) model: Option<String>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub(super) mode: Option<String>,
-    /// The conversation that is resumed.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub(super) resume: Option<String>,
-    /// Whether it is resumed as a copy.
-    #[serde(default)]
-    pub(super) fork: bool,
+    Outcome {
+        of: String,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        error: Option<ErrorRecord>,
+    },
+    #[serde(other)]
+    Other,
 }
 
 #[derive(Debug, Serialize, Deserialize)]
@@ -122,34 +105,21 @@ pub(super) enum AnswerRecord {
     },
 }
 
-impl Line {
-    /// Returns the line, without its end.
-    pub(super) fn encode(&self) -> String {
-        // Maps with keys of other types than strings, which these lines do not have, cannot be encoded.
-        serde_json::to_string(self).unwrap_or_default()
-    }
-}
-
-impl Opening {
-    /// Returns the configuration with which a session is driven.
-    pub(super) fn configuration(&self) -> DialogueConfiguration {
-        let mut configuration = DialogueConfiguration::default();
-        let dialect: Option<DialectName> = self.dialect.parse().ok();
-        configuration.set_agent(&self.program, dialect);
-        configuration.cwd = Some(self.cwd.clone());
-        configuration.model.clone_from(&self.model);
-        configuration.permission_mode.clone_from(&self.mode);
-        if let Some(id) = self.resume.clone() {
-            let fork = self.fork;
-            configuration.conversation = Conversation::Resume { id, fork };
+impl EntryRecord {
+    /// Returns the record of an entry; `None` for one that cannot be kept.
+    pub(super) fn of(entry: &ControlEntry) -> Option<Self> {
+        match entry {
+            ControlEntry::Open(opening) => Some(Self::Open(opening.clone())),
+            ControlEntry::Intent(intent) => Self::of_intent(intent),
+            ControlEntry::Outcome { of, result } => Some(Self::Outcome {
+                of: of.clone(),
+                error: result.as_ref().err().map(ErrorRecord::of),
+            }),
+            ControlEntry::Other => None,
         }
-        configuration
     }
-}
 
-impl Decision {
-    /// Returns the decision that stands for an intent; `None` for one that cannot be kept.
-    pub(super) fn of(intent: &Intent) -> Option<Self> {
+    fn of_intent(intent: &Intent) -> Option<Self> {
         Some(match intent {
             Intent::Prompt(prompt) => Self::Prompt(PromptRecord::of(prompt)?),
             Intent::Answer {
@@ -161,22 +131,29 @@ impl Decision {
                 answer: AnswerRecord::of(answer)?,
                 by: by.clone(),
             },
-            Intent::Interrupt { cancel_queued } => Self::Interrupt {
+            Intent::Interrupt {
+                cancel_queued,
+                seen,
+            } => Self::Interrupt {
                 cancel_queued: *cancel_queued,
+                seen: *seen,
             },
             Intent::SetOption { option, value } => Self::SetOption {
                 option: option.clone(),
                 value: value.clone(),
             },
             Intent::End => Self::End,
-            _ => return None,
         })
     }
 
-    /// Returns the intent; `None` for what the session began with.
-    pub(super) fn intent(self) -> Option<Intent> {
-        Some(match self {
-            Self::Open(_) => return None,
+    pub(super) fn entry(self) -> ControlEntry {
+        ControlEntry::Intent(match self {
+            Self::Open(opening) => return ControlEntry::Open(opening),
+            Self::Outcome { of, error } => {
+                let result = error.map_or(Ok(()), |error| Err(error.error()));
+                return ControlEntry::Outcome { of, result };
+            }
+            Self::Other => return ControlEntry::Other,
             Self::Prompt(prompt) => Intent::Prompt(prompt.prompt()),
             Self::Answer {
                 request_id,
@@ -187,7 +164,13 @@ impl Decision {
                 answer: answer.answer(),
                 by,
             },
-            Self::Interrupt { cancel_queued } => Intent::Interrupt { cancel_queued },
+            Self::Interrupt {
+                cancel_queued,
+                seen,
+            } => Intent::Interrupt {
+                cancel_queued,
+                seen,
+            },
             Self::SetOption { option, value } => Intent::SetOption { option, value },
             Self::End => Intent::End,
         })
@@ -195,7 +178,7 @@ impl Decision {
 }
 
 impl PromptRecord {
-    pub(super) fn of(prompt: &Prompt) -> Option<Self> {
+    fn of(prompt: &Prompt) -> Option<Self> {
         let priority = match prompt.priority {
             None => None,
             Some(Priority::Now) => Some(PriorityRecord::Now),
@@ -214,10 +197,6 @@ impl PromptRecord {
             verbatim: prompt.verbatim,
             append_only: prompt.append_only,
         })
-    }
-
-    pub(super) fn uuid(&self) -> &str {
-        &self.uuid
     }
 
     fn prompt(self) -> Prompt {
@@ -287,14 +266,14 @@ impl SourceRecord {
 impl AnswerRecord {
     fn of(answer: &PermissionAnswer) -> Option<Self> {
         Some(match answer.clone() {
-            PermissionAnswer::Decide(Verdict::Allow {
+            PermissionAnswer::Decide(Decision::Allow {
                 updated_input,
                 updated_permissions,
             }) => Self::Allow {
                 updated_input,
                 updated_permissions,
             },
-            PermissionAnswer::Decide(Verdict::Deny { message, interrupt }) => {
+            PermissionAnswer::Decide(Decision::Deny { message, interrupt }) => {
                 Self::Deny { message, interrupt }
             }
             PermissionAnswer::Option(id) => Self::Option(id),
@@ -302,7 +281,6 @@ impl AnswerRecord {
             PermissionAnswer::Answers(answers) => Self::Answers(answers),
             PermissionAnswer::ApprovePlan { mode } => Self::ApprovePlan { mode },
             PermissionAnswer::RejectPlan { feedback } => Self::RejectPlan { feedback },
-            _ => return None,
         })
     }
 
@@ -311,79 +289,18 @@ impl AnswerRecord {
             Self::Allow {
                 updated_input,
                 updated_permissions,
-            } => PermissionAnswer::Decide(Verdict::Allow {
+            } => PermissionAnswer::Decide(Decision::Allow {
                 updated_input,
                 updated_permissions,
             }),
             Self::Deny { message, interrupt } => {
-                PermissionAnswer::Decide(Verdict::Deny { message, interrupt })
+                PermissionAnswer::Decide(Decision::Deny { message, interrupt })
             }
             Self::Option(id) => PermissionAnswer::Option(id),
             Self::Cancel => PermissionAnswer::Cancel,
             Self::Answers(answers) => PermissionAnswer::Answers(answers),
             Self::ApprovePlan { mode } => PermissionAnswer::ApprovePlan { mode },
             Self::RejectPlan { feedback } => PermissionAnswer::RejectPlan { feedback },
-        }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn intents_round_trip() {
-        let prompt = Prompt {
-            uuid: Some("u".to_owned()),
-            parts: vec![
-                PromptPart::Text("a\nb".to_owned()),
-                PromptPart::Image(Source::Base64 {
-                    media_type: "image/png".to_owned(),
-                    data: "AA==".to_owned(),
-                }),
-                PromptPart::Document {
-                    source: Source::Text("t".to_owned()),
-                    title: None,
-                },
-            ],
-            priority: Some(Priority::Next),
-            verbatim: true,
-            append_only: false,
-        };
-        let answer = |answer: PermissionAnswer| Intent::Answer {
-            request_id: "r".to_owned(),
-            answer,
-            by: Some("page".to_owned()),
-        };
-        let intents = [
-            Intent::Prompt(prompt),
-            answer(Verdict::allow().into()),
-            answer(Verdict::deny("no").into()),
-            answer(PermissionAnswer::Option("o".to_owned())),
-            answer(PermissionAnswer::Cancel),
-            answer(PermissionAnswer::Answers(vec![("q".into(), "a".into())])),
-            answer(PermissionAnswer::ApprovePlan { mode: None }),
-            answer(PermissionAnswer::RejectPlan {
-                feedback: "f".to_owned(),
-            }),
-            Intent::Interrupt {
-                cancel_queued: true,
-            },
-            Intent::SetOption {
-                option: "model".to_owned(),
-                value: "m".to_owned(),
-            },
-            Intent::End,
-        ];
-        for intent in intents {
-            let line = Line {
-                id: "i".to_owned(),
-                decision: Decision::of(&intent).unwrap(),
-            };
-            let text = line.encode();
-            assert!(!text.contains('\n'));
-            let read: Line = serde_json::from_str(&text).unwrap();
-            assert_eq!(read.decision.intent(), Some(intent), "{text}");
         }
     }
 }

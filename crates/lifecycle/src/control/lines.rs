@@ -2,29 +2,34 @@
 
 use bowline_transport::Piece;
 
-use super::decision::Line;
+use super::line::ControlLine;
 
-/// Cuts the control stream into lines.
+/// Cuts a control stream into lines.
 #[derive(Debug, Default)]
-pub(super) struct ControlLines {
-    /// Offset of the next byte.
-    pub(super) next: u64,
+pub struct ControlLines {
+    next: u64,
     partial: Vec<u8>,
 }
 
 /// A part of a control stream that cannot be read. What its hosts wanted there is not done.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("the control stream is damaged at offset {offset}: {reason}")]
-pub(crate) struct DamagedLine {
+pub struct DamagedLine {
     /// Offset of the line, or of the first missing byte.
-    pub(crate) offset: u64,
+    pub offset: u64,
     /// What is wrong with it.
-    pub(crate) reason: String,
+    pub reason: String,
 }
 
 impl ControlLines {
+    /// Returns the offset of the next byte.
+    #[must_use]
+    pub const fn next_offset(&self) -> u64 {
+        self.next
+    }
+
     /// Takes the next piece and returns the lines that it completes.
-    pub(super) fn push(&mut self, piece: &Piece) -> Vec<Result<Line, DamagedLine>> {
+    pub fn push(&mut self, piece: &Piece) -> Vec<Result<ControlLine, DamagedLine>> {
         let bytes = match piece {
             Piece::Bytes { offset, bytes } => {
                 self.next = *offset;
@@ -50,9 +55,9 @@ impl ControlLines {
     }
 
     /// Takes the line that is complete.
-    fn line(&mut self) -> Result<Line, DamagedLine> {
+    fn line(&mut self) -> Result<ControlLine, DamagedLine> {
         let line = std::mem::take(&mut self.partial);
-        serde_json::from_slice(&line).map_err(|error| DamagedLine {
+        ControlLine::parse(&line).map_err(|error| DamagedLine {
             offset: self.next - line.len() as u64,
             reason: error.to_string(),
         })
@@ -64,19 +69,20 @@ mod tests {
     use bytes::Bytes;
 
     use super::*;
-    use crate::conversations::decision::Decision;
+    use crate::control::ControlEntry;
+    use crate::intent::Intent;
 
     fn end(id: &str) -> String {
-        let decision = Decision::End;
-        let line = Line {
+        let line = ControlLine {
             id: id.to_owned(),
-            decision,
+            client: None,
+            entry: ControlEntry::Intent(Intent::End),
         };
-        format!("{}\n", line.encode())
+        format!("{}\n", line.encode().unwrap())
     }
 
-    fn ids(lines: Vec<Result<Line, DamagedLine>>) -> Vec<Result<String, u64>> {
-        let id = |it: Result<Line, DamagedLine>| it.map(|it| it.id).map_err(|it| it.offset);
+    fn ids(lines: Vec<Result<ControlLine, DamagedLine>>) -> Vec<Result<String, u64>> {
+        let id = |it: Result<ControlLine, DamagedLine>| it.map(|it| it.id).map_err(|it| it.offset);
         lines.into_iter().map(id).collect()
     }
 
@@ -97,7 +103,7 @@ mod tests {
                 lines.extend(control.push(&piece));
             }
             assert_eq!(ids(lines), expected, "cut at {cut}");
-            assert_eq!(control.next, text.len() as u64);
+            assert_eq!(control.next_offset(), text.len() as u64);
         }
     }
 

@@ -1,0 +1,24 @@
+//! What a line of a control stream says.
+
+use super::opening::SessionOpening;
+use crate::error::DialogueError;
+use crate::intent::Intent;
+
+/// What a line of a control stream says.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum ControlEntry {
+    /// What the session began with: the first line.
+    Open(SessionOpening),
+    /// What a host wants. It takes effect when the driver reads it.
+    Intent(Intent),
+    /// What became of an intent.
+    Outcome {
+        /// Id of the line with the intent.
+        of: String,
+        /// Whether the driver carried it out, or why not.
+        result: Result<(), DialogueError>,
+    },
+    /// A line of a newer version.
+    Other,
+}

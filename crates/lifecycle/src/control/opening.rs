@@ -1,0 +1,50 @@
+//! What a session begins with.
+
+use std::path::PathBuf;
+
+use bowline_reducer::dialect::DialectName;
+use serde::{Deserialize, Serialize};
+
+use crate::configuration::DialogueConfiguration;
+use crate::conversations::Conversation;
+
+/// What a session began with, as far as its driver needs it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct SessionOpening {
+    /// The agent's program, or the name of a known agent.
+    pub program: String,
+    /// The protocol that the agent speaks.
+    pub dialect: String,
+    /// The working directory, absolute.
+    pub cwd: PathBuf,
+    /// The model.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub model: Option<String>,
+    /// The permission mode.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub mode: Option<String>,
+    /// The conversation that is resumed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub resume: Option<String>,
+    /// Whether it is resumed as a copy.
+    #[serde(default)]
+    pub fork: bool,
+}
+
+impl SessionOpening {
+    /// Returns the configuration with which a session is driven.
+    #[must_use]
+    pub fn configuration(&self) -> DialogueConfiguration {
+        let mut configuration = DialogueConfiguration::default();
+        let dialect: Option<DialectName> = self.dialect.parse().ok();
+        configuration.set_agent(&self.program, dialect);
+        configuration.cwd = Some(self.cwd.clone());
+        configuration.model.clone_from(&self.model);
+        configuration.permission_mode.clone_from(&self.mode);
+        if let Some(id) = self.resume.clone() {
+            let fork = self.fork;
+            configuration.conversation = Conversation::Resume { id, fork };
+        }
+        configuration
+    }
+}
