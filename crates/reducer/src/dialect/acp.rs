@@ -8,7 +8,7 @@
 //! | `tool_call`, `tool_call_update`, the call of a permission request | a call, added by the first of them |
 //! | requests of the agent, and the host's answers | requests |
 //! | a sub-agent's session | a thread, held by the call that its first message stands for |
-//! | all between `session/load` and its response | history |
+//! | all between `session/load` and the next prompt | history |
 //!
 //! Without the input, a turn begins with the first chunk or call, and ends with a response that has a
 //! stop reason or is an error.

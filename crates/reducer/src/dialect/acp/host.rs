@@ -58,7 +58,10 @@ impl Acp {
         let parts: Vec<_> = request.prompt().map(|part| shown(&part)).collect();
         let text = parts.join("\n");
         let thread = fold.main();
+        self.end_loading(fold);
         if self.prompts.is_empty() {
+            // What an agent writes between turns, such as a change of its mode, is no part of the next.
+            fold.close_message(thread);
             fold.begin_turn(thread, Some(&name));
         }
         let prompt = Prompt {

@@ -44,13 +44,11 @@ impl Acp {
         }
     }
 
-    /// A session is open, and the past that came with it complete.
+    /// A session is open. The past that came with it is complete with the next prompt: Gemini CLI sends a part of
+    /// it after the response.
     fn opened(&mut self, result: Result<RawJson<'_>, RpcError<'_>>, fold: &mut Fold<'_>) {
-        if self.loading != Loading::No {
-            fold.close_message(fold.main());
-            close_calls(fold);
-            fold.set_history(false);
-            self.loading = Loading::No;
+        if !self.has_input || result.is_err() {
+            self.end_loading(fold);
         }
         let result = match result {
             Ok(result) => result,
@@ -64,6 +62,16 @@ impl Acp {
             fold.set_conversation(session);
         }
         self.settings.open(&opened, fold);
+    }
+
+    pub(super) fn end_loading(&mut self, fold: &mut Fold<'_>) {
+        if self.loading != Loading::No {
+            self.flush_prompt(fold);
+            fold.close_message(fold.main());
+            close_calls(fold);
+            fold.set_history(false);
+            self.loading = Loading::No;
+        }
     }
 
     /// The end of a prompt's turn; the next prompt's begins.
