@@ -254,8 +254,9 @@ impl<'a> SessionView<'a> {
                 self.permissions.on_update(record, &mut self.screen)
             }
             DialogueEventKind::Inquiry(silence) => self.notify(&format!(
-                "no output for {} s; checking the agent",
-                silence.silent_for.as_secs()
+                "no output for {} s; {}",
+                silence.silent_for.as_secs(),
+                silence.cause.as_deref().unwrap_or("checking the agent")
             )),
             DialogueEventKind::StillAlive(_) => self.notify("agent still running; waiting"),
             DialogueEventKind::Lagged { .. } => {

@@ -121,6 +121,11 @@ pub(super) trait Protocol: fmt::Debug + Send {
     /// Sends a request without side effects, as a check that the agent is alive.
     fn probe(&mut self, link: &mut Link<'_>);
 
+    /// Returns what a silence may be due to, and the remedy, where the agent is known for it.
+    fn silence_cause(&self, _transcript: &Transcript) -> Option<String> {
+        None
+    }
+
     /// Returns what the session can do.
     fn capabilities(&self) -> Capabilities;
 }

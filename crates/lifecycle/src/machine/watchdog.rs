@@ -137,6 +137,7 @@ impl Machine {
         OpenWork {
             tools: named.map(ToolCall::name).map(str::to_owned).collect(),
             tasks: open.tasks,
+            cause: self.protocol.silence_cause(&self.transcript),
         }
     }
 }

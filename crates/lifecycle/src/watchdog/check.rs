@@ -4,7 +4,9 @@ use std::time::Duration;
 
 use bowline_transport::ResourceUsage;
 
-use super::{Activity, ActivitySource, ProbeAnswer, Silence, WatchdogPolicy, WorkPhase};
+use super::{
+    Activity, ActivitySource, ProbeAnswer, Silence, SilenceLimit, WatchdogPolicy, WorkPhase,
+};
 
 /// A check that comes later than this many times its planned interval means that the machine was
 /// suspended.
@@ -16,6 +18,9 @@ const MIN_CPU_DIVISOR: u32 = 50;
 
 /// Minimum I/O during an inquiry that counts as life, in bytes.
 const MIN_IO_BYTES: u64 = 4 << 10;
+
+/// Maximum silence before an inquiry if a cause of the silence is known.
+const MAX_SILENCE_WITH_CAUSE: Duration = Duration::from_secs(60);
 
 /// The watchdog of one session.
 #[derive(Debug)]
@@ -65,6 +70,16 @@ pub(crate) struct OpenWork {
     pub(crate) tools: Vec<String>,
     /// Number of open background tasks.
     pub(crate) tasks: usize,
+    /// What a silence may be due to, and the remedy.
+    pub(crate) cause: Option<String>,
+}
+
+/// Returns the silence after which an inquiry begins.
+fn until_inquiry(limit: SilenceLimit, open: &OpenWork) -> Duration {
+    match open.cause {
+        Some(_) => limit.silence.min(MAX_SILENCE_WITH_CAUSE),
+        None => limit.silence,
+    }
 }
 
 impl Watchdog {
@@ -147,7 +162,9 @@ impl Watchdog {
             return self.kill(now, open);
         }
         match &mut self.inquiry {
-            None if now.saturating_sub(self.alive_at) < limit.silence => WatchdogAction::None,
+            None if now.saturating_sub(self.alive_at) < until_inquiry(limit, &open) => {
+                WatchdogAction::None
+            }
             None => self.begin_inquiry(now, open),
             Some(inquiry) if inquiry.due <= now && !inquiry.is_deciding => {
                 inquiry.is_deciding = true;
@@ -210,7 +227,10 @@ impl Watchdog {
             return WatchdogAction::None;
         }
         let silence = self.silence(now, open, usage);
-        let is_alive = self.is_alive(&silence, usage);
+        // An inquiry ahead of the limit is for the report of its cause.
+        let limit = self.policy.limit(self.phase);
+        let is_early = limit.is_some_and(|it| silence.silent_for < it.silence);
+        let is_alive = is_early || self.is_alive(&silence, usage);
         self.inquiry = None;
         if is_alive {
             self.alive_at = now;
@@ -253,6 +273,7 @@ impl Watchdog {
             processes: after.map(|after| after.processes),
             open_tools: open.tools,
             open_tasks: open.tasks,
+            cause: open.cause,
         }
     }
 }

@@ -28,6 +28,9 @@ pub struct Silence {
     pub open_tools: Vec<String>,
     /// Number of open background tasks.
     pub open_tasks: usize,
+    /// What it may be due to, and the remedy, where the agent is known for it. The inquiry then begins after at
+    /// most a minute, and does not lead to termination before the phase's own limit.
+    pub cause: Option<String>,
 }
 
 /// Whether a silent agent answered the liveness probe.
@@ -69,6 +72,9 @@ impl fmt::Display for Silence {
         }
         if self.open_tasks > 0 {
             write!(f, ", open tasks: {}", self.open_tasks)?;
+        }
+        if let Some(cause) = &self.cause {
+            write!(f, "; {cause}")?;
         }
         Ok(())
     }

@@ -3,6 +3,7 @@
 //! A prompt that is sent during a turn waits at the host: agents treat a second `session/prompt` in
 //! different ways, and one of them cancels the first turn.
 
+mod hidden_permission;
 mod opening;
 mod request;
 mod settings;
@@ -300,6 +301,13 @@ impl Protocol for Acp {
             // Version 1 has no request that every agent answers without an effect.
             link.signal(Signal::ProbeUnavailable);
         }
+    }
+
+    fn silence_cause(&self, transcript: &Transcript) -> Option<String> {
+        let hides = self.methods.hides_permissions;
+        hides
+            .then(|| hidden_permission::cause(transcript))
+            .flatten()
     }
 
     fn capabilities(&self) -> Capabilities {

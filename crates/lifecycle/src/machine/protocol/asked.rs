@@ -244,9 +244,17 @@ pub(super) fn outcome(result: Result<RawJson<'_>, RpcError<'_>>) -> Result<Strin
     result
         .map(|result| result.text().to_owned())
         .map_err(|error| {
-            let reason = error.message.map(|it| it.decode().into_owned());
+            let message = error.message.map(|it| it.decode().into_owned());
+            let details = error.data.and_then(|it| it.get("details"));
+            let details = details.and_then(|it| it.as_str()).map(Str::decode);
+            let reason = match (message, details) {
+                (Some(message), Some(details)) => format!("{message}: {details}"),
+                (Some(reason), None) => reason,
+                (None, details) => details.unwrap_or_default().into_owned(),
+            };
             Refusal {
-                reason: reason.unwrap_or_default(),
+                // It becomes a part of a sentence.
+                reason: reason.trim_end_matches('.').to_owned(),
                 code: error.code.map(|code| code.to_string()),
             }
         })

@@ -6,6 +6,7 @@ mod host_input;
 mod permissions;
 mod recorded;
 mod recovery;
+mod silence;
 mod support;
 mod turns;
 

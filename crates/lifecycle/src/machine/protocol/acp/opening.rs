@@ -5,7 +5,7 @@ use bowline_jsonl::acp::{Initialized, Mode, Opened, PromptResult, SessionList};
 use bowline_jsonl::rpc::RpcError;
 use bowline_jsonl::{RawJson, Str};
 
-use super::Acp;
+use super::{Acp, hidden_permission};
 use crate::conversations::Conversation;
 use crate::error::HandshakeError;
 use crate::machine::input::Reply;
@@ -15,6 +15,13 @@ use crate::machine::requests::CompletedRequest;
 
 /// The version of the protocol that the host speaks.
 const VERSION: u64 = 1;
+
+/// An agent that sends a part of a loaded conversation after the response, by the name that it states.
+const LATE_REPLAYING_AGENT: &str = "gemini-cli";
+
+/// The name of a request without an effect, whose response follows a conversation that comes late. With a prompt
+/// before it, the conversation could not be distinguished from the answer.
+const AFTER_REPLAY: &str = "initialize after session/load";
 
 /// No MCP servers beside those that the agent is configured with.
 const NO_SERVERS: &str = "[]";
@@ -27,6 +34,10 @@ pub(super) struct AgentMethods {
     pub(super) fork: bool,
     pub(super) list: bool,
     pub(super) takes_images: bool,
+    /// Whether the host is not asked for the permissions of sub-agents.
+    pub(super) hides_permissions: bool,
+    /// Whether a part of a loaded conversation comes after the response.
+    replays_late: bool,
     /// Names of the ways to log in.
     logins: Vec<String>,
 }
@@ -42,6 +53,14 @@ impl AgentMethods {
             fork: it.session.fork,
             list: it.session.list,
             takes_images: it.prompt.image,
+            replays_late: initialized
+                .agent_info
+                .name
+                .is_some_and(|it| it == LATE_REPLAYING_AGENT),
+            hides_permissions: initialized
+                .agent_info
+                .name
+                .is_some_and(|it| it == hidden_permission::AGENT),
             logins: logins.map(|name| name.decode().into_owned()).collect(),
         }
     }
@@ -49,10 +68,13 @@ impl AgentMethods {
 
 impl Acp {
     pub(super) fn initialize(&self, link: &mut Link<'_>) {
+        self.request_initialize("initialize", link);
+    }
+
+    /// Sends the request under a name of the host.
+    fn request_initialize(&self, name: &str, link: &mut Link<'_>) {
         let version = env!("CARGO_PKG_VERSION");
-        link.request("initialize", None, |id| {
-            write::initialize(id, "bowline", version)
-        });
+        link.request(name, None, |id| write::initialize(id, "bowline", version));
     }
 
     /// Continues the handshake after a request of it has ended.
@@ -79,8 +101,12 @@ impl Acp {
             "session/new" | "session/load" | "session/resume" | "session/fork" => {
                 let opened = Opened::parse(response);
                 self.settings.open(&opened);
+                if &*request.name == "session/load" && self.methods.replays_late {
+                    return self.request_initialize(AFTER_REPLAY, link);
+                }
                 self.opened(opened.session_id, link);
             }
+            AFTER_REPLAY => self.opened(None, link),
             "session/set_config_option" => self.settings.replace(response.get("configOptions")),
             _ => {}
         }

@@ -57,6 +57,26 @@ fn refused_start_is_an_error() {
 }
 
 #[test]
+fn details_of_a_refusal_are_its_reason() {
+    let opening = Opening {
+        conversation: Conversation::Resume {
+            id: "s".to_owned(),
+            fork: false,
+        },
+        ..opening()
+    };
+    let answers = [
+        json!({"result": {"protocolVersion": 1, "agentCapabilities": {"loadSession": true}}}),
+        json!({"error": {"code": -32603, "message": "Internal error", "data": {"details": "No such session."}}}),
+    ];
+    let error = failure(DialectName::Acp, opening, &answers);
+    assert_eq!(
+        error.to_string(),
+        "start the agent: it refused session/load, Internal error: No such session; check its configuration"
+    );
+}
+
+#[test]
 fn exit_before_the_session_is_an_error() {
     let mut session = Session::codex();
     session.fixture.exit(2);
