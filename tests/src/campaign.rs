@@ -29,6 +29,7 @@ mod trees;
 use std::time::Duration;
 
 pub use random::Random;
+pub(crate) use support::{describe, marked};
 
 /// A fault campaign.
 #[derive(Debug)]

@@ -3,8 +3,9 @@
 pub mod campaign;
 pub mod chaos;
 pub mod normalize;
+pub mod other_agents;
 pub mod real_agent;
-pub mod real_codex;
+pub mod runner;
 pub mod secrets;
 pub mod session;
 pub mod stress;

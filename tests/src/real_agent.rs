@@ -20,6 +20,7 @@ mod server;
 mod sse;
 
 pub use gate::Gate;
+pub(crate) use home::search_path;
 pub use home::{Home, RIG_PORT};
 pub use install::{Agent, InstallError, PINNED_VERSION, SKIP_VARIABLE, VERSION_VARIABLE};
 pub use normalize::normalized_agent;

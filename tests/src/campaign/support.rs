@@ -105,7 +105,7 @@ pub(super) fn token(random: &mut Random) -> String {
 }
 
 /// Every live process whose command line or environment contains `token`.
-pub(super) fn marked(token: &str) -> BTreeSet<u32> {
+pub(crate) fn marked(token: &str) -> BTreeSet<u32> {
     let entries = fs::read_dir("/proc").into_iter().flatten().flatten();
     let pids = entries.filter_map(|entry| entry.file_name().to_str()?.parse::<u32>().ok());
     pids.filter(|pid| is_marked(*pid, token)).collect()
@@ -143,7 +143,7 @@ pub(super) fn is_alive(pid: u32) -> bool {
 }
 
 /// Command line and state of each process, for messages.
-pub(super) fn describe(pids: &BTreeSet<u32>) -> String {
+pub(crate) fn describe(pids: &BTreeSet<u32>) -> String {
     let one = |pid: &u32| {
         let command = fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
         let stat = fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();

@@ -133,7 +133,7 @@ impl Home {
 }
 
 /// Returns the `PATH` of the agent: the system's folders, after that of Node if it is elsewhere.
-fn search_path() -> OsString {
+pub(crate) fn search_path() -> OsString {
     let inherited = env::var_os("PATH").unwrap_or_default();
     let node = env::split_paths(&inherited).find(|folder| folder.join("node").is_file());
     let node = node.filter(|folder| !SYSTEM_PATH.iter().any(|it| folder == Path::new(it)));

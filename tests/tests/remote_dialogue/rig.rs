@@ -7,8 +7,9 @@ use bowline_lifecycle::{
     AgentLocation, DialogueConfiguration, DialogueSession, Remote, RemoteUrl, SessionId,
     StartError, TerminationPolicy, TokenFile,
 };
-use bowline_runner::{Runner, ServeConfiguration, ServeLimits, ShimProgram, StateDir};
+use bowline_runner::Runner;
 use bowline_tests::normalize::normalized;
+use bowline_tests::runner::{runner_socket, runner_token, start_runner};
 use bowline_tests::session::{converse, terminate, transcript, within};
 use serde_json::Value;
 
@@ -29,7 +30,7 @@ impl Rig {
     }
 
     pub(crate) fn socket(&self) -> PathBuf {
-        self.folder.path().join("runner.sock")
+        runner_socket(self.folder.path())
     }
 
     /// Stops the runner, if there is one, and starts another one in the same folder.
@@ -37,28 +38,8 @@ impl Rig {
         if let Some(runner) = self.runner.take() {
             within("the runner's end", runner.stop()).await;
         }
-        let state = StateDir::at(self.folder.path().join("state")).expect("a state folder");
-        let configuration = ServeConfiguration {
-            state,
-            shim: ShimProgram {
-                path: env!("CARGO_BIN_EXE_shim").into(),
-                args: vec!["shim".into()],
-            },
-            socket: Some(self.socket()),
-            listen: vec![([127, 0, 0, 1], 0).into()],
-            token_file: self.folder.path().join("token"),
-            hosts: Vec::new(),
-            origins: Vec::new(),
-            tls: None,
-            limits: ServeLimits {
-                // Links are cut more often here than in production.
-                attaches_per_second: 10_000,
-                goodbye: Duration::from_millis(200),
-                ..ServeLimits::default()
-            },
-        };
-        let runner = within("a runner", Runner::start(configuration)).await;
-        self.runner = Some(runner.expect("it starts"));
+        let shim = env!("CARGO_BIN_EXE_shim");
+        self.runner = Some(start_runner(self.folder.path(), shim, Vec::new()).await);
     }
 
     pub(crate) fn remote(&self) -> Remote {
@@ -78,7 +59,7 @@ impl Rig {
     fn at_port(&self, scheme: &str) -> Remote {
         let runner = self.runner.as_ref().expect("it runs");
         let url = format!("{scheme}://{}", runner.addresses()[0]);
-        let token = TokenFile(self.folder.path().join("token"));
+        let token = TokenFile(runner_token(self.folder.path()));
         Remote::new(url.parse().expect("a URL")).with_credentials(token)
     }
 

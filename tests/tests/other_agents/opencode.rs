@@ -1,0 +1,58 @@
+use std::time::Duration;
+
+use bowline_lifecycle::{DialogueEventKind, PhaseLimits, SilenceLimit, WatchdogPolicy};
+use bowline_tests::other_agents::OtherAgent::Opencode;
+use bowline_tests::other_agents::Reply;
+use bowline_tests::session::within;
+
+use crate::rig::{Rig, last_calls, last_texts};
+
+crate::scenarios::tests!(Opencode);
+
+/// opencode does not ask the host for the permission that a sub-agent needs.
+#[tokio::test]
+#[ignore = "run by .ci/other-agents"]
+async fn hidden_permission_is_a_cause_of_silence() {
+    const TASK: &str = "make a file";
+    let watchdog = WatchdogPolicy {
+        check_interval: Duration::from_millis(100),
+        // Longer than the test.
+        probe: Some(Duration::from_secs(600)),
+        limits: PhaseLimits {
+            tool: Some(SilenceLimit::new(Duration::from_secs(1))),
+            ..PhaseLimits::default()
+        },
+        ..WatchdogPolicy::default()
+    };
+    let rig = Rig::start_with(Opencode, None, |it| it.watchdog = watchdog).await;
+    let mut events = rig.session.events();
+    rig.script([Opencode.delegate("call-agent", TASK).into()]);
+    let command = Opencode.command("call-hidden", "printf done > hidden");
+    rig.api.script_child(TASK, [command.into()]);
+    let mut receipt = rig.send("delegate it").await;
+    let cause = within("an inquiry", async {
+        loop {
+            let event = events.next().await.expect("it runs");
+            if let DialogueEventKind::Inquiry(silence) = &event.kind {
+                return silence.cause.clone();
+            }
+        }
+    });
+    let cause = cause.await.expect("a cause");
+    assert!(
+        cause.contains("A task") && cause.contains("permission"),
+        "{cause}"
+    );
+    within("the sub-agent's command", rig.api.used_up()).await;
+    assert_eq!(rig.session.permissions().open().count(), 0);
+    // After the interrupt, the sub-agent's call fails and the model goes on.
+    rig.script([Reply::Text("Stopped.")]);
+    let interrupted = within("the interrupt", rig.session.interrupt(false)).await;
+    interrupted.expect("it is sent");
+    within("its end", receipt.settled()).await;
+    assert!(!rig.home.project().join("hidden").exists());
+    let transcript = rig.now().await;
+    assert_eq!(last_calls(&transcript)[0]["state"], "failed");
+    assert_eq!(last_texts(&transcript), ["Stopped."]);
+    rig.finish().await;
+}
