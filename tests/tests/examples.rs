@@ -251,6 +251,7 @@ fn every_exported_name_is_listed_with_its_example() {
         ("jsonl/src/codex.rs", 30),
         ("jsonl/src/codex/write.rs", 15),
         ("jsonl/src/rpc.rs", 3),
+        ("lifecycle/src/control.rs", 6),
     ] {
         assert_listed(module, at_least, None);
     }

@@ -1,6 +1,51 @@
 //! The control stream of a session that a daemon drives: what the session began with, what its hosts want, and
 //! what became of it. Each is a line with an id, which the session takes once.
 //!
+//! # Examples
+//!
+//! | example | names |
+//! |---|---|
+//! | [A line](#a-line) | [`ControlLine`], [`ControlEntry`], [`ControlLines`], [`DamagedLine`] |
+//! | [The driver of a session](#the-driver-of-a-session) | [`SessionOpening`], [`is_driven`], [`DRIVER_LABEL`], [`DAEMON_DRIVER`] |
+//!
+//! ## A line
+//!
+//! ```
+//! use bowline_lifecycle::control::{ControlEntry, ControlLine, ControlLines, DamagedLine};
+//! use bowline_lifecycle::{Intent, Piece};
+//!
+//! # fn main() -> Result<(), DamagedLine> {
+//! let line = ControlLine { id: "1".to_owned(), client: None, entry: ControlEntry::Intent(Intent::End) };
+//! let bytes = format!("{}\n", line.encode().expect("an intent")).into();
+//! let mut lines = ControlLines::default();
+//! for read in lines.push(&Piece::Bytes { offset: 0, bytes }) {
+//!     assert_eq!(read?, line);
+//! }
+//! # Ok(())
+//! # }
+//! ```
+//!
+//! ## The driver of a session
+//!
+//! ```
+//! use bowline_lifecycle::control::{DAEMON_DRIVER, DRIVER_LABEL, SessionOpening, is_driven};
+//!
+//! let labels = [(DRIVER_LABEL.to_owned(), DAEMON_DRIVER.to_owned())].into();
+//! assert!(is_driven(&labels));
+//! let opening = SessionOpening {
+//!     program: "codex".to_owned(),
+//!     dialect: "codex".to_owned(),
+//!     cwd: "/some/project".into(),
+//!     model: None,
+//!     mode: None,
+//!     resume: None,
+//!     fork: false,
+//! };
+//! assert_eq!(opening.configuration().dialect.as_str(), "codex");
+//! ```
+//!
+//! # Modules
+//!
 //! | module | contents |
 //! |---|---|
 //! | `line`, `entry` | a line, and what it says |

@@ -53,9 +53,9 @@
 //! | [Secrets](#secrets) | [`SecretString`], [`ExposeSecret`] |
 //! | [Sessions of a runner](#sessions-of-a-runner) | `SessionSummary`, `SessionSummaryState`, `RemoteSessionKind`, `Carrier` |
 //! | [A session driven from its log](#a-session-driven-from-its-log) | `SessionRecovery`, [`Piece`] |
-//! | [The control stream](#the-control-stream) | `control`: [`ControlLine`](control::ControlLine), [`ControlEntry`](control::ControlEntry), [`ControlLines`](control::ControlLines), [`DamagedLine`](control::DamagedLine), [`SessionOpening`](control::SessionOpening) |
 //! | [The end in a journal](#the-end-in-a-journal) | [`exit_ends`], [`StreamId`] |
 //! | [`jsonl`], [`reducer`], [`change`] and [`journal`]: the pages of these crates | [`jsonl`], [`reducer`], [`journal`] |
+//! | [`control`]: its page | lines of the control stream |
 //!
 //! From a terminal in the list on, the examples are for the crates above this one, which tie sessions into lists,
 //! bindings and the runner.
@@ -301,19 +301,6 @@
 //! println!("{:?}", session.inspect(|transcript| transcript.status().phase).await);
 //! # Ok(())
 //! # }
-//! ```
-//!
-//! ## The control stream
-//!
-//! ```
-//! use bowline_lifecycle::control::{ControlEntry, ControlLine, ControlLines};
-//! use bowline_lifecycle::{Intent, Piece};
-//!
-//! let line = ControlLine { id: "1".to_owned(), client: None, entry: ControlEntry::Intent(Intent::End) };
-//! let bytes = format!("{}\n", line.encode().unwrap()).into();
-//! let mut lines = ControlLines::default();
-//! // A line that cannot be read is a `DamagedLine`; the first line of a session has its `SessionOpening`.
-//! assert_eq!(lines.push(&Piece::Bytes { offset: 0, bytes }), [Ok(line)]);
 //! ```
 //!
 //! ## The end in a journal
