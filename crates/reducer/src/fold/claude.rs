@@ -6,6 +6,7 @@ mod content;
 mod control;
 mod draft;
 mod notice;
+mod options;
 mod plan;
 mod result;
 mod session;

@@ -37,6 +37,8 @@ pub(crate) struct NeutralRecord {
     pub(crate) limits: Vec<Limit>,
     pub(crate) options: Vec<SessionOption>,
     pub(crate) commands: Vec<Command>,
+    /// The models of the options, each with the name by which the agent reports it.
+    pub(crate) model_names: Vec<(String, String)>,
 }
 
 /// Statistics of the stream.

@@ -57,6 +57,11 @@ impl Transcript {
         if let Some(commands) = answer.response.and_then(|it| it.get("commands")) {
             self.note_commands(commands);
         }
+        if let Some(response) = answer.response
+            && let Some(models) = response.get("models")
+        {
+            self.note_options(response, models);
+        }
         let id = answer.request_id.unwrap_or_default().decode();
         let Some(id) = self.find_permission(&id) else {
             return;

@@ -30,6 +30,7 @@ impl Transcript {
         self.set_session(init.cwd, |it| &mut it.cwd);
         self.set_session(init.claude_code_version, |it| &mut it.cli_version);
         self.set_session(init.permission_mode, |it| &mut it.permission_mode);
+        self.update_options();
         self.qwen_init(event.raw);
         self.begin_turn(init, is_replaced);
     }
@@ -75,6 +76,7 @@ impl Transcript {
 
     pub(crate) fn set_permission_mode(&mut self, mode: Option<Str<'_>>) {
         self.set_session(mode, |it| &mut it.permission_mode);
+        self.update_options();
     }
 
     pub(crate) fn unknown_line(

@@ -169,6 +169,57 @@ fn session_spans_conversations() {
 }
 
 #[test]
+fn models_and_modes_are_options() {
+    let mut session = TestSession::new();
+    session.line(
+        r#""type":"control_response","response":{"subtype":"success","request_id":"i","response":{"commands":[],
+            "models":[{"value":"default","resolvedModel":"m1","displayName":"Default"},
+                {"value":"big","resolvedModel":"m1","displayName":"Big","description":"slow"},
+                {"value":"small","resolvedModel":"m2"}],"current_permission_mode":"plan"}}"#
+            .replace('\n', "")
+            .as_str(),
+    );
+    let options = |session: &mut TestSession| session.json()["options"].take();
+    let first = options(&mut session);
+    assert_eq!(
+        first[0],
+        json!({"id": "model", "name": "Model", "category": "model", "value": null, "choices": [
+            {"id": "default", "name": "Default", "description": null},
+            {"id": "big", "name": "Big", "description": "slow"},
+            {"id": "small", "name": "small", "description": null},
+        ]})
+    );
+    assert_eq!(
+        (&first[1]["id"], &first[1]["value"]),
+        (&json!("mode"), &json!("plan"))
+    );
+    let init = |model: &str, mode: &str| {
+        format!(r#""type":"system","subtype":"init","model":"{model}","permissionMode":"{mode}""#)
+    };
+    let values = |session: &mut TestSession, model: &str, mode: &str| {
+        session.line(&init(model, mode));
+        let options = options(session);
+        (options[0]["value"].clone(), options[1]["value"].clone())
+    };
+    let value = |model: &str, mode: &str| (json!(model), json!(mode));
+    assert_eq!(
+        values(&mut session, "m1", "default"),
+        value("default", "default")
+    );
+    assert_eq!(
+        values(&mut session, "m2", "acceptEdits"),
+        value("small", "acceptEdits")
+    );
+    assert_eq!(
+        values(&mut session, "m9", "dontAsk"),
+        value("m9", "dontAsk")
+    );
+    // A value that is no choice is added to them.
+    let modes = options(&mut session)[1]["choices"].take();
+    assert_eq!(modes.as_array().map(Vec::len), Some(4));
+}
+
+#[test]
 fn only_relevant_lines_are_notices() {
     for (line, notice) in [
         (
