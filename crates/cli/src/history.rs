@@ -1,10 +1,9 @@
 //! `bowline history`: the conversations that agents keep on disk.
 
 use std::env::var_os;
-use std::path::PathBuf;
 use std::process::ExitCode;
 
-use bowline_history::{Agent, AgentFolders, Conversation, History, Query};
+use bowline_history::{Agent, Conversation, History, Query};
 
 use crate::args::{self, HistoryAgent};
 use crate::failure::Failure;
@@ -22,23 +21,7 @@ const HEADER: [&str; 8] = [
 
 /// Returns the history of this machine's user, with its index in the user's cache.
 pub(crate) fn history() -> History {
-    let history = History::new(AgentFolders::from_environment(|name| var_os(name)));
-    match cache_folder() {
-        Some(folder) => history.with_index(folder),
-        None => history,
-    }
-}
-
-/// Returns `bowline` in the user's folder for caches.
-fn cache_folder() -> Option<PathBuf> {
-    let set = |name| var_os(name).filter(|it| !it.is_empty()).map(PathBuf::from);
-    let system = if cfg!(target_os = "macos") {
-        "Library/Caches"
-    } else {
-        ".cache"
-    };
-    let cache = set("XDG_CACHE_HOME").or_else(|| Some(set("HOME")?.join(system)))?;
-    Some(cache.join("bowline"))
+    History::of_user(|name| var_os(name))
 }
 
 /// Lists conversations, the newest first. What cannot be read is reported on standard error.

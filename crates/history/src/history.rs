@@ -1,6 +1,7 @@
 //! The conversations of all agents: listed, found, opened.
 
 use std::borrow::Cow;
+use std::ffi::OsString;
 use std::fs;
 use std::io;
 use std::path::PathBuf;
@@ -47,6 +48,22 @@ pub struct Listing {
     pub problems: Vec<Problem>,
 }
 
+/// Returns `bowline` in the user's folder for caches.
+fn cache_folder(variable: impl Fn(&str) -> Option<OsString>) -> Option<PathBuf> {
+    let set = |name| {
+        variable(name)
+            .filter(|it| !it.is_empty())
+            .map(PathBuf::from)
+    };
+    let system = if cfg!(target_os = "macos") {
+        "Library/Caches"
+    } else {
+        ".cache"
+    };
+    let cache = set("XDG_CACHE_HOME").or_else(|| Some(set("HOME")?.join(system)))?;
+    Some(cache.join("bowline"))
+}
+
 impl History {
     /// Creates a history over the agents' folders, without an index.
     #[must_use]
@@ -54,6 +71,17 @@ impl History {
         Self {
             folders,
             cache: None,
+        }
+    }
+
+    /// Creates the history of a user from the environment, whose variables `variable` returns: over the
+    /// [agents' folders](AgentFolders::from_environment), with an index in the user's folder for caches. All programs of
+    /// the user share that index.
+    pub fn of_user(variable: impl Fn(&str) -> Option<OsString>) -> Self {
+        let history = Self::new(AgentFolders::from_environment(&variable));
+        match cache_folder(variable) {
+            Some(folder) => history.with_index(folder),
+            None => history,
         }
     }
 

@@ -235,6 +235,23 @@ fn conversation(root: &Path, id: &str) -> PathBuf {
 const OLDEST: &str = "10628630-b204-4d08-8f85-2105d1972764";
 
 #[test]
+fn history_of_user_has_its_index_in_the_cache() {
+    let root = copy();
+    let folders = folders(root.path());
+    let cache = root.path().join("cache");
+    let variable = |name: &str| match name {
+        "CLAUDE_CONFIG_DIR" => Some(folders.claude.clone().into_os_string()),
+        "CODEX_HOME" => Some(folders.codex.clone().into_os_string()),
+        "XDG_CACHE_HOME" => Some(cache.clone().into_os_string()),
+        _ => None,
+    };
+    let listing = History::of_user(variable).list(&Query::default());
+    assert_eq!(listing.expect("a list").conversations.len(), 6);
+    let index = fs::read_dir(cache.join("bowline")).expect("a folder");
+    assert!(index.count() > 0);
+}
+
+#[test]
 fn index_is_used_until_a_file_changes() {
     let root = copy();
     let history = History::new(folders(root.path())).with_index(root.path().join("cache"));

@@ -10,7 +10,7 @@ use axum::extract::{Path, State};
 use axum::http::header::CONTENT_TYPE;
 use axum::http::{HeaderValue, StatusCode};
 use axum::response::Response;
-use bowline_history::{Agent, AgentFolders, Conversation, History, HistoryError, Query};
+use bowline_history::{Agent, Conversation, History, HistoryError, Query};
 use bowline_reducer::{End, Meta};
 use bytes::Bytes;
 use futures_util::stream;
@@ -152,10 +152,7 @@ async fn blocking<T: Send + 'static>(
     read: impl FnOnce(&History) -> Result<T, HistoryError> + Send + 'static,
 ) -> Result<T, Problem> {
     let _permit = app.transcripts.permit().await;
-    let work = move || {
-        let folders = AgentFolders::from_environment(|name| std::env::var_os(name));
-        read(&History::new(folders))
-    };
+    let work = move || read(&History::of_user(|name| std::env::var_os(name)));
     Ok(spawn_blocking(work).await.map_err(Problem::internal)??)
 }
 
