@@ -229,6 +229,7 @@ impl TryFrom<DialogueConfiguration> for core::DialogueConfiguration {
             end_grace: duration(it.end_grace_ms),
             exit: it.exit.map_or(plain.exit, Into::into),
             history: plain.history,
+            mcp_servers: plain.mcp_servers,
             watchdog: it.watchdog.map(Into::into).unwrap_or_default(),
             termination: it.termination.map(Into::into).unwrap_or_default(),
             guard: it.guard.map(Into::into),

@@ -22,7 +22,7 @@
 //! |---|---|
 //! | [Updates](#updates) | [`AgentMessage`], [`SessionUpdate`], [`Update`], [`Chunk`], [`ContentBlock`], [`Resource`], [`ToolCall`], [`ToolContent`], [`Location`], [`Meta`], [`ClaudeMeta`], [`TerminalOutput`], [`TerminalExit`], [`PlanEntry`], [`Command`], [`SessionInfo`], [`Patch`], [`UsageUpdate`], [`Cost`], [`Notice`], [`Compaction`], [`Subagent`], [`SubagentState`], [`SessionMessage`] |
 //! | [Requests of an agent](#requests-of-an-agent) | [`PermissionRequest`], [`PermissionOption`], [`Elicitation`], [`PermissionAnswer`], [`PermissionOutcome`], [`ElicitationAnswer`] |
-//! | [Results of requests](#results-of-requests) | [`Initialized`], [`AgentInfo`], [`AgentCapabilities`], [`PromptCapabilities`], [`SessionCapabilities`], [`Opened`], [`Modes`], [`Mode`], [`ConfigOption`], [`ConfigChoice`], [`PromptResult`], [`PromptUsage`], [`SessionList`], [`ListedSession`] |
+//! | [Results of requests](#results-of-requests) | [`Initialized`], [`AgentInfo`], [`AgentCapabilities`], [`PromptCapabilities`], [`McpCapabilities`], [`SessionCapabilities`], [`Opened`], [`Modes`], [`Mode`], [`ConfigOption`], [`ConfigChoice`], [`PromptResult`], [`PromptUsage`], [`SessionList`], [`ListedSession`] |
 //! | [Lines of a host](#lines-of-a-host) | [`HostMessage`], [`SessionRequest`], [`SettingRequest`] |
 //!
 //! ## Updates
@@ -191,8 +191,9 @@ pub use message::{
     PermissionOutcome, PermissionRequest, SessionRequest, SettingRequest,
 };
 pub use result::{
-    AgentCapabilities, AgentInfo, ConfigChoice, ConfigOption, Initialized, ListedSession, Mode,
-    Modes, Opened, PromptCapabilities, PromptResult, PromptUsage, SessionCapabilities, SessionList,
+    AgentCapabilities, AgentInfo, ConfigChoice, ConfigOption, Initialized, ListedSession,
+    McpCapabilities, Mode, Modes, Opened, PromptCapabilities, PromptResult, PromptUsage,
+    SessionCapabilities, SessionList,
 };
 pub use update::{
     Chunk, ClaudeMeta, Command, Compaction, ContentBlock, Cost, Location, Meta, Notice, Patch,

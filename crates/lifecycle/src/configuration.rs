@@ -13,11 +13,12 @@ use bowline_transport::{
 use bytes::Bytes;
 
 use crate::agent::KnownAgent;
-use crate::command::{AgentCommand, AgentMode, AgentOptions};
+use crate::command::{AgentCommand, AgentDocument, AgentMode, AgentOptions};
 use crate::conversations::Conversation;
 use crate::error::{ResumeError, StartError};
 use crate::exit_policy::ExitPolicy;
 use crate::machine::{Limits, Opening};
+use crate::mcp::{self, McpServer};
 use crate::watchdog::WatchdogPolicy;
 
 /// The default of the agent vendor's own hosts (`crates/jsonl/PROTOCOL.md`).
@@ -66,6 +67,10 @@ pub struct DialogueConfiguration {
     pub permission_mode: Option<String>,
     /// Tools that need no permission, in the syntax of the agent's rules (`Bash(git:*)`).
     pub allowed_tools: Vec<String>,
+    /// MCP servers that the agent connects to, beside those that it is configured with. A session with one that
+    /// the agent cannot reach is refused. Claude Code has them in its arguments, which every user of the machine
+    /// can read; [`AgentOptions::mcp_configs`] takes private files.
+    pub mcp_servers: Vec<McpServer>,
     /// Whether messages are streamed while the model writes them.
     pub partial_messages: bool,
     /// Whether the host is asked for permissions; otherwise the agent denies what needs one.
@@ -144,6 +149,7 @@ impl Default for DialogueConfiguration {
             model: None,
             permission_mode: None,
             allowed_tools: Vec::new(),
+            mcp_servers: Vec::new(),
             partial_messages: true,
             ask_permissions: true,
             initialize: true,
@@ -259,6 +265,9 @@ impl DialogueConfiguration {
     pub(crate) fn check_dialect(&self) -> Result<(), StartError> {
         let has_rules = self.dialect == DialectName::Claude;
         let is_resumed = self.conversation != Conversation::New;
+        if let Some(what) = mcp::unsupported(self.dialect, &self.mcp_servers) {
+            return Err(self.unsupported(what));
+        }
         let what = match self.dialect {
             DialectName::Claude => return Ok(()),
             DialectName::Codex | DialectName::Acp | DialectName::Qwen => {
@@ -272,10 +281,14 @@ impl DialogueConfiguration {
             }
             _ => "writing to the agent",
         };
-        Err(StartError::Unsupported {
+        Err(self.unsupported(what))
+    }
+
+    fn unsupported(&self, what: impl Into<String>) -> StartError {
+        StartError::Unsupported {
             dialect: self.dialect.as_str(),
-            what: what.to_owned(),
-        })
+            what: what.into(),
+        }
     }
 
     /// Returns what a session with a handshake begins with.
@@ -302,6 +315,7 @@ impl DialogueConfiguration {
             has_past: self.history.is_some(),
             is_resumed: false,
             asks_permissions: self.ask_permissions,
+            mcp_servers: self.mcp_servers.clone(),
         }
     }
 
@@ -318,6 +332,10 @@ impl DialogueConfiguration {
         options.permission_mode = self.permission_mode.clone().or(options.permission_mode);
         if !self.allowed_tools.is_empty() {
             options.allowed_tools.clone_from(&self.allowed_tools);
+        }
+        if !self.mcp_servers.is_empty() {
+            let servers = AgentDocument::Json(mcp::claude(&self.mcp_servers));
+            options.mcp_configs.push(servers);
         }
         if self.ask_permissions {
             options.permission_prompt_tool = Some("stdio".to_owned());

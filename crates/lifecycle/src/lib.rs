@@ -323,6 +323,7 @@ mod events;
 mod exit_policy;
 mod intent;
 mod machine;
+mod mcp;
 mod message;
 mod permission;
 mod private_file;
@@ -367,6 +368,7 @@ pub use events::{DialogueEvent, DialogueEventKind, DialogueEvents, EventLimits};
 pub use exit_policy::ExitPolicy;
 pub use intent::Intent;
 pub use machine::ReceiptState;
+pub use mcp::{McpServer, McpTransport};
 pub use permission::{
     PermissionAnswer, PermissionKind, PermissionRecord, Permissions, Question, QuestionOption,
     RequestState,

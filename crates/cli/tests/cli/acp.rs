@@ -1,6 +1,8 @@
 //! `bowline acp`: an editor's sessions at a runner.
 
+use std::fs::Permissions;
 use std::io::{BufRead as _, BufReader, Write as _};
+use std::os::unix::fs::PermissionsExt as _;
 use std::os::unix::net::UnixStream;
 use std::process::{Child, ChildStdin, Stdio};
 use std::sync::mpsc::{Receiver, channel};
@@ -9,7 +11,7 @@ use rustix::process::{Pid, Signal, kill_process};
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
-use crate::runner::TestRunner;
+use crate::runner::{TestRunner, TlsRunner};
 use crate::support::{AGENT, ScriptedAgent, TIMEOUT, bowline, command, finish};
 
 pub(crate) const DIALECTS: [&str; 3] = ["claude", "codex", "acp"];
@@ -45,13 +47,24 @@ struct Editor {
 impl Editor {
     /// Starts the command with a scripted agent, and says hello.
     fn start(state: &str, agent: &ScriptedAgent, dialect: &str) -> Self {
+        Self::start_with(state, agent, dialect, AGENT, &[])
+    }
+
+    fn start_with(
+        state: &str,
+        agent: &ScriptedAgent,
+        dialect: &str,
+        program: &str,
+        more: &[&str],
+    ) -> Self {
         let scenario = format!("--agent-arg=--scenario={}", agent.path("scenario.toml"));
         let kept = format!("--agent-arg=--state={}", agent.path("conversations"));
-        let mut args = vec!["acp", "--agent", AGENT, &scenario, "--agent-arg=--pace=0"];
+        let mut args = vec!["acp", "--agent", program, &scenario, "--agent-arg=--pace=0"];
         let played = format!("--agent-arg=--dialect={dialect}");
         if dialect != "claude" {
             args.extend(["--dialect", dialect, &played, &kept]);
         }
+        args.extend(more);
         let mut command = command(&args);
         command
             .env("BOWLINE_STATE_DIR", state)
@@ -296,27 +309,32 @@ fn editors_that_are_killed_in_one_turn_each_show_all_of_it_once() {
 }
 
 #[test]
-fn two_editors_share_a_session() {
-    let (served, agent) = (TestRunner::start(), ScriptedAgent::new(ASKS));
-    let mut first = Editor::start(&served.state(), &agent, "claude");
-    let session = first.new_session();
-    let prompt = first.prompt(&session, "make it");
-    let asked = first.question();
-    let mut second = Editor::start(&served.state(), &agent, "claude");
-    second.load(&session);
-    let question = second.question();
-    second.choose(&question, "allow_once");
-    let answer = first.answer(prompt);
-    assert_eq!(answer["result"]["stopReason"], "end_turn", "{answer}");
-    assert_eq!(first.cancelled.len(), 1);
-    assert_eq!(first.cancelled[0]["params"]["requestId"], asked["id"]);
-    second.hears("It is made.");
-    assert_eq!(first.text, second.text);
-    let prompt = second.prompt(&session, "again");
-    second.answer(prompt);
-    first.hears("Once more.");
-    assert_eq!(first.prompts, ["again"], "the prompt of the other editor");
-    assert_eq!(second.prompts, ["make it"]);
+fn two_editors_share_a_session_in_all_dialects() {
+    for dialect in DIALECTS {
+        let (served, agent) = (TestRunner::start(), ScriptedAgent::new(ASKS));
+        let mut first = Editor::start(&served.state(), &agent, dialect);
+        let session = first.new_session();
+        let prompt = first.prompt(&session, "make it");
+        let asked = first.question();
+        let mut second = Editor::start(&served.state(), &agent, dialect);
+        second.load(&session);
+        let question = second.question();
+        second.choose(&question, "allow_once");
+        let answer = first.answer(prompt);
+        assert_eq!(
+            answer["result"]["stopReason"], "end_turn",
+            "{dialect}: {answer}"
+        );
+        assert_eq!(first.cancelled.len(), 1, "{dialect}");
+        assert_eq!(first.cancelled[0]["params"]["requestId"], asked["id"]);
+        second.hears("It is made.");
+        assert_eq!(first.text, second.text, "{dialect}");
+        let prompt = second.prompt(&session, "again");
+        second.answer(prompt);
+        first.hears("Once more.");
+        assert_eq!(first.prompts, ["again"], "{dialect}: of the other editor");
+        assert_eq!(second.prompts, ["make it"], "{dialect}");
+    }
 }
 
 #[test]
@@ -356,9 +374,91 @@ fn unknown_session_and_wrong_lines_are_errors() {
 }
 
 #[test]
+fn editor_over_the_network_needs_token_and_certificate() {
+    let (served, agent) = (TlsRunner::start(&[]), ScriptedAgent::new(ASKS));
+    let other = agent.path("other-token");
+    std::fs::write(&other, "0".repeat(64)).unwrap();
+    std::fs::set_permissions(&other, Permissions::from_mode(0o600)).unwrap();
+    let at = |token, fingerprint| {
+        let known = ["--runner", &served.url, "--token-file", token];
+        [&known[..], &["--fingerprint", fingerprint]].concat()
+    };
+    let zeros = "0".repeat(64);
+    for (wrong, what) in [
+        (at(&other, &served.fingerprint), "token"),
+        (at(&served.token, &zeros), "certificate"),
+    ] {
+        let line = bowline(&[&["acp"][..], &wrong].concat()).failed(1);
+        assert!(line.contains(what), "{line}");
+    }
+    let right = at(&served.token, &served.fingerprint);
+    let state = agent.path("state");
+    let mut editor = Editor::start_with(&state, &agent, "claude", AGENT, &right);
+    let session = editor.new_session();
+    let prompt = editor.prompt(&session, "make it");
+    let question = editor.question();
+    editor.choose(&question, "allow_once");
+    editor.answer(prompt);
+    assert_eq!(editor.text, "I will make it.It is made.");
+    editor.close();
+}
+
+#[test]
 fn unreachable_runner_is_one_line() {
     let line = bowline(&["acp", "--runner", "unix:/tmp/there/is/no/runner.sock"]).failed(1);
     assert!(line.contains("/tmp/there/is/no/runner.sock"), "{line}");
+}
+
+#[test]
+fn mcp_servers_of_the_editor_reach_the_agent_in_all_dialects() {
+    for dialect in DIALECTS {
+        let (served, agent) = (TestRunner::start(), ScriptedAgent::new(ASKS));
+        let args = agent.path("args");
+        let program = agent.script(&format!(
+            "printf '%s\\n' \"$@\" > '{args}'; exec {AGENT} \"$@\""
+        ));
+        let mut editor = Editor::start_with(&served.state(), &agent, dialect, &program, &[]);
+        let server = json!({"name": "files", "command": "/bin/mcp", "args": ["-x"],
+            "env": [{"name": "KEY", "value": "secret"}]});
+        let params = json!({"cwd": "/tmp", "mcpServers": [server]});
+        let answer = editor.call("session/new", &params);
+        let session = answer["result"]["sessionId"].as_str();
+        let session = session.unwrap_or_else(|| panic!("{dialect}: {answer}"));
+        let stdio = json!({"command": "/bin/mcp", "args": ["-x"], "env": {"KEY": "secret"}});
+        if dialect == "claude" {
+            let args = std::fs::read_to_string(args).unwrap();
+            let config = args.lines().find_map(|it| it.strip_prefix("--mcp-config="));
+            let config: Value = serde_json::from_str(config.expect(&args)).unwrap();
+            let mut expected = stdio;
+            expected["type"] = json!("stdio");
+            assert_eq!(config["mcpServers"]["files"], expected);
+            continue;
+        }
+        let log = format!("/api/sessions/{session}/log?stream=input");
+        let (_, input) = served.request("GET", &log, None);
+        let lines = input.lines().map(|it| serde_json::from_str(it).unwrap());
+        let opens =
+            |line: &Value| line["method"] == "session/new" || line["method"] == "thread/start";
+        let open = lines.into_iter().find(opens).unwrap();
+        match dialect {
+            "codex" => assert_eq!(open["params"]["config"]["mcp_servers"]["files"], stdio),
+            _ => assert_eq!(open["params"]["mcpServers"], json!([server])),
+        }
+    }
+}
+
+#[test]
+fn mcp_server_that_the_agent_cannot_reach_is_refused_by_name() {
+    let (served, agent) = (TestRunner::start(), ScriptedAgent::new(ASKS));
+    let mut editor = Editor::start(&served.state(), &agent, "codex");
+    let server = json!({"type": "sse", "name": "web", "url": "https://h", "headers": []});
+    let params = json!({"cwd": "/tmp", "mcpServers": [server]});
+    let answer = editor.call("session/new", &params);
+    assert_eq!(answer["error"]["code"], -32602, "{answer}");
+    let message = answer["error"]["message"].as_str().unwrap();
+    assert!(message.contains("the MCP server web over SSE"), "{message}");
+    let list = served.json("GET", "/api/sessions", None);
+    assert_eq!(list["sessions"], json!([]));
 }
 
 /// How a session ends.

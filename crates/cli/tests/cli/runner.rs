@@ -145,26 +145,27 @@ impl TestRunner {
         )
         .unwrap();
     }
+}
 
-    fn end_sessions(&self) {
-        let sessions = PathBuf::from(self.state()).join("sessions");
-        let folders = std::fs::read_dir(sessions).into_iter().flatten().flatten();
-        for folder in folders {
-            let text = std::fs::read_to_string(folder.path().join("info.json"));
-            let info: Value = serde_json::from_str(&text.unwrap_or_default()).unwrap_or_default();
-            let pid = info["shim_pid"]
-                .as_i64()
-                .and_then(|it| Pid::from_raw(it as i32));
-            if let Some(pid) = pid.filter(|_| info["phase"] != "buried") {
-                let _ = kill_process(pid, Signal::KILL);
-            }
+/// Kills the sessions of a state folder.
+fn end_sessions(state: &str) {
+    let sessions = PathBuf::from(state).join("sessions");
+    let folders = std::fs::read_dir(sessions).into_iter().flatten().flatten();
+    for folder in folders {
+        let text = std::fs::read_to_string(folder.path().join("info.json"));
+        let info: Value = serde_json::from_str(&text.unwrap_or_default()).unwrap_or_default();
+        let pid = info["shim_pid"]
+            .as_i64()
+            .and_then(|it| Pid::from_raw(it as i32));
+        if let Some(pid) = pid.filter(|_| info["phase"] != "buried") {
+            let _ = kill_process(pid, Signal::KILL);
         }
     }
 }
 
 impl Drop for TestRunner {
     fn drop(&mut self) {
-        self.end_sessions();
+        end_sessions(&self.state());
         let _ = self.runner.kill();
         let _ = self.runner.wait();
     }
@@ -499,17 +500,17 @@ fn remote_dialogue_equals_local_across_restarts() {
 }
 
 /// A runner with TLS.
-struct TlsRunner {
+pub(crate) struct TlsRunner {
     runner: Child,
-    url: String,
-    token: String,
-    fingerprint: String,
+    pub(crate) url: String,
+    pub(crate) token: String,
+    pub(crate) fingerprint: String,
     out: BufReader<ChildStdout>,
     folder: TempDir,
 }
 
 impl TlsRunner {
-    fn start(more: &[&str]) -> Self {
+    pub(crate) fn start(more: &[&str]) -> Self {
         let folder = tempfile::tempdir_in("/tmp").unwrap();
         let state = folder.path().join("s").display().to_string();
         let fixed = ["serve", "--state-dir", &state, "--tls-own"];
@@ -560,6 +561,7 @@ fn read(out: &mut BufReader<ChildStdout>, begin: &str) -> String {
 
 impl Drop for TlsRunner {
     fn drop(&mut self) {
+        end_sessions(&self.state());
         self.runner.kill().unwrap();
         self.runner.wait().unwrap();
     }

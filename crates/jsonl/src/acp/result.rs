@@ -51,6 +51,8 @@ record! {
         load_session: bool = "loadSession",
         /// What a prompt may hold.
         prompt: PromptCapabilities = "promptCapabilities",
+        /// Which MCP servers it connects to, beside those that it starts.
+        mcp: McpCapabilities = "mcpCapabilities",
         /// Methods about sessions.
         session: SessionCapabilities = "sessionCapabilities",
     }
@@ -65,6 +67,16 @@ record! {
         audio: bool = "audio",
         /// Resources.
         embedded_context: bool = "embeddedContext",
+    }
+}
+
+record! {
+    /// Transports of MCP servers that an agent does not start.
+    pub McpCapabilities {
+        /// Streamable HTTP.
+        http: bool = "http",
+        /// HTTP with server-sent events.
+        sse: bool = "sse",
     }
 }
 

@@ -7,6 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::configuration::DialogueConfiguration;
 use crate::conversations::Conversation;
+use crate::mcp::McpServer;
 
 /// What a session began with, as far as its driver needs it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -29,6 +30,9 @@ pub struct SessionOpening {
     /// Whether it is resumed as a copy.
     #[serde(default)]
     pub fork: bool,
+    /// MCP servers beside those of the agent's configuration.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub mcp_servers: Vec<McpServer>,
 }
 
 impl SessionOpening {
@@ -41,6 +45,7 @@ impl SessionOpening {
         configuration.cwd = Some(self.cwd.clone());
         configuration.model.clone_from(&self.model);
         configuration.permission_mode.clone_from(&self.mode);
+        configuration.mcp_servers.clone_from(&self.mcp_servers);
         if let Some(id) = self.resume.clone() {
             let fork = self.fork;
             configuration.conversation = Conversation::Resume { id, fork };

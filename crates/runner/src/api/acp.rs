@@ -12,6 +12,7 @@
 //!   permission requests again.
 //! * A session that has ended is listed, loaded and resumed as one that runs. A prompt to it is refused with the
 //!   data `{"code": "SESSION_ENDED"}`.
+//! * MCP servers reach the agent of a new session. That of a session that is loaded has those of its start.
 //! * A permission request is asked on every connection. When it is answered elsewhere, `$/cancel_request`
 //!   takes it back.
 //! * A turn that another client began is shown with its prompt. Only the connection that sent a prompt gets

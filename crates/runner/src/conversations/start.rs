@@ -6,7 +6,9 @@ use std::path::PathBuf;
 use bowline_lifecycle::control::{
     ControlEntry, ControlLine, DAEMON_DRIVER, DRIVER_LABEL, SessionOpening,
 };
-use bowline_lifecycle::{Conversation, DialectName, DialogueConfiguration, Intent, Prompt};
+use bowline_lifecycle::{
+    Conversation, DialectName, DialogueConfiguration, Intent, McpServer, Prompt,
+};
 use bowline_transport::SessionId;
 use bowline_transport::wire::SessionKind;
 use uuid::Uuid;
@@ -44,6 +46,8 @@ pub(crate) struct StartConversation {
     pub(crate) resume: Option<String>,
     /// Whether it is resumed as a copy.
     pub(crate) fork: bool,
+    /// MCP servers beside those of the agent's configuration.
+    pub(crate) mcp_servers: Vec<McpServer>,
     /// The first prompt.
     pub(crate) prompt: Option<Prompt>,
 }
@@ -65,6 +69,7 @@ impl StartConversation {
             allowed_tools: Vec::new(),
             resume: None,
             fork: false,
+            mcp_servers: Vec::new(),
             prompt: None,
         }
     }
@@ -85,6 +90,7 @@ impl StartConversation {
         configuration.model.clone_from(&self.model);
         configuration.permission_mode.clone_from(&self.mode);
         configuration.allowed_tools = self.allowed_tools;
+        configuration.mcp_servers.clone_from(&self.mcp_servers);
         if let Some(id) = self.resume.clone() {
             let fork = self.fork;
             configuration.conversation = Conversation::Resume { id, fork };
@@ -100,6 +106,7 @@ impl StartConversation {
             mode: self.mode,
             resume: self.resume,
             fork: self.fork,
+            mcp_servers: self.mcp_servers,
         });
         let prompt = self.prompt.map(|mut prompt| {
             prompt

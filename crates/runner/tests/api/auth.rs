@@ -8,7 +8,7 @@ use tokio::net::{TcpStream, UnixStream};
 use crate::support::{ORIGIN, TestRunner, request, within_limit};
 
 /// The endpoints, including the upgrades.
-const PATHS: [(&str, &str); 13] = [
+const PATHS: [(&str, &str); 14] = [
     ("GET", "/api/sessions"),
     ("POST", "/api/sessions"),
     ("GET", "/api/sessions/ID"),
@@ -17,6 +17,7 @@ const PATHS: [(&str, &str); 13] = [
     ("GET", "/api/sessions/ID/transcript"),
     ("GET", "/api/sessions/ID/attach"),
     ("GET", "/api/panel"),
+    ("GET", "/acp"),
     ("POST", "/bowline.runner.v1.Runner/Attach"),
     ("GET", "/openapi.json"),
     ("GET", "/metrics"),
@@ -98,7 +99,10 @@ async fn unauthenticated_requests_and_upgrades_are_refused() {
         for (shown, status) in refused_requests(runner.token()) {
             let shown = shown.iter().map(|(name, value)| (*name, value.as_str()));
             let headers: Vec<_> = UPGRADE.into_iter().chain(shown).collect();
-            let headers: Vec<_> = match path.ends_with("attach") || path.ends_with("panel") {
+            let headers: Vec<_> = match ["attach", "panel", "acp"]
+                .iter()
+                .any(|it| path.ends_with(it))
+            {
                 true => headers,
                 false => headers[UPGRADE.len()..].to_vec(),
             };

@@ -22,6 +22,7 @@ use crate::error::DialogueError;
 use crate::machine::input::{LinePurpose, Reply, Ticket};
 use crate::machine::receipts::{ReceiptState, TurnPrompts};
 use crate::machine::requests::CompletedRequest;
+use crate::mcp;
 use crate::permission::{EncodedAnswer, PermissionAnswer, PermissionRecord};
 use approval::Approved;
 
@@ -35,6 +36,8 @@ const POLICIES: [&str; 3] = ["untrusted", "on-request", "never"];
 #[derive(Debug, Default)]
 pub(in crate::machine) struct Codex {
     opening: Opening,
+    /// Members of Codex' configuration for the session's thread, a JSON object.
+    config: Option<String>,
     stage: Stage,
     /// The thread of the session.
     thread: Option<String>,
@@ -69,8 +72,11 @@ impl Codex {
             effort: opening.effort.clone(),
             ..NextSettings::default()
         };
+        let servers = &opening.mcp_servers;
+        let config = (!servers.is_empty()).then(|| mcp::codex(servers));
         Self {
             opening,
+            config,
             next,
             ..Self::default()
         }

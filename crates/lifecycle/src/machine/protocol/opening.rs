@@ -5,6 +5,7 @@ use bowline_jsonl::Decision;
 use super::{Link, Signal};
 use crate::conversations::Conversation;
 use crate::error::HandshakeError;
+use crate::mcp::McpServer;
 use crate::permission::PermissionAnswer;
 
 /// What a session begins with.
@@ -22,6 +23,7 @@ pub(crate) struct Opening {
     pub(crate) is_resumed: bool,
     /// Whether the host answers permission requests; otherwise they are rejected.
     pub(crate) asks_permissions: bool,
+    pub(crate) mcp_servers: Vec<McpServer>,
 }
 
 impl Opening {

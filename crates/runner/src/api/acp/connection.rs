@@ -59,9 +59,9 @@ pub(in crate::api) async fn serve(socket: WebSocket, app: Arc<AppState>, agent: 
     let (events, mut inbox) = mpsc::channel(QUEUE);
     let mut connection = Connection {
         app,
+        server: Server::new(Uuid::new_v4()).offering(agent.mcp()),
         agent: Arc::new(agent),
         sink,
-        server: Server::new(Uuid::new_v4()),
         work: FuturesUnordered::new(),
         followers: JoinSet::new(),
         attached: HashMap::new(),

@@ -8,8 +8,8 @@ use std::sync::Arc;
 
 use agent_client_protocol_schema::rpc::{JsonRpcMessage, Notification};
 use agent_client_protocol_schema::v1::{
-    AgentRequest, CancelRequestNotification, Error, ErrorCode, PROTOCOL_LEVEL_METHOD_NAMES,
-    Request, RequestId, Response, SessionNotification,
+    AgentRequest, CancelRequestNotification, Error, ErrorCode, McpCapabilities,
+    PROTOCOL_LEVEL_METHOD_NAMES, Request, RequestId, Response, SessionNotification,
 };
 use serde::Serialize;
 use serde_json::json;
@@ -31,6 +31,8 @@ const SESSION_ENDED: &str = "SESSION_ENDED";
 pub struct Server {
     /// What the editor declared, once it has said hello.
     client: Option<Declared>,
+    /// The MCP servers that the agent of new sessions takes.
+    mcp: McpCapabilities,
     /// The sessions that are open here, by the runner's id.
     sessions: HashMap<String, EditorSession>,
     waiting: HashMap<Ticket, Waiting>,
@@ -58,6 +60,7 @@ impl Server {
     pub fn new(uuids: Uuid) -> Self {
         Self {
             client: None,
+            mcp: McpCapabilities::new(),
             sessions: HashMap::new(),
             waiting: HashMap::new(),
             asked: HashMap::new(),
@@ -65,6 +68,13 @@ impl Server {
             last_id: 0,
             outputs: VecDeque::new(),
         }
+    }
+
+    /// Offers MCP servers over HTTP or SSE, if the agent of new sessions takes them.
+    #[must_use]
+    pub fn offering(mut self, mcp: McpCapabilities) -> Self {
+        self.mcp = mcp;
+        self
     }
 
     /// Takes a line of the editor. A line that is not a message is answered with an error.

@@ -12,6 +12,7 @@ use crate::machine::input::Reply;
 use crate::machine::protocol::opening::Stage;
 use crate::machine::protocol::{Link, Signal};
 use crate::machine::requests::CompletedRequest;
+use crate::mcp;
 
 /// The version of the protocol that the host speaks.
 const VERSION: u64 = 1;
@@ -22,9 +23,6 @@ const LATE_REPLAYING_AGENT: &str = "gemini-cli";
 /// The name of a request without an effect, whose response follows a conversation that comes late. With a prompt
 /// before it, the conversation could not be distinguished from the answer.
 const AFTER_REPLAY: &str = "initialize after session/load";
-
-/// No MCP servers beside those that the agent is configured with.
-const NO_SERVERS: &str = "[]";
 
 /// What the agent declares.
 #[derive(Clone, Debug, Default)]
@@ -38,6 +36,8 @@ pub(super) struct AgentMethods {
     pub(super) hides_permissions: bool,
     /// Whether a part of a loaded conversation comes after the response.
     replays_late: bool,
+    has_http_servers: bool,
+    has_sse_servers: bool,
     /// Names of the ways to log in.
     logins: Vec<String>,
 }
@@ -61,6 +61,8 @@ impl AgentMethods {
                 .agent_info
                 .name
                 .is_some_and(|it| it == hidden_permission::AGENT),
+            has_http_servers: it.mcp.http,
+            has_sse_servers: it.mcp.sse,
             logins: logins.map(|name| name.decode().into_owned()).collect(),
         }
     }
@@ -139,11 +141,15 @@ impl Acp {
                 .stage
                 .fail(HandshakeError::UnsupportedVersion { version }, link);
         }
+        let (http, sse) = (self.methods.has_http_servers, self.methods.has_sse_servers);
+        if let Some(server) = mcp::unreachable(&self.opening.mcp_servers, http, sse) {
+            return self.stage.unsupported(server, link);
+        }
         match self.opening.conversation.clone() {
             Conversation::New => {
-                let cwd = self.cwd();
+                let (cwd, servers) = (self.cwd(), self.servers());
                 link.request("session/new", None, |id| {
-                    write::new_session(id, &cwd, NO_SERVERS)
+                    write::new_session(id, &cwd, &servers)
                 });
             }
             Conversation::NewAs(_) => {
@@ -181,9 +187,9 @@ impl Acp {
             // The answer may leave it out.
             self.session = Some(session.to_owned());
         }
-        let cwd = self.cwd();
+        let (cwd, servers) = (self.cwd(), self.servers());
         link.request(name, None, |id| {
-            write::open_session(id, method, session, &cwd, NO_SERVERS)
+            write::open_session(id, method, session, &cwd, &servers)
         });
     }
 
@@ -223,6 +229,10 @@ impl Acp {
                 }
             }
         }
+    }
+
+    fn servers(&self) -> String {
+        mcp::acp(&self.opening.mcp_servers)
     }
 
     fn cwd(&self) -> String {

@@ -118,6 +118,7 @@ impl Codex {
             cwd: opening.cwd.as_deref(),
             model: opening.model.as_deref(),
             approval_policy: policy.or(default),
+            config: self.config.as_deref(),
             ..ThreadSettings::default()
         }
     }

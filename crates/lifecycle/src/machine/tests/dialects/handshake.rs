@@ -1,6 +1,7 @@
 //! The handshake, and how it fails.
 
 use super::*;
+use crate::mcp::{McpServer, McpTransport};
 
 fn failure(dialect: DialectName, opening: Opening, answers: &[Value]) -> HandshakeError {
     let mut session = Session::new(dialect, opening);
@@ -54,6 +55,65 @@ fn refused_start_is_an_error() {
         error.to_string(),
         "start the agent: it refused thread/start, no such folder; check its configuration"
     );
+}
+
+fn with_server(transport: McpTransport) -> Opening {
+    let name = "files".to_owned();
+    Opening {
+        mcp_servers: vec![McpServer { name, transport }],
+        ..opening()
+    }
+}
+
+#[test]
+fn session_begins_with_its_mcp_servers() {
+    let stdio = || McpTransport::Stdio {
+        command: "mcp".to_owned(),
+        args: Vec::new(),
+        env: Vec::new(),
+    };
+    let initialized = json!({"protocolVersion": 1});
+    for (dialect, name, expected) in [
+        (
+            DialectName::Acp,
+            "mcpServers",
+            json!([{"name": "files", "command": "mcp", "args": [], "env": []}]),
+        ),
+        (
+            DialectName::Codex,
+            "config",
+            json!({"mcp_servers": {"files": {"command": "mcp", "args": [], "env": {}}}}),
+        ),
+    ] {
+        let mut session = Session::new(dialect, with_server(stdio()));
+        let id = session.written.pop_front().unwrap()["id"].clone();
+        session.agent(json!({"id": id, "result": initialized}));
+        let request = session.written.pop_back().unwrap();
+        assert_eq!(request["params"][name], expected, "{request}");
+    }
+}
+
+#[test]
+fn mcp_server_that_the_agent_cannot_reach_is_named() {
+    let http = || McpTransport::Http {
+        url: "https://h".to_owned(),
+        headers: Vec::new(),
+    };
+    let error = failure(
+        DialectName::Acp,
+        with_server(http()),
+        &[json!({"result": {"protocolVersion": 1}})],
+    );
+    let what = "the MCP server files over HTTP".to_owned();
+    assert_eq!(error, HandshakeError::Unsupported { what });
+    let mut session = Session::new(DialectName::Acp, with_server(http()));
+    let id = session.written.pop_front().unwrap()["id"].clone();
+    let capabilities = json!({"mcpCapabilities": {"http": true}});
+    let result = json!({"protocolVersion": 1, "agentCapabilities": capabilities});
+    session.agent(json!({"id": id, "result": result}));
+    let request = session.written.pop_back().unwrap();
+    let servers = json!([{"type": "http", "name": "files", "url": "https://h", "headers": []}]);
+    assert_eq!(request["params"]["mcpServers"], servers);
 }
 
 #[test]

@@ -1,11 +1,11 @@
 //! Carries out the intents of an editor.
 
-use agent_client_protocol_schema::v1::McpServer;
+use agent_client_protocol_schema::v1::{self as schema, McpCapabilities};
 use bowline_lifecycle::{
-    Decision, DialectName, DialogueError, HandshakeError, KnownAgent, PermissionAnswer,
+    Decision, DialectName, DialogueError, HandshakeError, KnownAgent, McpServer, McpTransport,
+    PermissionAnswer,
 };
-use serde_json::{Map, Value, json};
-use tracing::{debug, warn};
+use tracing::debug;
 
 use crate::api::acp::intent::{
     Answer, Failure, FailureKind, Input, Intent, PromptEnd, StartRequest,
@@ -28,6 +28,17 @@ pub(in crate::api) struct AgentChoice {
 }
 
 impl AgentChoice {
+    /// Returns the MCP servers to offer beside those on standard input and output. An agent of ACP says only
+    /// when it starts what it takes, and one that it does not take is refused by its name.
+    pub(super) fn mcp(&self) -> McpCapabilities {
+        let (http, sse) = match self.dialect() {
+            DialectName::Claude | DialectName::Acp => (true, true),
+            DialectName::Codex => (true, false),
+            _ => (false, false),
+        };
+        McpCapabilities::new().http(http).sse(sse)
+    }
+
     fn dialect(&self) -> DialectName {
         let known = KnownAgent::find(self.agent.as_ref());
         let known = known.map_or(DialectName::Claude, KnownAgent::dialect);
@@ -41,21 +52,12 @@ pub(super) async fn start(
     agent: &AgentChoice,
     start: StartRequest,
 ) -> Result<String, Failure> {
-    let mut args = agent.args.clone();
-    if !start.mcp_servers.is_empty() {
-        if agent.dialect() == DialectName::Claude {
-            args.extend(["--mcp-config".to_owned(), mcp_config(start.mcp_servers)]);
-        } else {
-            warn!(
-                agent = agent.agent,
-                "MCP servers of the editor are not passed on to this agent"
-            );
-        }
-    }
+    let servers: Result<_, _> = start.mcp_servers.into_iter().map(mcp_server).collect();
     let request = StartConversation {
         dialect: agent.dialect,
-        agent_args: args,
+        agent_args: agent.args.clone(),
         cwd: Some(start.cwd),
+        mcp_servers: servers?,
         ..StartConversation::new(agent.agent.as_str())
     };
     let started = app.conversations.start(request).await;
@@ -63,32 +65,40 @@ pub(super) async fn start(
     Ok(started.id.to_string())
 }
 
-/// The servers in the form of Claude Code's option `--mcp-config`.
-fn mcp_config(servers: Vec<McpServer>) -> String {
-    let pairs = |pairs: Vec<(String, String)>| -> Value {
-        let pairs = pairs.into_iter().map(|(name, value)| (name, value.into()));
-        Value::Object(pairs.collect())
+fn mcp_server(server: schema::McpServer) -> Result<McpServer, Failure> {
+    let headers = |headers: Vec<schema::HttpHeader>| {
+        let pairs = headers.into_iter().map(|it| (it.name, it.value));
+        pairs.collect::<Vec<_>>()
     };
-    let mut named = Map::new();
-    for server in servers {
-        let (name, server) = match server {
-            McpServer::Stdio(it) => {
-                let env = it
-                    .env
-                    .into_iter()
-                    .map(|env| (env.name, env.value))
-                    .collect();
-                let server = json!({
-                    "type": "stdio", "command": it.command, "args": it.args, "env": pairs(env),
-                });
-                (it.name, server)
-            }
-            // Those that the capabilities do not offer.
-            _ => continue,
-        };
-        named.insert(name, server);
-    }
-    json!({ "mcpServers": named }).to_string()
+    let (name, transport) = match server {
+        schema::McpServer::Stdio(it) => {
+            let env = it.env.into_iter().map(|it| (it.name, it.value));
+            let command = it.command.into_os_string().into_string();
+            let command = command.map_err(|_| {
+                let message = format!("the path of the MCP server {} is not UTF-8", it.name);
+                Failure::new(FailureKind::Invalid, message)
+            })?;
+            let transport = McpTransport::Stdio {
+                command,
+                args: it.args,
+                env: env.collect(),
+            };
+            (it.name, transport)
+        }
+        schema::McpServer::Http(it) => {
+            let (url, headers) = (it.url, headers(it.headers));
+            (it.name, McpTransport::Http { url, headers })
+        }
+        schema::McpServer::Sse(it) => {
+            let (url, headers) = (it.url, headers(it.headers));
+            (it.name, McpTransport::Sse { url, headers })
+        }
+        _ => {
+            let message = "an MCP server has an unknown transport; use stdio, http or sse";
+            return Err(Failure::new(FailureKind::Invalid, message));
+        }
+    };
+    Ok(McpServer { name, transport })
 }
 
 /// Submits a prompt, an answer, an interrupt or a setting.
@@ -156,6 +166,9 @@ pub(super) fn failure_of(error: &ConversationError) -> Failure {
         ConversationError::Ended => (FailureKind::Ended, "; begin a new session"),
         ConversationError::Handshake(HandshakeError::NotLoggedIn { .. }) => {
             (FailureKind::AuthRequired, "")
+        }
+        ConversationError::Handshake(HandshakeError::Unsupported { .. }) => {
+            (FailureKind::Invalid, "")
         }
         ConversationError::Start(_)
         | ConversationError::Dialogue(

@@ -129,6 +129,7 @@ impl Server {
         let capabilities = AgentCapabilities::new()
             .load_session(true)
             .prompt_capabilities(prompts)
+            .mcp_capabilities(self.mcp.clone())
             .session_capabilities(sessions);
         let agent = Implementation::new("bowline", env!("CARGO_PKG_VERSION"));
         // An editor that cannot speak version 1 closes the connection.
