@@ -84,6 +84,42 @@ async fn option_of_request_is_chosen() {
     }
 }
 
+/// A turn that asks the user.
+const QUESTION: &str = r#"
+[[turn]]
+steps = [ { tool = { name = "AskUserQuestion", ask = true, result = "thanks", input = { questions = [
+  { question = "Which way?", header = "Way", multiSelect = false, options = [ { label = "Left", description = "l" } ] },
+] } } } ]
+"#;
+
+#[tokio::test(flavor = "multi_thread")]
+async fn questions_are_answered_over_rest() {
+    let daemon = Daemon::start().await;
+    let scenario = daemon.write("scenario.toml", QUESTION);
+    let args = json!(["--pace", "0", "--scenario", scenario]);
+    let more = json!({"prompt": "ask me", "agent_args": args});
+    let id = daemon.agent("claude", more).await;
+    let request = daemon.open_permission(&id).await;
+    assert_eq!(
+        (&request["kind"], &request["questions"][0]["text"]),
+        (&json!("question"), &json!("Which way?")),
+        "{request}"
+    );
+    assert_eq!(request["decided_by"], Value::Null);
+    let answers = json!({"Which way?": "Left"});
+    let answer = json!({"request_id": request["request_id"], "answers": answers, "by": "page"});
+    let answered = daemon.post(&id, "permissions", &answer).await;
+    assert_eq!(answered.0, 202, "{}", answered.1);
+    daemon.until(&id, |it| results(it) == 1).await;
+    let path = format!("/api/sessions/{id}/permissions");
+    let (_, list) = daemon.request("GET", &path, None).await;
+    let closed = &list["permissions"][0];
+    assert_eq!(closed["decided_by"]["who"], "page", "{closed}");
+    let path = format!("/api/sessions/{id}/log?stream=input");
+    let log = daemon.get(&path).await;
+    assert!(log.contains(r#""answers":{"Which way?":"Left"}"#));
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn turn_is_interrupted() {
     let daemon = Daemon::start().await;

@@ -142,6 +142,13 @@ impl Daemon {
         self.request("POST", &path, Some(body)).await
     }
 
+    /// Writes a file into the agents' folder, and returns its path.
+    pub(crate) fn write(&self, name: &str, text: &str) -> PathBuf {
+        let path = self.folder.path().join(name);
+        std::fs::write(&path, text).expect("a file");
+        path
+    }
+
     /// Starts the understudy in a dialect; returns the session's id.
     pub(crate) async fn agent(&self, dialect: &str, more: Value) -> String {
         let mut args = vec!["--pace", "0"];

@@ -8,7 +8,7 @@ use axum::extract::State;
 use axum::http::StatusCode;
 use bowline_jsonl::{Decision, HostRequest, Prompt, RawJson, control_request, permission};
 use bowline_lifecycle::PermissionAnswer as Choice;
-use bowline_reducer::{PermissionState, Transcript};
+use bowline_reducer::{Permission as PermissionView, PermissionState, Transcript};
 use bowline_transport::wire::{Message, PromptMode, SessionKind};
 use bowline_transport::{SessionId, Signal};
 use bytes::Bytes;
@@ -119,20 +119,23 @@ pub(super) async fn list_permissions(
 }
 
 fn permissions(transcript: &Transcript) -> Vec<PermissionRequest> {
-    let permissions = transcript.permissions().map(|it| PermissionRequest {
+    transcript.permissions().map(permission_request).collect()
+}
+
+fn permission_request(it: PermissionView<'_>) -> PermissionRequest {
+    let asked = it.asked();
+    PermissionRequest {
         request_id: it.request_id().to_owned(),
         tool_use_id: it.tool_use_id().map(str::to_owned),
         tool_name: it.tool_name().to_owned(),
         input: parse_json(it.input().as_deref()),
-        options: it
-            .asked()
-            .options
-            .iter()
-            .map(PermissionOption::from)
-            .collect(),
+        options: asked.options.iter().map(PermissionOption::from).collect(),
         state: serde_json::to_value(it.state()).unwrap_or_default(),
-    });
-    permissions.collect()
+        kind: asked.kind,
+        questions: asked.questions.into_owned(),
+        url: asked.url.map(str::to_owned),
+        decided_by: it.answered().cloned(),
+    }
 }
 
 fn parse_json(text: Option<&str>) -> Value {
@@ -196,9 +199,10 @@ fn no_decision() -> Problem {
 
 /// Returns the answer to give in a conversation.
 fn choice(answer: &PermissionAnswer) -> Result<Choice, Problem> {
-    match &answer.option {
-        Some(option) => Ok(Choice::Option(option.clone())),
-        None => Ok(decision(answer).ok_or_else(no_decision)?.into()),
+    match (&answer.option, &answer.answers) {
+        (Some(option), _) => Ok(Choice::Option(option.clone())),
+        (None, Some(answers)) => Ok(Choice::Answers(answers.clone().into_iter().collect())),
+        (None, None) => Ok(decision(answer).ok_or_else(no_decision)?.into()),
     }
 }
 

@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use bowline_lifecycle::RequestOption;
+use bowline_reducer::model::{AnswerKind, AnsweredBy, Question, RequestKind};
 use bowline_transport::wire::{Durability, Extent, SessionKind};
 use bowline_transport::{SessionSummary, WindowSize};
 use serde::{Deserialize, Serialize};
@@ -227,12 +228,16 @@ pub(super) struct PromptReceipt {
 pub(super) struct PermissionAnswer {
     /// Id of the permission request.
     pub(super) request_id: String,
-    /// Whether the tool may run. Required without `option`.
+    /// Whether the tool may run. Required without `option` and `answers`.
     #[serde(default)]
     pub(super) decision: Option<PermissionDecision>,
     /// Id of one of the request's options, instead of a decision. For conversations that the runner drives.
     #[serde(default)]
     pub(super) option: Option<String>,
+    /// The answers to a request with questions, by their id or text, instead of a decision. For conversations that
+    /// the runner drives.
+    #[serde(default)]
+    pub(super) answers: Option<BTreeMap<String, String>>,
     /// Name of the client that answers, which those that are too late learn.
     #[serde(default)]
     pub(super) by: Option<String>,
@@ -288,6 +293,17 @@ pub(super) struct PermissionRequest {
     /// `open`, or how the request was closed.
     #[schema(value_type = String, example = "open")]
     pub(super) state: serde_json::Value,
+    /// What it asks for: `permission`, `question` or `url`.
+    #[schema(value_type = String, example = "permission")]
+    pub(super) kind: RequestKind,
+    /// The questions to answer.
+    #[schema(value_type = Vec<super::transcript_schema::Question>)]
+    pub(super) questions: Vec<Question>,
+    /// The URL to open.
+    pub(super) url: Option<String>,
+    /// The answer, and the client that gave it.
+    #[schema(value_type = Option<super::transcript_schema::DecidedBy>)]
+    pub(super) decided_by: Option<AnsweredBy>,
 }
 
 /// An answer to choose.
@@ -297,6 +313,9 @@ pub(super) struct PermissionOption {
     pub(super) id: String,
     /// What it says.
     pub(super) name: String,
+    /// What it does: `allow_once`, `allow_always`, `reject_once` or `reject_always`.
+    #[schema(value_type = String, example = "allow_once")]
+    pub(super) kind: AnswerKind,
 }
 
 impl From<&RequestOption> for PermissionOption {
@@ -304,6 +323,7 @@ impl From<&RequestOption> for PermissionOption {
         Self {
             id: option.id.clone(),
             name: option.name.clone(),
+            kind: option.kind,
         }
     }
 }

@@ -392,7 +392,7 @@ struct RequestOption {
 
 /// A question with an answer of its own.
 #[derive(ToSchema)]
-struct Question {
+pub(super) struct Question {
     id: String,
     title: Option<String>,
     text: String,
@@ -413,7 +413,7 @@ struct QuestionOption {
 
 /// The answer to a permission request.
 #[derive(ToSchema)]
-struct DecidedBy {
+pub(super) struct DecidedBy {
     /// The host, or the rule.
     who: Option<String>,
     /// The id of the option, or `allow`, `deny`, `answer` or `cancel`.
