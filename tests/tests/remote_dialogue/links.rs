@@ -6,12 +6,14 @@ use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use std::sync::{Arc, Mutex};
 use std::task::{Context, Poll};
 
-use bowline_lifecycle::{AgentLocation, DialogueSession};
+use bowline_lifecycle::{AgentLocation, Decision, DialectName, DialogueSession, Prompt};
 use bowline_transport::{Address, Boxed, ByteStream, Network, SystemNetwork};
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 
 use bowline_tests::chaos::Impatient;
-use bowline_tests::normalize::same;
+use bowline_tests::normalize::{normalized, same};
+use bowline_tests::session::{answered, terminate, transcript, until, within};
+use serde_json::Value;
 
 use crate::rig::{Rig, transcript_of};
 
@@ -138,4 +140,46 @@ async fn transcript_is_same_over_broken_links() {
         cuts += network.connections.load(Relaxed) - 2;
     }
     assert!(cuts >= 40, "only {cuts} links were cut");
+}
+
+/// A conversation with a tool, a permission request and some text.
+async fn talk(session: &DialogueSession) -> Value {
+    for text in ["hello", "/tool ls", "/lines 40"] {
+        answered(session, text).await;
+    }
+    let sent = session.send(Prompt::text("/ask rm")).await;
+    let mut receipt = sent.expect("the prompt is sent");
+    let open = || session.permissions().open().next().cloned();
+    until(session, "a question", |_| open().is_some()).await;
+    let request = open().expect("it is open").request_id.clone();
+    let answer = session.answer_permission(request, Decision::allow());
+    within("an answer", answer).await.expect("it is open");
+    within("the turn", receipt.settled()).await;
+    let seen = normalized(transcript(session).await);
+    terminate(session).await;
+    seen
+}
+
+#[tokio::test]
+async fn dialogue_passes_links_that_carry_less_than_three_kilobytes() {
+    for dialect in [DialectName::Claude, DialectName::Codex, DialectName::Acp] {
+        let rig = Rig::new().await;
+        let mut configuration = rig.configuration();
+        if dialect != DialectName::Claude {
+            configuration.dialect = dialect;
+            let args = ["--dialect", dialect.as_str()];
+            configuration.args.extend(args.map(Into::into));
+        }
+        let whole = DialogueSession::start(configuration.clone()).await;
+        let expected = talk(&whole.expect("it starts")).await;
+        let network = Arc::new(Breaking::new(31, 3_000));
+        let mut remote = rig.http();
+        remote.network = Arc::new(Impatient::new(Arc::clone(&network) as _));
+        configuration.location = AgentLocation::Runner(remote);
+        let cut = DialogueSession::start(configuration).await;
+        let seen = talk(&cut.expect("it starts")).await;
+        same(&seen, &expected, dialect.as_str());
+        let cuts = network.connections.load(Relaxed) - 2;
+        assert!(cuts >= 20, "{dialect}: only {cuts} links were cut");
+    }
 }

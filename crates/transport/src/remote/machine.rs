@@ -34,8 +34,9 @@ use bowline_wire::{
     AttachMode, Epoch, ExitNotice, INPUT_WINDOW, InputRefusal, KillReport, Lease, Message, StreamId,
 };
 
-/// Minimum window of a stream, in bytes: a page of text. Used on links that break often.
-const MIN_WINDOW: u64 = 4 << 10;
+/// Minimum window of a stream, in bytes. Used on links that break often: a frame that is longer than what a link
+/// carries would never arrive.
+const MIN_WINDOW: u64 = 512;
 
 /// The session to attach to, and how.
 #[derive(Clone, Debug)]
