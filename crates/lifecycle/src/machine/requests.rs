@@ -57,13 +57,16 @@ impl Requests {
 
     /// Numbers later requests after one that was written before, if its id is of this host.
     pub(super) fn continue_after(&mut self, id: &str) {
-        let number = id.strip_prefix(PREFIX).and_then(|it| it.parse().ok());
+        let number = id
+            .strip_prefix(PREFIX)
+            .and_then(|it| it.parse::<u64>().ok());
         match number {
-            Some(number) if number > PROBES => {
+            Some(number) if number < PROBES => self.last_id = self.last_id.max(number),
+            Some(number) if (PROBES..2 * PROBES).contains(&number) => {
                 self.last_probe = self.last_probe.max(number - PROBES);
             }
-            Some(number) => self.last_id = self.last_id.max(number),
-            None => {}
+            // Another host may write any number: none that this one reaches, nor one to count on from.
+            _ => {}
         }
     }
 

@@ -45,8 +45,8 @@ pub(in crate::machine) struct Codex {
     turns: BTreeMap<String, String>,
     prompts: Vec<SentPrompt>,
     asked: Asked<Approved>,
-    /// An interrupt that waits for the id of the turn.
-    interrupt: Option<Ticket>,
+    /// The request of an interrupt that waits for the id of the turn.
+    interrupt: Option<String>,
     /// The last interrupt that was written: its id, and the turn.
     interrupting: Option<(String, String)>,
     /// Settings for the next turn.
@@ -207,32 +207,32 @@ impl Codex {
         if self.main_turn().is_none() && self.prompts.is_empty() {
             return link.done(ticket);
         }
-        if let Some(earlier) = self.interrupt.replace(ticket) {
-            link.done(earlier);
+        if let Some(earlier) = self.interrupt.take() {
+            link.settle(&earlier);
         }
+        // Its time limit begins now: the agent may not name the turn.
+        let (name, due) = ("turn/interrupt", link.due);
+        self.interrupt = Some(link.requests.open(name, Some(ticket), due));
         self.interrupt_if_due(link);
     }
 
     /// Writes the interrupt that waits, once the turn has an id.
     fn interrupt_if_due(&mut self, link: &mut Link<'_>) {
-        let Some((thread, turn)) = self.main_turn() else {
+        let (Some((thread, turn)), Some(id)) = (self.main_turn(), &self.interrupt) else {
             return;
         };
-        if let Some(ticket) = self.interrupt {
-            let mut written = None;
-            link.request("turn/interrupt", Some(ticket), |id| {
-                written = Some((id.to_owned(), turn.to_owned()));
-                write::interrupt_turn(id, thread, turn)
-            });
-            self.interrupting = written;
-            self.interrupt = None;
-        }
+        link.signal(Signal::Write {
+            line: write::interrupt_turn(id, thread, turn),
+            purpose: LinePurpose::Request(id.clone()),
+        });
+        self.interrupting = Some((id.clone(), turn.to_owned()));
+        self.interrupt = None;
     }
 
     /// Completes an interrupt that has nothing left to stop.
     fn interrupted(&mut self, link: &mut Link<'_>) {
-        if let Some(ticket) = self.interrupt.take() {
-            link.done(ticket);
+        if let Some(id) = self.interrupt.take() {
+            link.settle(&id);
         }
     }
 }

@@ -34,6 +34,14 @@ impl Link<'_> {
         self.signal(Signal::Reply { ticket, reply });
     }
 
+    /// Completes a request that was opened and is not needed any more.
+    pub(super) fn settle(&mut self, id: &str) {
+        let request = self.requests.complete(id, Ok(String::new()));
+        if let Some(ticket) = request.and_then(|request| request.ticket) {
+            self.done(ticket);
+        }
+    }
+
     /// Writes a request with the id that `encode` gets, and awaits its response.
     pub(super) fn request(
         &mut self,

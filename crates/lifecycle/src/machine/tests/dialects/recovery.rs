@@ -154,6 +154,28 @@ fn request_after_recovery_has_an_id_of_its_own() {
     assert!(line.contains(r#""bowline-1000000002""#), "{line}");
 }
 
+#[test]
+fn number_of_another_host_is_not_continued_at_the_end() {
+    let ids = [u64::MAX, u64::MAX - 1_000_000_000, 7];
+    let line = |id| {
+        let line = format!(
+            r#"{{"type":"control_request","request_id":"bowline-{id}","request":{{"subtype":"interrupt"}}}}"#
+        );
+        LogEntry::Written(format!("{line}\n").into())
+    };
+    let mut next = recovered(DialectName::Claude, &ids.map(line));
+    let interrupt = HostRequest::Interrupt {
+        cancel_queued: false,
+    };
+    next.input(Input::Command(Command::Request(interrupt), 1));
+    let line = next.lines.last().expect("it is written");
+    assert!(line.contains(r#""bowline-8""#), "{line}");
+    next.machine.speak(|protocol, link| protocol.probe(link));
+    next.drain();
+    let line = next.lines.last().expect("it is written");
+    assert!(line.contains(r#""bowline-1000000001""#), "{line}");
+}
+
 /// A driver whose runner reports the input folds a prompt where that is, as a fold of the log does.
 #[test]
 fn line_after_recovery_is_folded_where_the_runner_reports_it() {

@@ -141,6 +141,33 @@ fn interrupt_that_codex_reads_after_the_turn_is_done() {
 }
 
 #[test]
+fn interrupt_of_codex_that_names_no_turn_times_out() {
+    let mut session = opened_codex();
+    session.send("u1", "one");
+    session.written();
+    assert_eq!(session.interrupt(), None);
+    while session.fixture.replies.is_empty() {
+        session.fixture.step();
+    }
+    let reply = session.fixture.replies.remove(0);
+    assert!(
+        matches!(reply, (7, Err(DialogueError::NoAnswer { .. }))),
+        "{reply:?}"
+    );
+}
+
+#[test]
+fn interrupt_of_codex_is_done_with_its_turn() {
+    let mut session = opened_codex();
+    session.send("u1", "one");
+    session.written();
+    assert_eq!(session.interrupt(), None);
+    session.agent(json!({"id": "u1", "error": {"code": -32600, "message": "thread not found"}}));
+    assert_eq!(session.written(), None);
+    assert_eq!(session.fixture.replies.last(), Some(&(7, Ok(Reply::Done))));
+}
+
+#[test]
 fn refused_turn_cancels_the_prompt() {
     let mut session = opened_codex();
     session.send("u1", "one");
