@@ -24,6 +24,7 @@ pub(super) struct Follower {
     salt: String,
     last_id: u64,
     /// End offset of the history of the control stream.
+    #[cfg(any(test, feature = "remote"))]
     pub(super) history: u64,
     lines: ControlLines,
     /// Intents of this host without an outcome, by id.
