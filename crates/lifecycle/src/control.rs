@@ -40,6 +40,7 @@
 //!     mode: None,
 //!     resume: None,
 //!     fork: false,
+//!     mcp_servers: Vec::new(),
 //! };
 //! assert_eq!(opening.configuration().dialect.as_str(), "codex");
 //! ```

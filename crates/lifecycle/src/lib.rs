@@ -53,6 +53,7 @@
 //! | [Secrets](#secrets) | [`SecretString`], [`ExposeSecret`] |
 //! | [Sessions of a runner](#sessions-of-a-runner) | `SessionSummary`, `SessionSummaryState`, `RemoteSessionKind`, `Carrier` |
 //! | [A session driven from its log](#a-session-driven-from-its-log) | `SessionRecovery`, [`Piece`] |
+//! | [`McpServer`] | [`McpServer`], [`McpTransport`] |
 //! | [The end in a journal](#the-end-in-a-journal) | [`exit_ends`], [`StreamId`] |
 //! | [`jsonl`], [`reducer`], [`change`] and [`journal`]: the pages of these crates | [`jsonl`], [`reducer`], [`journal`] |
 //! | [`control`]: its page | lines of the control stream |
