@@ -2,10 +2,9 @@ use std::time::Duration;
 
 use bowline_lifecycle::{DialogueEventKind, PhaseLimits, SilenceLimit, WatchdogPolicy};
 use bowline_tests::other_agents::OtherAgent::Opencode;
-use bowline_tests::other_agents::Reply;
 use bowline_tests::session::within;
 
-use crate::rig::{Rig, last_calls, last_texts};
+use crate::rig::{Rig, outcomes};
 
 crate::scenarios::tests!(Opencode);
 
@@ -45,14 +44,13 @@ async fn hidden_permission_is_a_cause_of_silence() {
     );
     within("the sub-agent's command", rig.api.used_up()).await;
     assert_eq!(rig.session.permissions().open().count(), 0);
-    // After the interrupt, the sub-agent's call fails and the model goes on.
-    rig.script([Reply::Text("Stopped.")]);
     let interrupted = within("the interrupt", rig.session.interrupt(false)).await;
     interrupted.expect("it is sent");
     within("its end", receipt.settled()).await;
     assert!(!rig.home.project().join("hidden").exists());
     let transcript = rig.now().await;
-    assert_eq!(last_calls(&transcript)[0]["state"], "failed");
-    assert_eq!(last_texts(&transcript), ["Stopped."]);
+    // Either opencode cancels the turn, or the sub-agent's call fails and the model is asked, which has no reply.
+    let outcome = outcomes(&transcript)[0];
+    assert!(["cancelled", "failed"].contains(&outcome), "{outcome}");
     rig.finish().await;
 }
