@@ -46,7 +46,7 @@ impl Transcript {
     }
 
     pub(crate) fn close_all(&mut self) {
-        self.close_drafts(|_| true);
+        self.close_drafts(..);
         self.close_permissions();
         for thread in self.threads.numbers().collect::<Vec<_>>() {
             let thread = ThreadId::new(thread as u32);

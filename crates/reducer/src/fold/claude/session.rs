@@ -22,7 +22,7 @@ impl Transcript {
     pub(crate) fn init(&mut self, event: &Event<'_>, init: &Init<'_>) {
         let is_replaced = std::mem::take(&mut self.session.is_rotating);
         // A message that still streams was cut short: its run was killed, or its turn interrupted.
-        self.close_drafts(|thread| thread == ThreadId::MAIN);
+        self.close_drafts(ThreadId::MAIN..=ThreadId::MAIN);
         if let Some(id) = event.session_id {
             self.enter(&id.decode());
         }

@@ -1,6 +1,7 @@
 //! Messages and their blocks while they grow.
 
 use std::collections::BTreeMap;
+use std::ops::RangeBounds;
 
 use bowline_jsonl::{RawJson, Str};
 
@@ -153,8 +154,8 @@ impl Transcript {
     }
 
     /// Closes the drafts of some threads as they are, since nothing more will come.
-    pub(crate) fn close_drafts(&mut self, is_over: impl Fn(ThreadId) -> bool) {
-        let over = self.drafts.extract_if(.., |thread, _| is_over(*thread));
+    pub(crate) fn close_drafts(&mut self, threads: impl RangeBounds<ThreadId>) {
+        let over = self.drafts.extract_if(threads, |_, _| true);
         for (_, draft) in over.collect::<Vec<_>>() {
             self.set_message(draft.entry, MessageState::Aborted);
             self.finish_message(draft.entry);

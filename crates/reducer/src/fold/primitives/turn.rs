@@ -64,7 +64,7 @@ impl Transcript {
 
     /// Closes what is open in a thread after its turn has ended.
     pub(crate) fn close_turn_of(&mut self, thread: ThreadId, outcome: Outcome) {
-        self.close_drafts(|it| it == thread);
+        self.close_drafts(thread..=thread);
         match outcome {
             Outcome::Cancelled => {
                 self.interrupt_rejected(thread);
