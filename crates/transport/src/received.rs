@@ -12,7 +12,7 @@ pub enum Received {
     /// runner that reports it ([`TerminalSession::input_at_attach`](crate::TerminalSession::input_at_attach)).
     Input(Arrived),
     /// The next piece of the control stream: what the hosts of the session want
-    /// ([`Attachment::follows_control`](crate::Attachment::follows_control)). It comes after the output before its
+    /// (`Attachment::follows_control`). It comes after the output before its
     /// place, and may come later than at its place.
     Control(Arrived),
     /// The next piece of standard error.
