@@ -20,7 +20,7 @@
 //!     let session = transcript.session();
 //!     let done = session.plan().iter().filter(|item| item.state == PlanState::Completed);
 //!     println!("{} of {} steps done", done.count(), session.plan().len());
-//!     let waiting = session.queue().iter().filter(|prompt| prompt.state == QueuedState::Waiting);
+//!     let waiting = session.queue().filter(|prompt| prompt.state == QueuedState::Waiting);
 //!     println!("{} prompts wait", waiting.count());
 //!     for limit in session.limits() {
 //!         println!("{}: {:?} used", limit.window, limit.used_share);

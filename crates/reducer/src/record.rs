@@ -12,7 +12,7 @@ mod turn;
 mod usage;
 
 pub(crate) use call::{CallDetail, CallPresence, CallRecord, ToolResultRecord};
-pub(crate) use draft::Draft;
+pub(crate) use draft::{Draft, DraftBlocks, DraftedBlocks};
 pub(crate) use evidence::{Ended, Evidence};
 pub(crate) use id::ResultId;
 pub use id::{BlockId, CallId, EntryId, PermissionId, TaskId, ThreadId};
@@ -123,10 +123,6 @@ pub(crate) struct MessageRecord {
     pub(crate) last: Option<BlockId>,
     /// Number of blocks that are not removed.
     pub(crate) live_blocks: u32,
-    /// Number of those that are drafts, and the first of them, so that a line need not scan all
-    /// finished blocks.
-    pub(crate) draft_blocks: u32,
-    pub(crate) first_draft_block: Option<BlockId>,
 }
 
 #[derive(Clone, Copy, Debug, Default)]

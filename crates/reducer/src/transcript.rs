@@ -16,9 +16,9 @@ use crate::log::{ChangeLog, Revision};
 use crate::names::NameTable;
 use crate::position::{LogPosition, NextIds};
 use crate::record::{
-    BlockRecord, CallId, CallRecord, Counters, Draft, EntryBody, EntryId, EntryRecord, ErrorRecord,
-    Evidence, LineEnd, Millis, PermissionId, PermissionRecord, SessionRecord, TaskRecord, ThreadId,
-    ThreadRecord, ToolResultRecord, UsageRecord,
+    BlockRecord, CallId, CallRecord, Counters, Draft, DraftBlocks, DraftedBlocks, EntryBody,
+    EntryId, EntryRecord, ErrorRecord, Evidence, LineEnd, Millis, PermissionId, PermissionRecord,
+    SessionRecord, TaskRecord, ThreadId, ThreadRecord, ToolResultRecord, UsageRecord,
 };
 use crate::repetition::Repetition;
 use crate::segment::WindowState;
@@ -46,6 +46,9 @@ pub struct Transcript {
     pub(crate) permissions: Store<PermissionRecord>,
     /// Messages that stream; a thread has at most one.
     pub(crate) drafts: BTreeMap<ThreadId, Draft>,
+    pub(crate) drafted: DraftedBlocks,
+    /// Blocks of long messages that may stream again, by their message.
+    pub(crate) suspended: BTreeMap<EntryId, DraftBlocks>,
     /// Prompts that the host sent without a uuid, not echoed yet, in order.
     pub(crate) unconfirmed: VecDeque<EntryId>,
     pub(crate) session: SessionRecord,
@@ -212,6 +215,8 @@ impl Transcript {
             tasks: Store::default(),
             permissions: Store::default(),
             drafts: BTreeMap::new(),
+            drafted: DraftedBlocks::default(),
+            suspended: BTreeMap::new(),
             unconfirmed: VecDeque::new(),
             session: SessionRecord::default(),
             usage: UsageRecord::default(),

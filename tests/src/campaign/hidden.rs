@@ -41,7 +41,7 @@ pub fn run(args: &[String]) -> Option<ExitCode> {
         baseline::MODE => Some(baseline::run(number(1)?.try_into().ok()?)),
         flood::MODE => Some(flood::run()),
         responder::MODE => Some(responder::run(number(1)?)),
-        instructions::MODE => Some(instructions::run(args.get(1)?, args.get(2)?)),
+        instructions::MODE => Some(instructions::run(args.get(1)?, args.get(2)?, args.get(3)?)),
         survivors::ENDED_MAIN => Some(survivors::end_main_thread()),
         survivors::OTHER_GROUP => Some(survivors::leave_group()),
         HOST => Some(host(number(1)?, args.get(2)?, args.get(3)?)),

@@ -1,4 +1,4 @@
-//! Streams of nineteen shapes, of Claude Code, Codex and ACP agents, each at one size and at twice that size.
+//! Streams of twenty-seven shapes, of Claude Code, Codex and ACP agents, each at one size and at twice that size.
 //!
 //! The size is the number of runs, in thousands of items. At full size the instructions of both folds
 //! are compared, where valgrind is installed: in time, a shape whose tables outgrow a cache between
@@ -52,9 +52,13 @@ fn measure(shape: &Shape, count: u64, report: &mut Report) {
     let Shape {
         name,
         dialect,
+        input,
         stream,
     } = shape;
-    let streams = [count, 2 * count].map(|count| Bytes::from(stream(count)));
+    let streams = [count, 2 * count].map(|count| Stream {
+        input: input.map_or_else(String::new, |input| input(count)),
+        output: Bytes::from(stream(count)),
+    });
     let times = least_times(*dialect, &streams);
     let time_ratio = times[1].as_secs_f64() / times[0].as_secs_f64();
     let is_large = 2 * count >= LARGE;
@@ -83,8 +87,16 @@ fn measure(shape: &Shape, count: u64, report: &mut Report) {
     }
 }
 
+/// What a host and its agent have written.
+#[derive(Debug)]
+struct Stream {
+    /// Lines of the host, all before those of the agent.
+    input: String,
+    output: Bytes,
+}
+
 /// Returns the least CPU time for each stream.
-fn least_times(dialect: DialectName, streams: &[Bytes; 2]) -> [Duration; 2] {
+fn least_times(dialect: DialectName, streams: &[Stream; 2]) -> [Duration; 2] {
     let mut least = [Duration::MAX; 2];
     for _ in 0..ROUNDS {
         for (least, stream) in least.iter_mut().zip(streams) {
@@ -96,7 +108,10 @@ fn least_times(dialect: DialectName, streams: &[Bytes; 2]) -> [Duration; 2] {
 
 /// Returns how many times the instructions of the first stream the second one takes; `None` if they
 /// cannot be counted.
-fn instruction_ratio(dialect: DialectName, [one, two]: &[Bytes; 2]) -> Result<Option<f64>, String> {
+fn instruction_ratio(
+    dialect: DialectName,
+    [one, two]: &[Stream; 2],
+) -> Result<Option<f64>, String> {
     let counts = (
         instructions::count(dialect, one)?,
         instructions::count(dialect, two)?,
@@ -108,16 +123,19 @@ fn instruction_ratio(dialect: DialectName, [one, two]: &[Bytes; 2]) -> Result<Op
 }
 
 /// Returns the CPU time of a fold.
-fn timed(dialect: DialectName, stream: &Bytes) -> Duration {
+fn timed(dialect: DialectName, stream: &Stream) -> Duration {
     let start = thread_cpu_time();
     fold(dialect, stream);
     thread_cpu_time().saturating_sub(start)
 }
 
 /// Folds a stream. Reads no clock: rustix's ends a process under valgrind, which has no vdso(7).
-fn fold(dialect: DialectName, stream: &Bytes) {
+fn fold(dialect: DialectName, stream: &Stream) {
     let (mut framer, mut transcript) = (Framer::default(), Transcript::with_dialect(dialect));
-    framer.push(stream.clone());
+    for line in stream.input.lines() {
+        transcript.apply_input(line, Meta { at_ms: 0 });
+    }
+    framer.push(stream.output.clone());
     while let Some(frame) = framer.next_frame() {
         for item in frame.items() {
             transcript.apply(&item, Meta { at_ms: 0 });

@@ -183,7 +183,7 @@ impl SessionView {
             agent_name: owned(it.agent_name()),
             title: owned(it.title()),
             plan: it.plan().iter().map(Into::into).collect(),
-            queue: it.queue().iter().map(Into::into).collect(),
+            queue: it.queue().map(Into::into).collect(),
             context: (used.is_some() || size.is_some()).then_some(ContextView { used, size }),
             limits: it.limits().iter().map(Into::into).collect(),
             options: it.options().iter().map(Into::into).collect(),

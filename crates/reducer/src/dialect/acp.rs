@@ -15,6 +15,7 @@
 
 mod call;
 mod host;
+mod prompts;
 mod request;
 mod response;
 mod settings;
@@ -27,6 +28,7 @@ use bowline_jsonl::acp::{AgentMessage, HostMessage};
 use bowline_jsonl::rpc::{Id, Message};
 use bowline_jsonl::{RawJson, Str};
 
+use crate::dialect::acp::prompts::OpenPrompts;
 use crate::dialect::acp::settings::Settings;
 use crate::record::ThreadId;
 use crate::transcript::{Dialect, Fold};
@@ -41,7 +43,7 @@ pub(crate) struct Acp {
     /// The session of the main thread.
     session: Option<String>,
     /// The host's prompts without an answer, in order.
-    prompts: Vec<OpenPrompt>,
+    prompts: OpenPrompts,
     /// Parts of a prompt that is loaded.
     loaded_prompt: Option<LoadedPrompt>,
     /// Calls that started sub-agents, by the session of the sub-agent.
@@ -75,12 +77,6 @@ struct AskedRequest {
     thread: ThreadId,
     /// Ids of the options that reject.
     rejecting: Vec<String>,
-}
-
-#[derive(Clone, Debug)]
-struct OpenPrompt {
-    name: String,
-    text: String,
 }
 
 #[derive(Clone, Debug)]
@@ -131,11 +127,11 @@ impl Dialect for Acp {
         self.flush_prompt(fold);
         self.sent.clear();
         self.asked.clear();
-        self.prompts.clear();
+        self.prompts = OpenPrompts::default();
         self.structured.clear();
         self.loading = Loading::No;
         fold.set_history(false);
-        fold.set_queue(Vec::new());
+        fold.clear_queue();
     }
 
     fn copy(&self) -> Box<dyn Dialect> {

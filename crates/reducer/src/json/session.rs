@@ -27,6 +27,7 @@ impl In<Session<'_>> {
     ) -> Result<(), S::Error> {
         let Self(it, schema) = self;
         let conversations: Vec<_> = it.conversations().collect();
+        let queue: Vec<_> = it.queue().collect();
         out.serialize_field("session_id", &it.id())?;
         out.serialize_field("conversations", &conversations)?;
         out.serialize_field("model", &it.model())?;
@@ -46,7 +47,7 @@ impl In<Session<'_>> {
         out.serialize_field("agent", &agent)?;
         out.serialize_field("title", &it.title())?;
         out.serialize_field("plan", it.plan())?;
-        out.serialize_field("queue", it.queue())?;
+        out.serialize_field("queue", &queue)?;
         out.serialize_field("context", &context)?;
         out.serialize_field("limits", it.limits())?;
         out.serialize_field("options", it.options())?;

@@ -115,7 +115,7 @@ impl From<Session<'_>> for SessionValue {
             },
             title: owned(session.title()),
             plan: session.plan().to_vec(),
-            queue: session.queue().to_vec(),
+            queue: session.queue().cloned().collect(),
             context: match (session.context_used(), session.context_size()) {
                 (None, None) => None,
                 (used, size) => Some(ContextValue { used, size }),

@@ -1,6 +1,6 @@
 //! Session identity, and statistics of the stream.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::Arc;
 
 use crate::log::LogStamp;
@@ -31,11 +31,19 @@ pub(crate) struct NeutralRecord {
     pub(crate) agent_name: Option<String>,
     pub(crate) title: Option<String>,
     pub(crate) plan: Vec<PlanItem>,
-    pub(crate) queue: Vec<QueuedPrompt>,
+    /// Prompts by their order.
+    pub(crate) queue: BTreeMap<u64, QueuedPrompt>,
     pub(crate) context_used: Option<u64>,
     pub(crate) context_size: Option<u64>,
     pub(crate) limits: Vec<Limit>,
+    /// Positions in `limits`, by the window.
+    pub(crate) limit_numbers: HashMap<String, usize>,
     pub(crate) options: Vec<SessionOption>,
+    /// Positions in `options`, by the id.
+    pub(crate) option_numbers: HashMap<String, usize>,
+    /// How many choices of an option of Claude Code the agent or this crate lists; after them is the
+    /// current value if it is none of them.
+    pub(crate) listed_choices: Vec<usize>,
     pub(crate) commands: Vec<Command>,
     /// The models of the options, each with the name by which the agent reports it.
     pub(crate) model_names: Vec<(String, String)>,

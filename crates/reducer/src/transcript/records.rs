@@ -79,12 +79,11 @@ impl Transcript {
         let before = self.message_mut(entry).and_then(|message| {
             message.first.get_or_insert(id);
             message.live_blocks += 1;
-            if stage != BlockStage::Final {
-                message.draft_blocks += 1;
-                message.first_draft_block.get_or_insert(id);
-            }
             message.last.replace(id)
         });
+        if stage != BlockStage::Final {
+            self.drafted.insert(entry, index, id);
+        }
         if let Some(before) = before {
             self.blocks[before].next = Some(id);
         }
@@ -124,52 +123,29 @@ impl Transcript {
         self.message(entry).map_or(0, |message| message.live_blocks)
     }
 
-    /// The blocks of a message that are not removed and whose line has not come.
+    /// The blocks of a message that are not removed and whose line has not come, in order.
     pub(crate) fn draft_blocks_of(&self, entry: EntryId) -> impl Iterator<Item = BlockId> {
-        let message = self.message(entry);
-        let first = message.and_then(|message| message.first_draft_block);
-        let is_drafted = |id: &BlockId| self.blocks[id].is_drafted();
-        std::iter::successors(first, |id| self.blocks[id].next)
-            .filter(is_drafted)
-            .take(message.map_or(0, |message| message.draft_blocks as usize))
+        self.drafted.of(entry)
     }
 
     /// Marks a block as complete: its line has come.
     pub(crate) fn finalize(&mut self, id: BlockId) {
-        let was_drafted = self.blocks[id].is_drafted();
         let block = &mut self.blocks[id];
         block.stage = BlockStage::Final;
-        let entry = block.entry;
-        if was_drafted {
-            self.note_draft_block_gone(entry);
-        }
+        self.drafted.remove(block.entry, block.index, id);
     }
 
     /// Removes a block.
     pub(crate) fn remove_block(&mut self, id: BlockId) {
-        let was_drafted = self.blocks[id].is_drafted();
         let block = &mut self.blocks[id];
         if std::mem::replace(&mut block.stage, BlockStage::Removed) == BlockStage::Removed {
             return;
         }
         let entry = block.entry;
+        self.drafted.remove(entry, block.index, id);
         if let Some(message) = self.message_mut(entry) {
             message.live_blocks -= 1;
         }
-        if was_drafted {
-            self.note_draft_block_gone(entry);
-        }
         self.touch_block(id);
-    }
-
-    /// Updates the draft counters of a message after one of its blocks ceased to be a draft.
-    fn note_draft_block_gone(&mut self, entry: EntryId) {
-        if let Some(message) = self.message_mut(entry) {
-            message.draft_blocks -= 1;
-        }
-        let first = self.draft_blocks_of(entry).next();
-        if let Some(message) = self.message_mut(entry) {
-            message.first_draft_block = first;
-        }
     }
 }

@@ -75,10 +75,10 @@ impl<'a> Session<'a> {
         &self.0.session.neutral.plan
     }
 
-    /// Returns the prompts that wait for their turn.
+    /// Returns the prompts that wait for their turn, in order.
     #[must_use]
-    pub fn queue(self) -> &'a [QueuedPrompt] {
-        &self.0.session.neutral.queue
+    pub fn queue(self) -> impl ExactSizeIterator<Item = &'a QueuedPrompt> + Clone {
+        self.0.session.neutral.queue.values()
     }
 
     /// Returns the used part of the context window, in tokens.

@@ -18,6 +18,8 @@ impl Transcript {
         let mut checkpoint = self.share();
         checkpoint.index = Index::default();
         checkpoint.drafts = self.drafts.clone();
+        checkpoint.drafted = self.drafted.clone();
+        checkpoint.suspended = self.suspended.clone();
         checkpoint.partial_line = self.partial_line;
         checkpoint.run = self.run;
         checkpoint.dialect.clone_from(&self.dialect);
@@ -46,6 +48,8 @@ impl Transcript {
             tasks: self.tasks.clone(),
             permissions: self.permissions.clone(),
             drafts: self.drafts.clone(),
+            drafted: self.drafted.clone(),
+            suspended: self.suspended.clone(),
             session: self.session.clone(),
             usage: self.usage.clone(),
             counters: self.counters.clone(),
@@ -163,6 +167,7 @@ impl Transcript {
     }
 
     fn drop_records(&mut self, to: &NextIds, pins: &PinnedRecords) {
+        self.drop_drafted(to, pins);
         self.threads
             .evict(to.thread, |at| pins.threads.contains(&at));
         self.entries
@@ -175,6 +180,16 @@ impl Transcript {
         let kept = &pins.permissions;
         self.permissions
             .evict(to.permission, |at| kept.contains(&at));
+    }
+
+    /// Drops what is known of the drafts of evicted messages.
+    fn drop_drafted(&mut self, to: &NextIds, pins: &PinnedRecords) {
+        let is_given_up = |id: EntryId| !pins.entries.contains(&id.index());
+        let before = EntryId::new(to.entry as u32);
+        self.drafted.evict(before, is_given_up);
+        self.suspended
+            .extract_if(..before, |&entry, _| is_given_up(entry))
+            .for_each(drop);
     }
 
     /// Removes what is evicted from lists and index.

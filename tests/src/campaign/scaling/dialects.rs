@@ -22,6 +22,13 @@ impl Lines {
         );
     }
 
+    fn response(&mut self, id: u64, result: Arguments<'_>) {
+        let _ = writeln!(
+            self.0,
+            r#"{{"jsonrpc":"2.0","id":{id},"result":{{{result}}}}}"#
+        );
+    }
+
     /// An update of a session of ACP.
     fn update(&mut self, session: &str, update: Arguments<'_>) {
         let params = format_args!(r#""sessionId":"{session}","update":{{{update}}}"#);
@@ -75,6 +82,64 @@ pub(super) fn alternating_messages(count: u64) -> String {
     for number in 0..count {
         let message = number % 2;
         lines.chunk("s", "message", &format!(r#","messageId":"m{message}""#));
+    }
+    lines.0
+}
+
+/// Prompts of a host of ACP that are all open before the first answer.
+pub(super) fn prompts(count: u64) -> String {
+    let mut lines = Lines::default();
+    for number in 0..count {
+        lines.request(
+            number,
+            "session/prompt",
+            format_args!(r#""sessionId":"s","prompt":[{{"type":"text","text":"p{number}"}}]"#),
+        );
+    }
+    lines.0
+}
+
+/// The answers to the prompts, in order.
+pub(super) fn answers(count: u64) -> String {
+    let mut lines = Lines::default();
+    for number in 0..count {
+        lines.response(number, format_args!(r#""stopReason":"end_turn""#));
+    }
+    lines.0
+}
+
+/// Requests of a host of ACP that change as many settings.
+pub(super) fn setting_requests(count: u64) -> String {
+    let mut lines = Lines::default();
+    for number in 0..count {
+        lines.request(
+            number,
+            "session/set_config_option",
+            format_args!(r#""sessionId":"s","configId":"o{number}","value":"y""#),
+        );
+    }
+    lines.0
+}
+
+/// The settings, the answers to the requests, and as many changes of the mode.
+pub(super) fn settings(count: u64) -> String {
+    let mut lines = Lines::default();
+    let options: Vec<_> = (0..count)
+        .map(|number| format!(r#"{{"id":"o{number}","name":"o","currentValue":"x"}}"#))
+        .collect();
+    lines.update(
+        "s",
+        format_args!(
+            r#""sessionUpdate":"config_option_update","configOptions":[{}]"#,
+            options.join(",")
+        ),
+    );
+    for number in 0..count {
+        lines.response(number, format_args!(""));
+        lines.update(
+            "s",
+            format_args!(r#""sessionUpdate":"current_mode_update","currentModeId":"m""#),
+        );
     }
     lines.0
 }

@@ -2,43 +2,52 @@
 //! on the size of the caches.
 
 use std::io::{self, ErrorKind, Write as _};
-use std::path::Path;
 use std::process::{Command, ExitCode, Output};
 
 use bowline_reducer::dialect::DialectName;
 use bytes::Bytes;
 use tempfile::NamedTempFile;
 
-use super::fold;
+use super::{Stream, fold};
 use crate::campaign::support::own;
 
 /// Hidden mode that folds a file.
 pub(crate) const MODE: &str = "--fold";
 
-/// Folds a file of a dialect once.
-pub(crate) fn run(dialect: &str, file: &str) -> ExitCode {
-    let (Ok(dialect), Ok(stream)) = (dialect.parse(), std::fs::read(file)) else {
+/// Folds the lines of a host and of an agent once; each are in a file.
+pub(crate) fn run(dialect: &str, input: &str, output: &str) -> ExitCode {
+    let files = (std::fs::read_to_string(input), std::fs::read(output));
+    let (Ok(dialect), (Ok(input), Ok(output))) = (dialect.parse(), files) else {
         return ExitCode::FAILURE;
     };
-    fold(dialect, &Bytes::from(stream));
+    let output = Bytes::from(output);
+    fold(dialect, &Stream { input, output });
     ExitCode::SUCCESS
 }
 
 /// Returns the number of instructions that folding takes; `None` if valgrind is not installed.
-pub(super) fn count(dialect: DialectName, stream: &Bytes) -> Result<Option<u64>, String> {
-    let mut file = NamedTempFile::new().map_err(|error| error.to_string())?;
-    file.write_all(stream).map_err(|error| error.to_string())?;
-    match callgrind(dialect, file.path()) {
+pub(super) fn count(dialect: DialectName, stream: &Stream) -> Result<Option<u64>, String> {
+    let written = || Ok([file_of(stream.input.as_bytes())?, file_of(&stream.output)?]);
+    let files = written().map_err(|error: io::Error| error.to_string())?;
+    match callgrind(dialect, &files) {
         Err(error) if error.kind() == ErrorKind::NotFound => Ok(None),
         output => collected(&output.map_err(|error| error.to_string())?).map(Some),
     }
 }
 
-fn callgrind(dialect: DialectName, file: &Path) -> io::Result<Output> {
+fn file_of(bytes: &[u8]) -> io::Result<NamedTempFile> {
+    let mut file = NamedTempFile::new()?;
+    file.write_all(bytes)?;
+    Ok(file)
+}
+
+fn callgrind(dialect: DialectName, files: &[NamedTempFile; 2]) -> io::Result<Output> {
     let mut command = Command::new("valgrind");
     command.args(["--tool=callgrind", "--callgrind-out-file=/dev/null"]);
     command.arg(own()).args([MODE, dialect.as_str()]);
-    command.arg(file).output()
+    command
+        .args(files.each_ref().map(NamedTempFile::path))
+        .output()
 }
 
 /// Reads the sum that callgrind prints at its end.

@@ -12,6 +12,8 @@ pub(super) struct Shape {
     pub(super) name: &'static str,
     /// The protocol of its agent.
     pub(super) dialect: DialectName,
+    /// Returns the host's lines with this number of items, where the fold reads them.
+    pub(super) input: Option<fn(u64) -> String>,
     /// Returns a stream with this number of items.
     pub(super) stream: fn(u64) -> String,
 }
@@ -21,97 +23,164 @@ pub(super) const SHAPES: &[Shape] = &[
     Shape {
         name: "open permission requests",
         dialect: Claude,
+        input: None,
         stream: permissions,
     },
     Shape {
         name: "open tool calls",
         dialect: Claude,
+        input: None,
         stream: calls,
     },
     Shape {
         name: "lines superseded together",
         dialect: Claude,
+        input: None,
         stream: superseded,
     },
     Shape {
         name: "streamed blocks without lines",
         dialect: Claude,
+        input: None,
         stream: stopped_blocks,
     },
     Shape {
         name: "streamed blocks with late lines",
         dialect: Claude,
+        input: None,
         stream: late_lines,
     },
     Shape {
         name: "escapes between notices",
         dialect: Claude,
+        input: None,
         stream: escapes,
     },
     Shape {
         name: "characters split between notices",
         dialect: Claude,
+        input: None,
         stream: characters,
     },
     Shape {
         name: "queued prompts",
         dialect: Claude,
+        input: None,
         stream: prompts,
     },
     Shape {
         name: "agents that stream at once",
         dialect: Claude,
+        input: None,
         stream: agents,
     },
     Shape {
         name: "background tasks",
         dialect: Claude,
+        input: None,
         stream: tasks,
     },
     Shape {
         name: "conversations",
         dialect: Claude,
+        input: None,
         stream: conversations,
     },
     Shape {
         name: "repeated stream",
         dialect: Claude,
+        input: None,
         stream: repeated,
     },
     Shape {
         name: "text and reasoning in turns",
         dialect: Acp,
+        input: None,
         stream: dialects::texts_and_thoughts,
     },
     Shape {
         name: "messages in turns",
         dialect: Acp,
+        input: None,
         stream: dialects::alternating_messages,
     },
     Shape {
         name: "open requests of ACP",
         dialect: Acp,
+        input: None,
         stream: dialects::requests,
     },
     Shape {
         name: "sub-agents of ACP",
         dialect: Acp,
+        input: None,
         stream: dialects::sub_agents,
     },
     Shape {
         name: "paragraphs in turns",
         dialect: Codex,
+        input: None,
         stream: dialects::paragraphs,
     },
     Shape {
         name: "outputs in turns",
         dialect: Codex,
+        input: None,
         stream: dialects::outputs,
     },
     Shape {
         name: "open approvals of threads",
         dialect: Codex,
+        input: None,
         stream: dialects::threads,
+    },
+    Shape {
+        name: "messages that are continued in turns",
+        dialect: Claude,
+        input: None,
+        stream: continued_messages,
+    },
+    Shape {
+        name: "discarded drafts of messages in turns",
+        dialect: Claude,
+        input: None,
+        stream: discarded_drafts,
+    },
+    Shape {
+        name: "abandoned blocks",
+        dialect: Claude,
+        input: None,
+        stream: abandoned,
+    },
+    Shape {
+        name: "drafts around finished blocks",
+        dialect: Claude,
+        input: None,
+        stream: drafts_around_blocks,
+    },
+    Shape {
+        name: "models in turns",
+        dialect: Claude,
+        input: None,
+        stream: models,
+    },
+    Shape {
+        name: "usage limits",
+        dialect: Claude,
+        input: None,
+        stream: limits,
+    },
+    Shape {
+        name: "open prompts of ACP",
+        dialect: Acp,
+        input: Some(dialects::prompts),
+        stream: dialects::answers,
+    },
+    Shape {
+        name: "settings of ACP",
+        dialect: Acp,
+        input: Some(dialects::setting_requests),
+        stream: dialects::settings,
     },
 ];
 
@@ -364,4 +433,79 @@ fn repeated(count: u64) -> String {
     lines.text_start("null", "m", 0);
     (0..count / 2).for_each(|_| lines.delta("null", "m", 0, "x"));
     lines.text.repeat(2)
+}
+
+/// Two messages that stream in turns, each of which has a block more each time.
+fn continued_messages(count: u64) -> String {
+    let mut lines = Lines::default();
+    for number in 0..count {
+        let (message, index) = (format!("m{}", number % 2), number / 2);
+        lines.message_start("null", &message);
+        lines.text_start("null", &message, index);
+        lines.delta("null", &message, index, "x");
+        lines.block_stop(&message, index);
+    }
+    lines.text
+}
+
+/// The same, where no block is complete when the other message begins.
+fn discarded_drafts(count: u64) -> String {
+    let mut lines = Lines::default();
+    for number in 0..count {
+        let message = format!("m{}", number % 2);
+        lines.message_start("null", &message);
+        lines.text_start("null", &message, 0);
+        lines.delta("null", &message, 0, "x");
+    }
+    lines.text
+}
+
+/// Calls between two texts whose lines do not come.
+fn drafts_around_blocks(count: u64) -> String {
+    let mut lines = Lines::default();
+    lines.message_start("null", "m");
+    lines.text_start("null", "m", 0);
+    (0..count / 2).for_each(|number| lines.call(number, "Bash"));
+    lines.text_start("null", "m", 1);
+    (count / 2..count).for_each(|number| lines.call(number, "Bash"));
+    lines.text
+}
+
+/// Limits of as many windows, twice.
+fn limits(count: u64) -> String {
+    let mut lines = Lines::default();
+    for number in (0..count).chain(0..count) {
+        lines.line(format_args!(
+            r#""type":"rate_limit_event","rate_limit_info":{{"status":"allowed","rateLimitType":"w{number}","resetsAt":1}}"#
+        ));
+    }
+    lines.text
+}
+
+/// As many models, each of them in use for a while, where the agent has listed its models.
+fn models(count: u64) -> String {
+    let mut lines = Lines::default();
+    lines.line(format_args!(
+        r#""type":"control_response","response":{{"subtype":"success","request_id":"r","response":{{"models":[{{"value":"m","displayName":"M"}}]}}}}"#
+    ));
+    for number in 0..count {
+        lines.line(format_args!(
+            r#""type":"system","subtype":"init","model":"m{number}""#
+        ));
+    }
+    lines.text
+}
+
+/// Streamed blocks without lines, then as many attempts that are abandoned after the last of them.
+fn abandoned(count: u64) -> String {
+    let mut lines = Lines {
+        text: stopped_blocks(count),
+        count: 3 * count + 1,
+    };
+    for _ in 0..count {
+        lines.line(format_args!(
+            r#""type":"stream_event","event":{{"type":"ping"}},"parent_tool_use_id":null,"abandoned_blocks":{{"api_message_id":"m","from_block_index":{count}}}"#
+        ));
+    }
+    lines.text
 }

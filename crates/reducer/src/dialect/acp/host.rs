@@ -4,7 +4,7 @@ use bowline_jsonl::acp::{ContentBlock, HostMessage, SessionRequest, SettingReque
 use bowline_jsonl::rpc::{Id, Message};
 use bowline_jsonl::{RawJson, Str};
 
-use crate::dialect::acp::{Acp, Loading, OpenPrompt, SentRequest, request_name};
+use crate::dialect::acp::{Acp, Loading, SentRequest, request_name};
 use crate::fold::primitives::Prompt;
 use crate::model::{QueuedPrompt, QueuedState};
 use crate::transcript::Fold;
@@ -70,18 +70,16 @@ impl Acp {
             ..Prompt::default()
         };
         fold.prompt(thread, prompt);
-        self.prompts.push(OpenPrompt { name, text });
-        self.show_queue(fold);
-    }
-
-    /// The prompts after the one whose turn runs.
-    pub(super) fn show_queue(&self, fold: &mut Fold<'_>) {
-        let queued = |prompt: &OpenPrompt| QueuedPrompt {
-            id: prompt.name.clone(),
-            text: prompt.text.clone(),
-            state: QueuedState::Sent,
-        };
-        fold.set_queue(self.prompts.iter().skip(1).map(queued).collect());
+        let is_queued = !self.prompts.is_empty();
+        let order = self.prompts.push(name.clone());
+        if is_queued {
+            let prompt = QueuedPrompt {
+                id: name,
+                text,
+                state: QueuedState::Sent,
+            };
+            fold.queue_prompt(order, prompt);
+        }
     }
 }
 

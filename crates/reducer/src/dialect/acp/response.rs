@@ -82,7 +82,9 @@ impl Acp {
         fold: &mut Fold<'_>,
     ) {
         let name = id.map(|id| request_name(id, fold)).unwrap_or_default();
-        self.prompts.retain(|prompt| prompt.name != name);
+        for order in self.prompts.remove(&name) {
+            fold.unqueue_prompt(order);
+        }
         let main = fold.main();
         match result {
             Ok(result) => {
@@ -114,10 +116,10 @@ impl Acp {
             }
         }
         self.structured.clear();
-        if let Some(next) = self.prompts.first() {
-            fold.begin_turn(main, Some(&next.name));
+        if let Some((order, next)) = self.prompts.first() {
+            fold.begin_turn(main, Some(next));
+            fold.unqueue_prompt(order);
         }
-        self.show_queue(fold);
     }
 }
 

@@ -103,7 +103,8 @@ impl Transcript {
         let Some(draft) = self.draft_of(thread, id, context) else {
             return;
         };
-        let (entry, known) = (draft.entry, draft.blocks.get(&index).copied());
+        let entry = draft.entry;
+        let known = self.draft_block(thread, index);
         if known.is_some_and(|id| self.is_drafted(id)) {
             return;
         }
@@ -178,10 +179,8 @@ impl Transcript {
         index: u32,
         delta: Delta<'_>,
     ) -> Option<BlockId> {
-        let draft = self.drafts.get_mut(&thread)?;
-        let is_live = |id: &BlockId| !self.blocks[id].is_removed();
-        if let Some(known) = draft.blocks.get(&index).copied().filter(is_live) {
-            draft.grow(known);
+        if let Some(known) = self.draft_block(thread, index) {
+            self.drafts.get_mut(&thread)?.grow(known);
             return Some(known);
         }
         let body = match delta {
@@ -198,11 +197,12 @@ impl Transcript {
         };
         let open = draft.open.take();
         let input = std::mem::take(&mut draft.input);
-        let block = draft.blocks.get(&index).copied();
+        let block = self.draft_block(thread, index);
         let Some(block) = block.filter(|&id| self.is_drafted(id)) else {
             return;
         };
         self.blocks[block].stage = BlockStage::Stopped;
+        self.drafted.stop(self.blocks[block].entry, block);
         if let BlockBody::Call(call) = self.blocks[block].body
             && open == Some(block)
         {
@@ -215,13 +215,15 @@ impl Transcript {
     }
 
     fn stop_draft(&mut self, thread: ThreadId) {
-        let Some(Draft { entry, .. }) = self.drafts.remove(&thread) else {
+        let Some(entry) = self.take_draft(thread) else {
             return;
         };
-        self.remove_draft_blocks(entry, |block| {
-            matches!(block.body,
+        let is_empty = |id: &BlockId| {
+            matches!(self.blocks[id].body,
                 BlockBody::Text(text) | BlockBody::Thinking(text) if text.is_empty())
-        });
+        };
+        let empty = self.draft_blocks_of(entry).filter(is_empty).collect();
+        self.remove_blocks(empty);
         if let Some(message) = self.message_mut(entry) {
             message.is_finished = true;
         }
@@ -236,7 +238,8 @@ impl Transcript {
             return;
         };
         let from = abandoned.from_block_index.unwrap_or(0);
-        self.remove_draft_blocks(entry, |block| block.index >= from);
+        let abandoned = self.drafted.from_index(entry, from).collect();
+        self.remove_blocks(abandoned);
         if self.live_block_count(entry) == 0 {
             self.remove_entry(entry);
         }

@@ -40,7 +40,9 @@ impl Transcript {
                 ..option(MODE, "Mode", modes)
             },
         ];
-        self.set_neutral(|it| &mut it.options, options);
+        let listed = options.iter().map(|option| option.choices.len()).collect();
+        self.set_neutral(|it| &mut it.listed_choices, listed);
+        self.set_options(options);
         self.update_options();
     }
 
@@ -53,7 +55,8 @@ impl Transcript {
         let model = self.session.model.map(name);
         let mode = self.session.permission_mode.map(name);
         let mut options = self.session.neutral.options.clone();
-        for option in &mut options {
+        for (option, &listed) in options.iter_mut().zip(&self.session.neutral.listed_choices) {
+            option.choices.truncate(listed);
             match &*option.id {
                 MODEL => {
                     let value = model.as_deref().map(|it| self.model_choice_of(it, option));
@@ -64,7 +67,7 @@ impl Transcript {
             }
             add_current(option);
         }
-        self.set_neutral(|it| &mut it.options, options);
+        self.set_options(options);
     }
 
     /// Returns the choice that stands for a model: the current one if it does, since several may.

@@ -1,6 +1,5 @@
 //! Messages and their blocks while they grow.
 
-use std::collections::BTreeMap;
 use std::ops::RangeBounds;
 
 use bowline_jsonl::{RawJson, Str};
@@ -9,7 +8,7 @@ use crate::arena::Text;
 use crate::index::{IndexKey, IndexKind};
 use crate::names::Name;
 use crate::record::{
-    BlockBody, BlockId, BlockRecord, BlockStage, CallId, Draft, EntryBody, EntryId, MessageRecord,
+    BlockBody, BlockId, BlockStage, CallId, Draft, DraftBlocks, EntryBody, EntryId, MessageRecord,
     ThreadId,
 };
 use crate::state::MessageState;
@@ -24,19 +23,41 @@ impl Transcript {
         context: LineContext,
     ) {
         let entry = self.message_entry(thread, id, model, context);
-        let known = self.live_blocks(entry);
-        let known = known.map(|id| (self.blocks[id].index, id)).collect();
+        let mut known = self.suspended.remove(&entry).unwrap_or_default();
+        let mut next = match known.last() {
+            Some(last) => self.blocks[last].next,
+            None => self.message(entry).and_then(|message| message.first),
+        };
+        while let Some(id) = next {
+            let block = &self.blocks[id];
+            known.take((!block.is_removed()).then_some(block.index), id);
+            next = block.next;
+        }
         self.begin_draft(thread, entry, &id.decode(), known);
     }
 
-    /// Makes a message the one that grows in a thread. `known` are its blocks by their `index`.
-    fn begin_draft(
-        &mut self,
-        thread: ThreadId,
-        entry: EntryId,
-        id: &str,
-        known: BTreeMap<u32, BlockId>,
-    ) {
+    /// Takes the draft of a thread, and keeps its blocks for the case that the message streams again.
+    pub(crate) fn take_draft(&mut self, thread: ThreadId) -> Option<EntryId> {
+        let draft = self.drafts.remove(&thread)?;
+        Some(self.suspend(draft))
+    }
+
+    fn suspend(&mut self, draft: Draft) -> EntryId {
+        if draft.blocks.is_long() {
+            self.suspended.insert(draft.entry, draft.blocks);
+        }
+        draft.entry
+    }
+
+    /// Finds the block with an index in the draft of a thread.
+    pub(crate) fn draft_block(&mut self, thread: ThreadId, index: u32) -> Option<BlockId> {
+        let blocks = &self.blocks;
+        let draft = self.drafts.get_mut(&thread)?;
+        draft.blocks.find(index, |id| !blocks[id].is_removed())
+    }
+
+    /// Makes a message the one that grows in a thread. `known` are its blocks.
+    fn begin_draft(&mut self, thread: ThreadId, entry: EntryId, id: &str, known: DraftBlocks) {
         self.set_message(entry, MessageState::Streaming);
         let draft = Draft {
             entry,
@@ -140,16 +161,17 @@ impl Transcript {
     pub(crate) fn discard_draft_unless(&mut self, thread: ThreadId, id: Str<'_>, kept: BlockStage) {
         let is_other = |draft: &Draft| id != *draft.id;
         if self.drafts.get(&thread).is_some_and(is_other)
-            && let Some(draft) = self.drafts.remove(&thread)
+            && let Some(entry) = self.take_draft(thread)
         {
-            self.void(draft.entry, kept);
+            self.void(entry, kept);
         }
     }
 
     /// Discards all drafts after the API call that streamed them failed.
     pub(crate) fn discard_drafts(&mut self) {
         for draft in std::mem::take(&mut self.drafts).into_values() {
-            self.void(draft.entry, BlockStage::Final);
+            let entry = self.suspend(draft);
+            self.void(entry, BlockStage::Final);
         }
     }
 
@@ -157,16 +179,18 @@ impl Transcript {
     pub(crate) fn close_drafts(&mut self, threads: impl RangeBounds<ThreadId>) {
         let over = self.drafts.extract_if(threads, |_, _| true);
         for (_, draft) in over.collect::<Vec<_>>() {
-            self.set_message(draft.entry, MessageState::Aborted);
-            self.finish_message(draft.entry);
+            let entry = self.suspend(draft);
+            self.set_message(entry, MessageState::Aborted);
+            self.finish_message(entry);
         }
     }
 
     pub(crate) fn void(&mut self, entry: EntryId, kept: BlockStage) {
-        let cut = self.remove_draft_blocks(entry, |block| {
-            kept == BlockStage::Final || block.stage == BlockStage::Open
-        });
-        if cut {
+        let cut = match kept {
+            BlockStage::Final => self.draft_blocks_of(entry).collect(),
+            _ => self.drafted.open_of(entry).collect(),
+        };
+        if self.remove_blocks(cut) {
             self.set_message(entry, MessageState::Aborted);
         }
         self.finish_message(entry);
@@ -191,18 +215,6 @@ impl Transcript {
             }
         }
         any
-    }
-
-    /// Removes the draft blocks of a message for which `is_void` holds; returns whether there were
-    /// any.
-    pub(crate) fn remove_draft_blocks(
-        &mut self,
-        entry: EntryId,
-        is_void: impl Fn(&BlockRecord) -> bool,
-    ) -> bool {
-        let drafted = self.draft_blocks_of(entry);
-        let void = drafted.filter(|id| is_void(&self.blocks[id])).collect();
-        self.remove_blocks(void)
     }
 }
 
@@ -329,7 +341,8 @@ impl Fold<'_> {
         let line = self.line();
         let entry = self.it.named_message(thread, id, None, line);
         // Their blocks are found by their parts: a message may be continued any number of times.
-        self.it.begin_draft(thread, entry, id, BTreeMap::new());
+        self.it
+            .begin_draft(thread, entry, id, DraftBlocks::default());
         self.it.touch_status();
         entry
     }
@@ -338,7 +351,8 @@ impl Fold<'_> {
         let line = self.line();
         let body = EntryBody::Assistant(MessageRecord::default());
         let entry = self.it.entry(thread, body, line);
-        self.it.begin_draft(thread, entry, "", BTreeMap::new());
+        self.it
+            .begin_draft(thread, entry, "", DraftBlocks::default());
         self.it.touch_status();
         entry
     }

@@ -1,5 +1,6 @@
 //! What is known of the session.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use bowline_jsonl::Str;
@@ -73,13 +74,18 @@ impl Transcript {
 }
 
 impl Transcript {
+    /// What a dialect says of the session, to be changed.
+    pub(crate) fn neutral(&mut self) -> &mut NeutralRecord {
+        Arc::make_mut(&mut self.session.neutral)
+    }
+
     /// Replaces a value of the session.
     pub(crate) fn set_neutral<T: PartialEq>(
         &mut self,
         field: impl FnOnce(&mut NeutralRecord) -> &mut T,
         value: T,
     ) {
-        let field = field(Arc::make_mut(&mut self.session.neutral));
+        let field = field(self.neutral());
         if *field != value {
             *field = value;
             self.touch_session();
@@ -130,9 +136,23 @@ impl Fold<'_> {
         self.it.set_neutral(|it| &mut it.plan, plan);
     }
 
-    /// Replaces the prompts that wait for their turn.
-    pub fn set_queue(&mut self, queue: Vec<QueuedPrompt>) {
-        self.it.set_neutral(|it| &mut it.queue, queue);
+    /// Adds a prompt that waits for its turn. `order` is its place among those that wait.
+    pub fn queue_prompt(&mut self, order: u64, prompt: QueuedPrompt) {
+        self.it.neutral().queue.insert(order, prompt);
+        self.it.touch_session();
+    }
+
+    /// Removes a prompt from those that wait.
+    pub fn unqueue_prompt(&mut self, order: u64) {
+        if self.it.session.neutral.queue.contains_key(&order) {
+            self.it.neutral().queue.remove(&order);
+            self.it.touch_session();
+        }
+    }
+
+    /// Removes all prompts that wait.
+    pub fn clear_queue(&mut self) {
+        self.it.set_neutral(|it| &mut it.queue, BTreeMap::new());
     }
 
     /// Sets the used part of the context window and its size, in tokens; `None` keeps what is known.
@@ -152,16 +172,18 @@ impl Fold<'_> {
 
     /// Replaces the settings of the session.
     pub fn set_options(&mut self, options: Vec<SessionOption>) {
-        self.it.set_neutral(|it| &mut it.options, options);
+        self.it.set_options(options);
     }
 
     /// Sets the current value of a setting that is known.
     pub fn set_option_value(&mut self, id: &str, value: &str) {
-        let mut options = self.it.session.neutral.options.clone();
-        if let Some(option) = options.iter_mut().find(|option| option.id == id) {
-            option.value = Some(value.to_owned());
+        let neutral = &self.it.session.neutral;
+        let known = neutral.option_numbers.get(id).copied();
+        let is_other = |&at: &usize| neutral.options[at].value.as_deref() != Some(value);
+        if let Some(at) = known.filter(is_other) {
+            self.it.neutral().options[at].value = Some(value.to_owned());
+            self.it.touch_session();
         }
-        self.set_options(options);
     }
 
     /// Replaces the commands that the agent offers.
@@ -208,15 +230,39 @@ impl Fold<'_> {
 }
 
 impl Transcript {
+    /// Replaces the settings of the session.
+    pub(crate) fn set_options(&mut self, options: Vec<SessionOption>) {
+        if self.session.neutral.options != options {
+            let numbers = options.iter().enumerate().rev();
+            let numbers = numbers
+                .map(|(at, option)| (option.id.clone(), at))
+                .collect();
+            let neutral = self.neutral();
+            neutral.options = options;
+            neutral.option_numbers = numbers;
+            self.touch_session();
+        }
+    }
+
     /// Sets a usage limit, in place of the one with the same window.
     pub(crate) fn set_limit(&mut self, limit: Limit) {
-        let limits = &self.session.neutral.limits;
-        let known = limits.iter().position(|it| it.window == limit.window);
-        let mut limits = limits.clone();
-        match known {
-            Some(at) => limits[at] = limit,
-            None => limits.push(limit),
+        let known = self
+            .session
+            .neutral
+            .limit_numbers
+            .get(&limit.window)
+            .copied();
+        if known.is_some_and(|at| self.session.neutral.limits[at] == limit) {
+            return;
         }
-        self.set_neutral(|it| &mut it.limits, limits);
+        let neutral = self.neutral();
+        if let Some(at) = known {
+            neutral.limits[at] = limit;
+        } else {
+            let window = limit.window.clone();
+            neutral.limit_numbers.insert(window, neutral.limits.len());
+            neutral.limits.push(limit);
+        }
+        self.touch_session();
     }
 }

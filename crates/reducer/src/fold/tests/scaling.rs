@@ -133,3 +133,40 @@ fn merged_prompts_scale() {
         assert_eq!(session.entry_lines().len(), count as usize + 1);
     });
 }
+
+#[test]
+fn messages_that_are_continued_in_turns_scale() {
+    scales(|session, count| {
+        for number in 0..count {
+            let (message, index) = (format!("m{}", number % 2), number / 2);
+            session.message_start(&message);
+            session.text_block(&message, index, "x");
+            session.block_stop(&message, index);
+        }
+        assert_eq!(session.entry_lines().len(), 2);
+    });
+}
+
+#[test]
+fn discarded_drafts_of_messages_in_turns_scale() {
+    scales(|session, count| {
+        for number in 0..count {
+            let message = format!("m{}", number % 2);
+            session.message_start(&message).text_block(&message, 0, "x");
+        }
+    });
+}
+
+#[test]
+fn finished_blocks_between_drafts_scale() {
+    scales(|session, count| {
+        session.message_start("m").text_block("m", 0, "x");
+        for number in 0..count / 2 {
+            session.tool_use("null", &format!("t{number}"), "Bash");
+        }
+        session.text_block("m", 1, "y");
+        for number in count / 2..count {
+            session.tool_use("null", &format!("t{number}"), "Bash");
+        }
+    });
+}
