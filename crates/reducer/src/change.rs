@@ -1,6 +1,6 @@
 //! Coalesced changes for readers.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet, VecDeque};
 
 use foldhash::fast::FixedState;
 use serde::Serialize;
@@ -8,7 +8,8 @@ use serde::Serialize;
 use crate::arena::TextRef;
 use crate::json::{BlockDetail, CallSummary, EntryDetail};
 use crate::log::{ChangedItem, Cursor, LogRecord};
-use crate::record::{BlockId, CallId, CallPresence, EntryId, PermissionId, TaskId};
+use crate::record::{BlockBody, BlockId, CallId, CallPresence, EntryId, PermissionId, TaskId};
+use crate::snapshot::Snapshot;
 use crate::transcript::Transcript;
 use crate::view::{
     Block, BlockKind, Entry, EntryKind, Permission, Session, Stats, Status, Task, ToolCall, Usage,
@@ -193,6 +194,79 @@ impl Transcript {
             .into_iter()
             .map(|item| LogRecord { item, from: 0 })
             .collect()
+    }
+}
+
+impl Snapshot {
+    /// Returns the changes that make the transcript from nothing, in the order of the conversation: a call
+    /// comes before its block, and before the entries of its sub-agent.
+    ///
+    /// Each change is made when it is read, so that a transcript of any size can be passed on in pieces. What
+    /// comes later is read with [`Cursor::at`] the snapshot's revision.
+    pub fn changes(&self) -> impl Iterator<Item = Change<'_>> {
+        let it: &Transcript = self;
+        let changes = Changes {
+            transcript: it,
+            cursor: Cursor::at(it.revision()),
+            is_reset: true,
+            records: Vec::new(),
+        };
+        let mut known = HashSet::with_hasher(FixedState::default());
+        let mut entries = it.entries.numbers().map(|at| EntryId::new(at as u32));
+        let mut calls = it.calls.numbers().map(|at| CallId::new(at as u32));
+        let tasks = it.tasks.numbers();
+        let tasks = tasks.map(|at| ChangedItem::Task(at as u32));
+        let permissions = it.permissions.numbers();
+        let permissions = permissions.map(|at| ChangedItem::Permission(at as u32));
+        let last = [ChangedItem::Usage, ChangedItem::Stats];
+        let mut rest = tasks.chain(permissions).chain(last);
+        let mut next = VecDeque::from([ChangedItem::Session, ChangedItem::Status]);
+        let items = std::iter::from_fn(move || {
+            while next.is_empty() {
+                if let Some(entry) = entries.next() {
+                    next.extend(it.entry_items(entry, &mut known));
+                } else if let Some(call) = calls.next() {
+                    let is_shown = it.calls[call].presence != CallPresence::Removed;
+                    let is_new = is_shown && known.insert(call);
+                    next.extend(is_new.then_some(ChangedItem::Call(call.number())));
+                } else {
+                    next.extend([rest.next()?]);
+                }
+            }
+            next.pop_front()
+        });
+        let changes = items.map(move |item| changes.change(LogRecord { item, from: 0 }));
+        std::iter::once(Change::Reset).chain(changes)
+    }
+}
+
+impl Transcript {
+    /// An entry and its blocks, each after the calls that it depends on and that are not `known`.
+    fn entry_items(
+        &self,
+        id: EntryId,
+        known: &mut HashSet<CallId, FixedState>,
+    ) -> Vec<ChangedItem> {
+        let mut items = Vec::new();
+        if self.entries[id].is_removed {
+            return items;
+        }
+        let mut holder = self.threads[self.entries[id].thread].call;
+        while let Some(call) = holder.filter(|&call| known.insert(call)) {
+            items.push(ChangedItem::Call(call.number()));
+            holder = self.threads[self.calls[call].thread].call;
+        }
+        items.reverse();
+        items.push(ChangedItem::Entry(id.number()));
+        for block in self.live_blocks(id) {
+            if let BlockBody::Call(call) = self.blocks[block].body
+                && known.insert(call)
+            {
+                items.push(ChangedItem::Call(call.number()));
+            }
+            items.push(ChangedItem::Block(block.number()));
+        }
+        items
     }
 }
 

@@ -30,8 +30,9 @@ use crate::uuids::UuidSet;
 pub struct Snapshot(Arc<Transcript>);
 
 impl Transcript {
-    /// Returns a snapshot of the current state.
+    /// Returns a snapshot of the current state. The next change gets a revision of its own.
     pub fn snapshot(&mut self) -> Snapshot {
+        self.seal();
         Snapshot(Arc::new(self.share()))
     }
 

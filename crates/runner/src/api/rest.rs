@@ -14,7 +14,7 @@ mod tickets;
 mod transcript;
 mod transcript_schema;
 
-pub(super) use transcript::read_transcript;
+pub(super) use transcript::HeldTranscript;
 
 use std::sync::Arc;
 

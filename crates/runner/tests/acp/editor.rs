@@ -96,7 +96,28 @@ impl Editor {
         self.input(Input::Changes {
             attachment,
             changes,
+            has_more: false,
         });
+    }
+
+    /// Loads a session whose transcript comes in pieces of this number of changes.
+    pub(crate) fn load_in_pieces(
+        &mut self,
+        session: &str,
+        changes: &[TranscriptChange],
+        count: usize,
+    ) {
+        let (id, attachment) = self.attach("session/load", session);
+        let mut pieces = changes.chunks(count).peekable();
+        while let Some(piece) = pieces.next() {
+            assert!(self.answer(id).is_none(), "answered before the replay");
+            self.input(Input::Changes {
+                attachment,
+                changes: piece.to_vec(),
+                has_more: pieces.peek().is_some(),
+            });
+        }
+        assert!(self.answer(id).expect("an answer")["error"].is_null());
     }
 
     /// Asks for a session; returns the request's id and the attachment.

@@ -113,6 +113,21 @@ fn loaded_conversation_is_shown_once_in_order() {
 }
 
 #[test]
+fn conversation_loaded_in_pieces_is_shown_as_one_loaded_at_once() {
+    for mut recorded in recorded::all() {
+        recorded.finish();
+        for capabilities in [plain(), with_children()] {
+            let whole = loaded(&mut recorded, &capabilities);
+            let snapshot = recorded.transcript.snapshot();
+            let changes: Vec<_> = snapshot.changes().map(Into::into).collect();
+            let mut editor = Editor::new(&capabilities);
+            editor.load_in_pieces(SESSION, &changes, 3);
+            assert_eq!(editor.shown, whole, "{}", recorded.name);
+        }
+    }
+}
+
+#[test]
 fn followed_session_shows_what_a_loaded_one_does() {
     for mut recorded in recorded::all() {
         let mut cursor = Cursor::default();

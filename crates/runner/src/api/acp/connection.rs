@@ -3,6 +3,7 @@
 mod ended;
 mod follow;
 mod list;
+mod pieces;
 mod work;
 
 use std::collections::HashMap;

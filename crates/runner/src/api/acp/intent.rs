@@ -141,6 +141,8 @@ pub enum Input {
         attachment: Attachment,
         /// The changes, in order.
         changes: Vec<TranscriptChange>,
+        /// Whether more of the whole transcript follows.
+        has_more: bool,
     },
     /// A session cannot be followed.
     AttachFailed {

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use axum::body::Body;
 use bowline_reducer::dialect::DialectName;
-use bowline_reducer::{End, HostEvent, Meta, Schema, Transcript};
+use bowline_reducer::{End, HostEvent, Meta, Schema, Snapshot, Transcript};
 use bowline_transport::journal::{Damage, Merge, Merged};
 use bytes::Bytes;
 use futures_util::stream;
@@ -34,7 +34,7 @@ const SHIM_KILLED: &str = "session process killed, exit status unknown";
 
 /// Folds a session's output up to its present end, and returns what `read` makes of the transcript.
 /// The fold and `read` run on threads for blocking work, a few at a time.
-pub(in crate::api) async fn read_transcript<T: Send + 'static>(
+pub(super) async fn read_transcript<T: Send + 'static>(
     app: &Arc<AppState>,
     record: SessionRecord,
     read: impl FnOnce(&mut Transcript) -> T + Send + 'static,
@@ -56,8 +56,8 @@ pub(super) async fn transcript_body(
         let chunks = chunks.map(|chunk| Ok::<_, Infallible>(Bytes::from(chunk)));
         return Ok(Body::from_stream(stream::iter(chunks)));
     }
-    let (snapshot, held) = use_transcript(app, record, Transcript::snapshot).await?;
-    let mut chunks = snapshot.json_chunks(schema);
+    let held = HeldTranscript::read(app, record).await?;
+    let mut chunks = held.snapshot.json_chunks(schema);
     let chunks = std::iter::from_fn(move || {
         let _held = &held;
         chunks
@@ -65,6 +65,25 @@ pub(super) async fn transcript_body(
             .map(|chunk| Ok::<_, Infallible>(Bytes::from(chunk)))
     });
     Ok(Body::from_stream(stream::iter(chunks)))
+}
+
+/// The transcript of a session that no task follows. Its fold stays in memory as long as this does, once for
+/// all requests.
+pub(in crate::api) struct HeldTranscript {
+    pub(in crate::api) snapshot: Snapshot,
+    _fold: HeldFold,
+}
+
+impl HeldTranscript {
+    /// Folds the log of a session.
+    pub(in crate::api) async fn read(
+        app: &Arc<AppState>,
+        record: SessionRecord,
+    ) -> Result<Self, Problem> {
+        let (snapshot, fold) = use_transcript(app, record, Transcript::snapshot).await?;
+        let _fold = fold;
+        Ok(Self { snapshot, _fold })
+    }
 }
 
 /// A fold that a request uses.

@@ -2,18 +2,17 @@
 
 use std::sync::Arc;
 
-use bowline_reducer::{Cursor, Transcript, TranscriptChange};
 use bowline_transport::SessionId;
 
 use crate::api::acp::intent::{Failure, FailureKind};
-use crate::api::rest::read_transcript;
+use crate::api::rest::HeldTranscript;
 use crate::app_state::AppState;
 use crate::sessions::describe_exit;
 
 /// A session that has ended.
 pub(super) struct EndedSession {
-    /// Its whole transcript.
-    pub(super) changes: Vec<TranscriptChange>,
+    /// Its transcript.
+    pub(super) transcript: HeldTranscript,
     /// How it ended, one line.
     pub(super) reason: String,
 }
@@ -33,18 +32,13 @@ pub(super) async fn read(app: &Arc<AppState>, id: SessionId) -> Result<EndedSess
         || "its process was killed".to_owned(),
         |exit| describe_exit(exit).0,
     );
-    let changes = read_transcript(app, record, whole).await;
-    let changes = changes.map_err(|it| failed(format!("{}; {}", it.detail, it.next)))?;
-    Ok(EndedSession { changes, reason })
+    let transcript = HeldTranscript::read(app, record).await;
+    let transcript = transcript.map_err(|it| failed(format!("{}; {}", it.detail, it.next)))?;
+    Ok(EndedSession { transcript, reason })
 }
 
 /// The failure of a request for a session that is not there.
 pub(super) fn not_found(session: &str) -> Failure {
     let message = format!("there is no session {session}; session/list returns those that are");
     Failure::new(FailureKind::NotFound, message)
-}
-
-fn whole(transcript: &mut Transcript) -> Vec<TranscriptChange> {
-    let changes = transcript.changes_since(Cursor::default());
-    changes.iter().map(Into::into).collect()
 }

@@ -3,12 +3,13 @@
 use std::sync::Arc;
 
 use bowline_lifecycle::{DialogueEventKind, DialogueEvents, DialogueSession, ReceiptState};
-use bowline_reducer::{Changes, Cursor, TranscriptChange};
+use bowline_reducer::{Changes, Cursor, Snapshot, TranscriptChange};
 use bowline_transport::SessionId;
 use tokio::sync::mpsc;
 
 use super::Event;
 use super::ended::{self, EndedSession, not_found};
+use super::pieces::pieces;
 use super::work::failure_of;
 use crate::api::acp::intent::{Attachment, Failure, FailureKind, Input, PromptEnd};
 use crate::app_state::AppState;
@@ -27,20 +28,23 @@ pub(super) async fn follow(
     let conversation = match attach(&app, &session).await {
         Ok(Attached::Driven(conversation)) => conversation,
         Ok(Attached::Ended(ended)) => {
-            let EndedSession { changes, reason } = ended;
-            let changes = Input::Changes {
-                attachment,
-                changes,
-            };
-            let end = Input::Ended { attachment, reason };
-            return send_all(&events, [changes, end]).await;
+            let EndedSession { transcript, reason } = ended;
+            if send_pieces(&events, attachment, &transcript.snapshot)
+                .await
+                .is_some()
+            {
+                let end = Input::Ended { attachment, reason };
+                let _ = events.send(Event::Input(end)).await;
+            }
+            return;
         }
         Err(failure) => {
             let failed = Input::AttachFailed {
                 attachment,
                 failure,
             };
-            return send_all(&events, [failed]).await;
+            let _ = events.send(Event::Input(failed)).await;
+            return;
         }
     };
     let session = conversation.session().clone();
@@ -61,13 +65,22 @@ pub(super) async fn follow(
     }
 }
 
-/// Sends inputs, unless the connection is over.
-async fn send_all(events: &mpsc::Sender<Event>, inputs: impl IntoIterator<Item = Input>) {
-    for input in inputs {
-        if events.send(Event::Input(input)).await.is_err() {
-            return;
-        }
+/// Sends a whole transcript. Returns `None` if the connection is over.
+async fn send_pieces(
+    events: &mpsc::Sender<Event>,
+    attachment: Attachment,
+    snapshot: &Snapshot,
+) -> Option<()> {
+    let mut pieces = pieces(snapshot).peekable();
+    while let Some(changes) = pieces.next() {
+        let input = Input::Changes {
+            attachment,
+            changes,
+            has_more: pieces.peek().is_some(),
+        };
+        events.send(Event::Input(input)).await.ok()?;
     }
+    Some(())
 }
 
 /// A session that an editor opens.
@@ -127,7 +140,10 @@ impl Follower {
     async fn run(mut self, conversation: Conversation) -> Option<()> {
         let attached = Event::Attached(self.attachment, conversation);
         self.events.send(attached).await.ok()?;
-        self.read(usize::MAX).await?;
+        let snapshot = self.session.snapshot().await;
+        self.cursor = Cursor::at(snapshot.revision());
+        send_pieces(&self.events, self.attachment, &snapshot).await?;
+        drop(snapshot);
         let mut ended = Vec::new();
         loop {
             // Both before the read: what they say is in the transcript then.
@@ -135,7 +151,7 @@ impl Follower {
             while let Ok(end) = self.prompt_ends.try_recv() {
                 ended.push(end);
             }
-            while self.read(BATCH).await? {}
+            while self.read().await? {}
             let attachment = self.attachment;
             for (uuid, end) in ended.drain(..) {
                 let input = Input::PromptEnded {
@@ -156,18 +172,18 @@ impl Follower {
     }
 
     /// Sends the next changes; returns whether there were any.
-    async fn read(&mut self, max_count: usize) -> Option<bool> {
-        let is_first = self.cursor == Cursor::default();
-        let read = self.session.changes_up_to(self.cursor, max_count, owned);
+    async fn read(&mut self) -> Option<bool> {
+        let read = self.session.changes_up_to(self.cursor, BATCH, owned);
         let (cursor, changes) = read.await;
         self.cursor = cursor;
-        if changes.is_empty() && !is_first {
+        if changes.is_empty() {
             return Some(false);
         }
         let attachment = self.attachment;
         self.send(Input::Changes {
             attachment,
             changes,
+            has_more: false,
         })
         .await?;
         Some(true)

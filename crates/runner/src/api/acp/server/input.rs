@@ -22,7 +22,8 @@ impl Server {
             Input::Changes {
                 attachment,
                 changes,
-            } => self.changes(attachment, &changes),
+                has_more,
+            } => self.changes(attachment, &changes, has_more),
             Input::AttachFailed {
                 attachment,
                 failure,
@@ -68,7 +69,7 @@ impl Server {
         }
     }
 
-    fn changes(&mut self, attachment: Attachment, changes: &[TranscriptChange]) {
+    fn changes(&mut self, attachment: Attachment, changes: &[TranscriptChange], has_more: bool) {
         let Some((id, session)) = self.session_of(attachment) else {
             return;
         };
@@ -82,6 +83,9 @@ impl Server {
                 // The editor learns the id of a new session from the response.
                 if how == Opening::New {
                     self.respond_opened(&id, request, how);
+                    updates.into_iter().for_each(|it| self.update(it));
+                } else if has_more {
+                    session.opening = Some((request, how));
                     updates.into_iter().for_each(|it| self.update(it));
                 } else {
                     updates.into_iter().for_each(|it| self.update(it));
