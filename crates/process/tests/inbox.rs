@@ -76,19 +76,21 @@ fn request() -> (Request, oneshot::Receiver<()>) {
     (request, waiting)
 }
 
-#[test]
-fn request_sent_while_inbox_is_dropped_is_dropped() {
-    let (requests, inbox) = Inbox::new();
+/// Sends the last request of a block while the inbox is dropped.
+fn drop_while_sent(
+    inbox: Inbox<Request>,
+    send: impl Fn(Request) -> bool + Send + 'static,
+) -> Result<(), TryRecvError> {
     let queued = [(); BLOCK].map(|()| {
         let (request, waiting) = request();
-        assert!(requests.send(request).is_ok());
+        assert!(send(request));
         waiting
     });
     let (last, mut waiting) = request();
-    let sender = requests.clone();
+    set(Hold::Free);
     let sending = spawn(move || {
         IS_HELD.set(true);
-        assert!(sender.send(last).is_ok());
+        assert!(send(last));
     });
     wait_for(Hold::Held);
     let dropping = spawn(move || drop(inbox));
@@ -102,6 +104,21 @@ fn request_sent_while_inbox_is_dropped_is_dropped() {
     set(Hold::Released);
     sending.join().unwrap();
     dropping.join().unwrap();
-    assert_eq!(waiting.try_recv(), Err(TryRecvError::Closed));
+    waiting.try_recv()
+}
+
+// One test: the allocator holds one sender at a time.
+#[test]
+fn request_sent_while_inbox_is_dropped_is_dropped() {
+    let (requests, inbox) = Inbox::new();
+    let sender = requests.clone();
+    let reply = drop_while_sent(inbox, move |request| sender.send(request).is_ok());
+    assert_eq!(reply, Err(TryRecvError::Closed));
+    assert!(requests.is_closed(), "although a sender is left");
+
+    let (requests, inbox) = Inbox::bounded(2 * BLOCK);
+    let sender = requests.clone();
+    let reply = drop_while_sent(inbox, move |request| sender.try_send(request).is_ok());
+    assert_eq!(reply, Err(TryRecvError::Closed));
     assert!(requests.is_closed(), "although a sender is left");
 }

@@ -18,6 +18,7 @@
 //! | `recover` | folds the log of one |
 //! | `start` | what one is started from |
 
+mod control_link;
 mod conversation;
 mod driver;
 mod error;

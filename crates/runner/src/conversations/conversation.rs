@@ -1,10 +1,7 @@
 //! The handle of a conversation.
 
-use bowline_lifecycle::{
-    DialogueChanges, DialogueEnd, DialogueSession, Intent, PermissionAnswer, Permissions, Prompt,
-};
+use bowline_lifecycle::{DialogueSession, Intent, PermissionAnswer, Prompt};
 use bowline_reducer::Transcript;
-use bowline_transport::SessionId;
 use tokio::sync::{mpsc, oneshot};
 use uuid::Uuid;
 
@@ -106,34 +103,6 @@ impl Conversation {
         read: impl FnOnce(&Transcript) -> T + Send + 'static,
     ) -> T {
         self.session.inspect(read).await
-    }
-}
-
-#[expect(dead_code, reason = "for other faces than REST")]
-impl Conversation {
-    /// Returns the id of the session.
-    pub(crate) fn id(&self) -> SessionId {
-        self.session.id()
-    }
-
-    /// Ends the session when the open prompts are answered.
-    pub(crate) async fn end(&self) -> Result<(), ConversationError> {
-        self.submit(random_id(), Intent::End).await
-    }
-
-    /// Returns the changes of the transcript from its beginning, with a reset first.
-    pub(crate) fn changes(&self) -> DialogueChanges {
-        self.session.changes()
-    }
-
-    /// Returns the permission requests.
-    pub(crate) fn permissions(&self) -> Permissions {
-        self.session.permissions()
-    }
-
-    /// Waits for the end of the session, or of the daemon.
-    pub(crate) async fn ended(&self) -> DialogueEnd {
-        self.session.ended().await
     }
 }
 

@@ -7,17 +7,18 @@ use std::time::Duration;
 use bowline_lifecycle::control::{ControlEntry, ControlLine, ControlLines};
 use bowline_lifecycle::{DialogueError, DialogueSession, Intent};
 use bowline_transport::Piece;
-use bowline_transport::wire::{Lease, Message, Prompt, PromptMode, PromptStatus, StreamId};
+use bowline_transport::wire::{Lease, Message, PromptStatus, StreamId};
 use bytes::Bytes;
 use futures_util::StreamExt as _;
 use futures_util::future::BoxFuture;
 use futures_util::stream::FuturesUnordered;
-use tokio::sync::{mpsc, oneshot};
+use tokio::sync::oneshot;
 use tokio::time::{sleep, timeout};
 use tokio_util::sync::CancellationToken;
 use tracing::warn;
 use uuid::Uuid;
 
+use super::control_link::{ControlEvent, ControlLink, control_prompt};
 use super::conversation::Submission;
 use super::error::ConversationError;
 use super::recover::attach;
@@ -46,9 +47,8 @@ struct PendingIntent {
 pub(super) struct Driver {
     pub(super) folder: SessionDir,
     pub(super) session: DialogueSession,
-    pub(super) link: ShimLink,
+    pub(super) link: ControlLink,
     pub(super) control: ControlLines,
-    pub(super) submissions: mpsc::Receiver<Submission>,
     pub(super) shutdown: CancellationToken,
     /// Intents that were carried out, by id, with the outcome once it is known: as many as the shim knows, in the
     /// same order.
@@ -93,14 +93,11 @@ impl Driver {
                 _ = &mut ended => return,
                 () = shutdown.cancelled() => break,
                 () = &mut opened => {}
-                submission = self.submissions.recv() => match submission {
-                    Some(submission) => self.submitted(submission),
-                    None => std::future::pending().await,
-                },
                 Some(outcome) = self.queues.outcomes.next() => self.finished(outcome),
-                message = self.link.next() => match message {
-                    Ok(message) => self.message(message),
-                    Err(error) => self.reconnect(&error).await,
+                event = self.link.next() => match event {
+                    ControlEvent::Submission(submission) => self.submitted(submission),
+                    ControlEvent::Message(message) => self.message(message),
+                    ControlEvent::Lost(error) => self.reconnect(&error).await,
                 },
             }
         }
@@ -125,15 +122,11 @@ impl Driver {
             }
             None => {}
         }
-        self.queue_line(&id, line.clone());
+        self.link.queue_line(&id, line.clone());
         let replies = vec![reply];
         self.queues
             .pending
             .insert(id, PendingIntent { line, replies });
-    }
-
-    fn queue_line(&mut self, id: &str, bytes: Bytes) {
-        self.link.queue(Message::Prompt(control_prompt(id, bytes)));
     }
 
     fn message(&mut self, message: Message) {
@@ -216,7 +209,7 @@ impl Driver {
             },
         };
         if let Some(bytes) = line.encode().map(Bytes::from) {
-            self.queue_line(&line.id, bytes.clone());
+            self.link.queue_line(&line.id, bytes.clone());
             self.queues.reports.insert(line.id, bytes);
         }
     }
@@ -256,13 +249,13 @@ impl Driver {
             _ = session.ended() => return,
             () = self.shutdown.cancelled() => return,
         };
-        self.link = link;
+        self.link.replace(link);
         let pending = self.queues.pending.iter();
         let intents = pending.map(|(id, it)| (id, &it.line));
         let lines = intents.chain(&self.queues.reports);
         let lines: Vec<_> = lines.map(|(id, line)| (id.clone(), line.clone())).collect();
         for (id, line) in lines {
-            self.queue_line(&id, line);
+            self.link.queue_line(&id, line);
         }
     }
 }
@@ -286,14 +279,6 @@ fn line_of(id: &str, intent: &Intent) -> Result<Bytes, String> {
         ));
     }
     Ok(line)
-}
-
-fn control_prompt(id: &str, bytes: Bytes) -> Prompt {
-    Prompt {
-        id: id.to_owned(),
-        bytes,
-        mode: PromptMode::Control,
-    }
 }
 
 #[cfg(test)]

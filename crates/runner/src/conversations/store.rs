@@ -6,13 +6,14 @@ use std::thread::available_parallelism;
 
 use bowline_lifecycle::HandshakeError;
 use bowline_transport::wire::ExitNotice;
-use bowline_transport::{Remote, RemoteUrl, SessionId, TerminationPolicy};
+use bowline_transport::{Inbox, Remote, RemoteUrl, SessionId, TerminationPolicy};
 use parking_lot::Mutex;
-use tokio::sync::{OnceCell, Semaphore, mpsc};
+use tokio::sync::{OnceCell, Semaphore};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::task_tracker::TaskTrackerToken;
 use tracing::{Instrument as _, info_span, warn};
 
+use super::control_link::ControlLink;
 use super::conversation::Conversation;
 use super::driver::{Driver, Queues, follow_control};
 use super::error::ConversationError;
@@ -174,7 +175,7 @@ impl Conversations {
         let remote = Remote::new(RemoteUrl::Shim(folder.socket()));
         let session = recovered.session.attach(&remote, id).await?;
         drop(permit);
-        let (submissions, inbox) = mpsc::channel(QUEUE);
+        let (submissions, inbox) = Inbox::bounded(QUEUE);
         let mut done = RequestDedup::default();
         done.insert("open", Some(Ok(())));
         for (id, outcome) in recovered.known {
@@ -183,9 +184,8 @@ impl Conversations {
         let mut driver = Driver {
             folder,
             session: session.clone(),
-            link,
+            link: ControlLink::new(link, inbox),
             control: recovered.control,
-            submissions: inbox,
             shutdown: self.shutdown.clone(),
             done,
             queues: Queues::default(),

@@ -9,6 +9,7 @@ use bowline_transport::wire::{
 };
 use bytes::BytesMut;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+use tokio::net::UnixStream;
 use tokio::net::unix::{OwnedReadHalf, OwnedWriteHalf};
 use tokio::time::{Instant, sleep_until, timeout};
 use tracing::{Instrument as _, debug_span};
@@ -88,9 +89,22 @@ impl ShimLink {
 
     async fn connect(session: &SessionDir) -> Result<Self, ShimLinkError> {
         let stream = session.connect().await;
-        let (read, write) = stream.map_err(ShimLinkError::Disconnected)?.into_split();
+        let mut link = Self::over(stream.map_err(ShimLinkError::Disconnected)?);
+        link.queue(Message::Hello(Hello {
+            versions: (VERSION, VERSION),
+            features: vec![ARRIVALS.to_owned()],
+        }));
+        match link.handshake_reply().await? {
+            Message::Welcome(_) => Ok(link),
+            other => Err(ShimLinkError::unexpected(other)),
+        }
+    }
+
+    /// Returns a link over a connection, without a handshake.
+    pub(crate) fn over(stream: UnixStream) -> Self {
+        let (read, write) = stream.into_split();
         let now = Instant::now();
-        let mut link = Self {
+        Self {
             read,
             write,
             decoder: Decoder::new(),
@@ -99,14 +113,6 @@ impl ShimLink {
             generation: 0,
             last_received: now,
             last_ping: now,
-        };
-        link.queue(Message::Hello(Hello {
-            versions: (VERSION, VERSION),
-            features: vec![ARRIVALS.to_owned()],
-        }));
-        match link.handshake_reply().await? {
-            Message::Welcome(_) => Ok(link),
-            other => Err(ShimLinkError::unexpected(other)),
         }
     }
 
