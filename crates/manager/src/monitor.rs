@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use bowline_lifecycle::{DialogueSession, ResumeError};
 use bowline_reducer::{Phase, Revision, Transcript};
-use bowline_shell::{ManagedId, SessionLog, SessionState};
+use bowline_shell::{ManagedId, SessionExit, SessionLog, SessionState};
 use tokio::time::timeout;
 
 use crate::error::ManagerError;
@@ -54,8 +54,25 @@ struct Observation {
     cwd: Option<String>,
 }
 
+/// Ends the log of a session that is not monitored any more, however its monitor ends: callers wait for
+/// the end of the log.
+struct EndsLog(Arc<SessionLog>);
+
+impl Drop for EndsLog {
+    fn drop(&mut self) {
+        // The first end counts.
+        self.0.end(SessionExit::default());
+    }
+}
+
 impl DialogueMonitor {
-    pub(super) async fn run(mut self) {
+    pub(super) fn run(self) -> impl Future<Output = ()> {
+        // Made here, since a task that is aborted at once is not polled.
+        let log = EndsLog(Arc::clone(&self.log));
+        self.monitor(log)
+    }
+
+    async fn monitor(mut self, _log: EndsLog) {
         self.observe().await;
         let ended = self.dialogue.ended().await;
         self.log.end(ended.exit.status.into());
@@ -164,7 +181,6 @@ fn observation(transcript: &Transcript) -> Observation {
 
 #[cfg(test)]
 mod tests {
-    use bowline_shell::SessionExit;
     use bowline_transport::TerminationPolicy;
     use tokio::runtime::Builder;
     use tokio::sync::Notify;
@@ -184,16 +200,11 @@ mod tests {
         session.expect("every system has a shell")
     }
 
-    #[test]
-    fn log_ends_if_session_task_is_dropped() {
-        let other = Builder::new_multi_thread().enable_all().build().unwrap();
-        let dialogue = other.block_on(cat());
-        let id = ManagedId::random();
-        let log = SessionLog::new(id, 1, 1, Arc::new(Notify::new()));
-        let monitor = DialogueMonitor {
-            id,
+    fn monitor_of(dialogue: DialogueSession, log: &Arc<SessionLog>) -> DialogueMonitor {
+        DialogueMonitor {
+            id: ManagedId::random(),
             dialogue,
-            log: Arc::clone(&log),
+            log: Arc::clone(log),
             table: Weak::new(),
             leases: Leases::in_directory(PathBuf::new()),
             expected: Expected {
@@ -201,7 +212,41 @@ mod tests {
                 conversation: None,
             },
             entered: Vec::new(),
-        };
+        }
+    }
+
+    fn log() -> Arc<SessionLog> {
+        SessionLog::new(ManagedId::random(), 1, 1, Arc::new(Notify::new()))
+    }
+
+    #[tokio::test]
+    async fn log_ends_if_monitor_is_aborted() {
+        let dialogue = cat().await;
+        // Before its first poll, and while it waits for the session.
+        for is_polled in [false, true] {
+            let log = log();
+            let mut monitor = Box::pin(monitor_of(dialogue.clone(), &log).run());
+            if is_polled {
+                tokio::select! {
+                    biased;
+                    () = &mut monitor => panic!("the session goes on"),
+                    () = std::future::ready(()) => {}
+                }
+            }
+            assert_eq!(log.exit(), None);
+            drop(monitor);
+            log.ended().await;
+            assert_eq!(log.exit(), Some(SessionExit::default()));
+        }
+        dialogue.terminate().await;
+    }
+
+    #[test]
+    fn log_ends_if_session_task_is_dropped() {
+        let other = Builder::new_multi_thread().enable_all().build().unwrap();
+        let dialogue = other.block_on(cat());
+        let log = log();
+        let monitor = monitor_of(dialogue, &log);
         // The task of the session is dropped with its runtime.
         other.shutdown_background();
         let own = Builder::new_current_thread().enable_all().build().unwrap();
