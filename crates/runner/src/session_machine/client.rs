@@ -18,6 +18,10 @@ const PING_AFTER: Duration = PING_EVERY.saturating_mul(2);
 /// Pings per second that a client may send.
 const MAX_PINGS_PER_SECOND: u32 = 20;
 
+/// Maximal number of requests of a client that are refused per second. A person who types into a session that is
+/// only watched stays below it.
+const MAX_REFUSALS_PER_SECOND: u32 = 50;
+
 /// Identifies a connection to a session. Never reused.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct ClientId(pub(super) u64);
@@ -181,12 +185,37 @@ pub(super) struct Client {
     last_ping: Duration,
     /// Whether the client pings by itself.
     sends_pings: bool,
-    /// Start of the present second and the pings received in it.
-    pings: (Duration, u32),
+    pings: Rate,
+    refusals: Rate,
     /// Nonce of the last ping.
     nonce: u64,
     /// Whether its pong is outstanding.
     ping_pending: bool,
+}
+
+/// How often something happened in the present second.
+#[derive(Debug)]
+struct Rate {
+    since: Duration,
+    count: u32,
+}
+
+impl Rate {
+    const fn new(now: Duration) -> Self {
+        Self {
+            since: now,
+            count: 0,
+        }
+    }
+
+    /// Counts one; returns the number in the present second.
+    fn count(&mut self, now: Duration) -> u32 {
+        if now >= self.since + Duration::from_secs(1) {
+            *self = Self::new(now);
+        }
+        self.count += 1;
+        self.count
+    }
 }
 
 impl Client {
@@ -200,7 +229,8 @@ impl Client {
             last_received: now,
             last_ping: now,
             sends_pings: false,
-            pings: (now, 0),
+            pings: Rate::new(now),
+            refusals: Rate::new(now),
             nonce: 0,
             ping_pending: false,
         }
@@ -235,11 +265,13 @@ impl Client {
     /// Counts a ping of the client. Returns whether it exceeds the permitted rate.
     pub(super) fn exceeds_ping_rate(&mut self, now: Duration) -> bool {
         self.sends_pings = true;
-        if now >= self.pings.0 + Duration::from_secs(1) {
-            self.pings = (now, 0);
-        }
-        self.pings.1 += 1;
-        self.pings.1 > MAX_PINGS_PER_SECOND
+        self.pings.count(now) > MAX_PINGS_PER_SECOND
+    }
+
+    /// Counts a request of the client that is refused. Returns whether it exceeds the permitted rate: the
+    /// agent's output waits while requests are read and refused.
+    pub(super) fn exceeds_refusal_rate(&mut self, now: Duration) -> bool {
+        self.refusals.count(now) > MAX_REFUSALS_PER_SECOND
     }
 
     /// When [`tick`](Self::tick) is due.

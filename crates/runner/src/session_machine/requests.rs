@@ -49,6 +49,17 @@ impl SessionMachine {
         self.send(id, Message::Pong { nonce });
     }
 
+    /// Refuses a request, and closes the connection of a client that goes on with such requests.
+    fn refuse(&mut self, id: ClientId, code: &str, detail: &str) {
+        let now = self.now;
+        let client = self.clients.get_mut(&id);
+        if client.is_some_and(|it| it.exceeds_refusal_rate(now)) {
+            let detail = "too many requests were refused; stop sending them";
+            return self.reject(id, code::LIMIT, detail);
+        }
+        self.send_error(id, code, detail);
+    }
+
     fn on_pong(&mut self, id: ClientId, nonce: u64) {
         if let Some(client) = self.clients.get_mut(&id) {
             client.on_pong(nonce);
@@ -104,7 +115,7 @@ impl SessionMachine {
     fn handle_writer_message(&mut self, id: ClientId, generation: u64, message: Message) {
         if self.lease(id) != Lease::Write {
             let detail = "input and resize need the write lease; attach with it";
-            return self.send_error(id, code::NO_LEASE, detail);
+            return self.refuse(id, code::NO_LEASE, detail);
         }
         if self.writer != Some(id) || generation != self.generation {
             return;
@@ -171,7 +182,7 @@ impl SessionMachine {
     fn handle_request(&mut self, id: ClientId, message: Message) {
         if self.lease(id) == Lease::Read {
             let detail = "prompts, signals and kills need a lease; attach to append or to write";
-            return self.send_error(id, code::NO_LEASE, detail);
+            return self.refuse(id, code::NO_LEASE, detail);
         }
         let (Message::Prompt(Prompt { id: name, .. })
         | Message::Signal { id: name, .. }
@@ -180,7 +191,7 @@ impl SessionMachine {
             return;
         };
         if name.is_empty() || name.len() > MAX_ID_BYTES {
-            return self.send_error(id, code::PROTOCOL, "invalid request id; use 1 to 128 bytes");
+            return self.refuse(id, code::PROTOCOL, "invalid request id; use 1 to 128 bytes");
         }
         match message {
             Message::Prompt(prompt) => self.prompt(id, prompt),
@@ -236,7 +247,7 @@ impl SessionMachine {
         let waiting = self.kills.waiters.iter();
         if waiting.filter(|(asker, _)| *asker == client).count() >= MAX_PENDING_KILLS {
             let detail = "too many kills are pending; wait for their reports";
-            return self.send_error(client, code::LIMIT, detail);
+            return self.refuse(client, code::LIMIT, detail);
         }
         if self.kills.seen.get(&id).is_none() {
             self.kills.seen.insert(&id, ());

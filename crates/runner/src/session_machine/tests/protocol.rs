@@ -582,6 +582,24 @@ fn snapshot_attach_has_no_gap_and_resizes_afterwards() {
 }
 
 #[test]
+fn client_that_repeats_refused_requests_is_disconnected() {
+    let mut machine = machine(OUT, OverflowPolicy::Block, KIB);
+    let (reader, _) = join(&mut machine, attach(Lease::Read, OUT));
+    let end = Message::InputEnd { offset: 0 };
+    for second in 0..2 {
+        let now = Duration::from_secs(second);
+        for _ in 0..50 {
+            machine.on_frame(reader, Frame::new(0, end.clone()), now);
+            assert_eq!(code_of(&all(&mut machine, reader)), code::NO_LEASE);
+        }
+        assert!(!machine.is_closing(reader));
+    }
+    machine.on_frame(reader, Frame::new(0, end), Duration::from_secs(1));
+    assert_eq!(code_of(&all(&mut machine, reader)), code::LIMIT);
+    assert!(machine.is_closing(reader));
+}
+
+#[test]
 fn clients_and_pings_are_limited() {
     let mut machine = machine(OUT, OverflowPolicy::Block, KIB);
     let (client, _) = join(&mut machine, attach(Lease::Read, OUT));
