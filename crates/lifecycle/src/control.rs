@@ -53,13 +53,11 @@
 //! | `lines` | cuts the stream into lines |
 //! | `opening` | what a session begins with |
 //! | `record` | the JSON of intents |
-//! | `outcome` | the JSON of outcomes |
 
 mod entry;
 mod line;
 mod lines;
 mod opening;
-mod outcome;
 mod record;
 
 use std::collections::BTreeMap;

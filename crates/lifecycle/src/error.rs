@@ -5,6 +5,7 @@ use std::path::PathBuf;
 #[cfg(feature = "remote")]
 use bowline_transport::RemoteError;
 use bowline_transport::{ReconnectFailed, SpawnError};
+use serde::{Deserialize, Serialize};
 
 use crate::command::CommandError;
 
@@ -242,17 +243,23 @@ impl ResumeError {
 }
 
 /// Why an operation on a running session failed.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+///
+/// The driver of a session writes what became of an intent to the control stream as JSON. A variant that no
+/// driver reports there cannot be serialized.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error, Serialize, Deserialize)]
+#[serde(tag = "code", rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum DialogueError {
     /// The session has ended.
     #[error("reach the agent: the session has ended; start or resume one")]
     Ended,
     /// The agent is a child of this process, and cannot outlive its session.
+    #[serde(skip)]
     #[error("detach: the agent is a child of this process; end the session instead")]
     NotDetachable,
     /// Reconnecting to the agent's machine was given up, for example because another host has taken
     /// over the session. Nothing was sent.
+    #[serde(skip)]
     #[error("reach the agent: not connected; retry the connection, or attach again")]
     Disconnected(#[source] ReconnectFailed),
     /// The agent refused a request.
@@ -263,6 +270,11 @@ pub enum DialogueError {
         /// The agent's reason.
         reason: String,
         /// The agent's error code, if it gave one.
+        #[serde(
+            default,
+            skip_serializing_if = "Option::is_none",
+            rename = "agent_code"
+        )]
         code: Option<String>,
     },
     /// The agent did not answer a request in time.
@@ -285,41 +297,43 @@ pub enum DialogueError {
         /// The given id.
         request_id: String,
         /// A description of how the request was closed.
-        state: &'static str,
+        state: String,
         /// The client that answered first, if it gave a name.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
         by: Option<String>,
     },
     /// The answer does not fit this kind of permission request.
+    #[serde(skip)]
     #[error("answer {request_id}: it {why}; answer it with a decision")]
     WrongAnswer {
         /// The given id.
         request_id: String,
         /// Why the answer does not fit.
+        #[serde(skip)]
         why: &'static str,
     },
     /// A part of the answer is not JSON of the required type.
+    #[serde(skip)]
     #[error("encode {what}: {reason}; pass a JSON {shape}")]
     NotJson {
         /// The part.
+        #[serde(skip)]
         what: &'static str,
         /// What is wrong with it.
         reason: String,
         /// `object` or `array`.
+        #[serde(skip)]
         shape: &'static str,
     },
     /// The agent's protocol has nothing like it.
+    #[serde(skip)]
     #[error("{what}: not supported by the {dialect} protocol; ask the session what is supported")]
     Unsupported {
         /// What is not supported.
         what: String,
         /// The protocol.
+        #[serde(skip)]
         dialect: &'static str,
-    },
-    /// The driver of the session refused what the host wants.
-    #[error("{reason}")]
-    Rejected {
-        /// What it refused and why.
-        reason: String,
     },
     /// The prompt is empty.
     #[error("send: the prompt is empty; add a text, an image or a document")]
@@ -330,6 +344,29 @@ pub enum DialogueError {
         /// The uuid.
         uuid: String,
     },
+    /// The driver of the session refused what the host wants.
+    #[error("{reason}")]
+    #[serde(untagged)]
+    Rejected {
+        /// What it refused and why.
+        reason: String,
+    },
+}
+
+impl DialogueError {
+    /// Returns the error as a control stream has it: one without a JSON of its own by its message.
+    pub(crate) fn recorded(&self) -> Self {
+        match self {
+            Self::NotDetachable
+            | Self::Disconnected(_)
+            | Self::WrongAnswer { .. }
+            | Self::NotJson { .. }
+            | Self::Unsupported { .. } => Self::Rejected {
+                reason: error_chain(self),
+            },
+            other => other.clone(),
+        }
+    }
 }
 
 fn answered_by(by: Option<&str>) -> String {

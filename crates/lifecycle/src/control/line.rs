@@ -131,7 +131,7 @@ mod tests {
             DialogueError::NoSuchRequest { request_id: text() },
             DialogueError::TooLate {
                 request_id: text(),
-                state: "already answered",
+                state: "already answered".to_owned(),
                 by: Some(text()),
             },
             DialogueError::Refused {

@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 
 use super::entry::ControlEntry;
 use super::opening::SessionOpening;
-use super::outcome::ErrorRecord;
+use crate::error::DialogueError;
 use crate::intent::Intent;
 use crate::permission::PermissionAnswer;
 
@@ -34,7 +34,7 @@ pub(super) enum EntryRecord {
     Outcome {
         of: String,
         #[serde(default, skip_serializing_if = "Option::is_none")]
-        error: Option<ErrorRecord>,
+        error: Option<DialogueError>,
     },
     #[serde(other)]
     Other,
@@ -113,7 +113,7 @@ impl EntryRecord {
             ControlEntry::Intent(intent) => Self::of_intent(intent),
             ControlEntry::Outcome { of, result } => Some(Self::Outcome {
                 of: of.clone(),
-                error: result.as_ref().err().map(ErrorRecord::of),
+                error: result.as_ref().err().map(DialogueError::recorded),
             }),
             ControlEntry::Other => None,
         }
@@ -150,7 +150,7 @@ impl EntryRecord {
         ControlEntry::Intent(match self {
             Self::Open(opening) => return ControlEntry::Open(opening),
             Self::Outcome { of, error } => {
-                let result = error.map_or(Ok(()), |error| Err(error.error()));
+                let result = error.map_or(Ok(()), Err);
                 return ControlEntry::Outcome { of, result };
             }
             Self::Other => return ControlEntry::Other,

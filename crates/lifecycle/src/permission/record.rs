@@ -121,14 +121,6 @@ impl RequestState {
             Self::Orphaned => "closed by the end of the agent",
         }
     }
-
-    /// Returns the description of a closed state that is equal to a text, or of an answered one.
-    pub(crate) fn described(text: &str) -> &'static str {
-        let closed = [Self::Withdrawn, Self::Expired, Self::Orphaned];
-        let mut texts = closed.into_iter().map(Self::describe);
-        let found = texts.find(|it| *it == text);
-        found.unwrap_or(Self::Answered.describe())
-    }
 }
 
 impl PermissionRecord {

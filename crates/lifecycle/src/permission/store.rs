@@ -1,5 +1,6 @@
 //! The permission requests of one session. Each is answered once; the first answer wins.
 
+use std::collections::{BTreeMap, BTreeSet, HashMap, VecDeque};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -41,10 +42,15 @@ impl Permissions {
 /// The permission requests of a session.
 #[derive(Debug, Default)]
 pub(crate) struct PermissionStore {
-    /// In the order of arrival.
-    requests: Vec<Request>,
-    /// Number of requests that were closed so far.
-    closed: u64,
+    /// By their number, in the order of arrival.
+    requests: BTreeMap<u64, Request>,
+    /// Numbers by the agent's id.
+    numbers: HashMap<String, u64>,
+    /// Numbers of those without an answer.
+    open: BTreeSet<u64>,
+    /// Numbers of the others, in the order in which they were closed.
+    closed: VecDeque<u64>,
+    next: u64,
 }
 
 #[derive(Debug)]
@@ -56,8 +62,6 @@ struct Request {
 
 #[derive(Debug)]
 struct Closing {
-    /// Position in the order of closing.
-    sequence: u64,
     /// The answer, to recognise a repetition of it.
     answer: Option<PermissionAnswer>,
     /// The line of the answer, if writing it failed or its delivery is unknown.
@@ -97,12 +101,17 @@ impl PermissionStore {
         if self.find(&record.request_id).is_some() {
             return None;
         }
+        let number = self.next;
+        self.next += 1;
+        self.numbers.insert(record.request_id.clone(), number);
+        self.open.insert(number);
         let record = Arc::new(record);
-        self.requests.push(Request {
+        let request = Request {
             record: Arc::clone(&record),
             opened_at: now,
             closing: None,
-        });
+        };
+        self.requests.insert(number, request);
         Some(record)
     }
 
@@ -180,43 +189,45 @@ impl PermissionStore {
 
     /// Returns the ids of the open requests, the oldest first.
     pub(crate) fn open_ids(&self) -> Vec<String> {
-        let open = self.requests.iter().filter(|it| it.closing.is_none());
+        let open = self.open.iter().map(|number| &self.requests[number]);
         open.map(|it| it.record.request_id.clone()).collect()
     }
 
     /// Returns the oldest open request and when it was opened.
     pub(crate) fn oldest_open(&self) -> Option<(Duration, &str)> {
-        let oldest = self.requests.iter().find(|it| it.closing.is_none())?;
+        let oldest = self.requests.get(self.open.first()?)?;
         Some((oldest.opened_at, &oldest.record.request_id))
     }
 
     /// Returns all requests as readers see them.
     pub(crate) fn snapshot(&self) -> Permissions {
-        let records = self.requests.iter().map(|it| Arc::clone(&it.record));
+        let records = self.requests.values().map(|it| Arc::clone(&it.record));
         Permissions(records.collect())
     }
 
     fn find(&mut self, request_id: &str) -> Option<&mut Request> {
-        // Newest first: the agent reuses no id, and recent requests are the ones asked for.
-        let mut newest_first = self.requests.iter_mut().rev();
-        newest_first.find(|it| it.record.request_id == request_id)
+        self.requests.get_mut(self.numbers.get(request_id)?)
     }
 
     /// Notes the end of a request, and drops the one that was closed first of too many.
     fn finish_closing(&mut self, request_id: &str, answer: Option<PermissionAnswer>) {
-        self.closed += 1;
-        let sequence = self.closed;
-        if let Some(request) = self.find(request_id) {
+        let Some(&number) = self.numbers.get(request_id) else {
+            return;
+        };
+        if let Some(request) = self.requests.get_mut(&number) {
             request.closing = Some(Closing {
-                sequence,
                 answer,
                 undelivered: None,
             });
         }
-        let sequence_of = |it: &Request| Some(it.closing.as_ref()?.sequence);
-        let first_kept = sequence.saturating_sub(MAX_CLOSED as u64);
-        self.requests
-            .retain(|it| sequence_of(it).is_none_or(|sequence| sequence > first_kept));
+        self.open.remove(&number);
+        self.closed.push_back(number);
+        if self.closed.len() > MAX_CLOSED
+            && let Some(oldest) = self.closed.pop_front()
+            && let Some(request) = self.requests.remove(&oldest)
+        {
+            self.numbers.remove(&request.record.request_id);
+        }
     }
 }
 
@@ -238,7 +249,7 @@ impl Request {
         }
         Err(DialogueError::TooLate {
             request_id: record.request_id.clone(),
-            state: record.state.describe(),
+            state: record.state.describe().to_owned(),
             by: record.answered_by.clone(),
         })
     }
