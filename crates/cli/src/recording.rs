@@ -12,6 +12,7 @@ use bowline_lifecycle::journal::{Arrived, InputLines, Merged};
 use bowline_recording::{JournalSummary, RecordingSource, TraceLine, meta};
 use bowline_reducer::Meta;
 use bowline_reducer::dialect::recognize;
+use rustix::io::Errno;
 
 use crate::failure::Failure;
 use crate::stdio::eprint;
@@ -171,7 +172,14 @@ fn cannot_read(path: &Path, error: &io::Error) -> Failure {
             return Failure::failed(format!("cannot read {path}: {error}; update bowline"));
         }
         io::ErrorKind::UnexpectedEof => "the gzip data is truncated; copy the file again",
-        _ => return Failure::failed(format!("cannot read {path}: {error}")),
+        _ if Errno::from_io_error(error) == Some(Errno::LOOP) => {
+            "a symbolic link leads back to itself; give the file that it stands for"
+        }
+        _ => {
+            return Failure::failed(format!(
+                "cannot read {path}: {error}; copy the recording to a file, and give that"
+            ));
+        }
     };
     Failure::failed(format!("cannot read {path}: {reason}"))
 }

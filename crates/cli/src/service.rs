@@ -137,7 +137,9 @@ fn cannot(what: &str, path: &Path, error: &std::io::Error) -> Failure {
 fn run(program: &str, words: &[&str]) -> Result<(), String> {
     let done = Command::new(program).args(words).output();
     let done = done.map_err(|error| match error.kind() {
-        ErrorKind::NotFound => format!("{program} is missing; run `bowline serve` in another way"),
+        ErrorKind::NotFound => {
+            format!("{program} is missing; run `nohup bowline serve &`, or add `bowline serve` to your init system")
+        }
         _ => format!("cannot run {program}: {error}"),
     })?;
     if done.status.success() {

@@ -10,7 +10,18 @@ fn unreadable_recordings_are_refused() {
     std::fs::write(path("other.json"), "{\"a\": 1}\n").unwrap();
     let gzip = std::fs::read(fixture("big.jsonl.gz")).unwrap();
     std::fs::write(path("cut.jsonl.gz"), &gzip[..100]).unwrap();
+    std::os::unix::fs::symlink("loop.jsonl", folder.path().join("loop.jsonl")).unwrap();
     let cases = [
+        (
+            path("loop.jsonl"),
+            "a symbolic link leads back to itself; give the file that it stands for",
+        ),
+        // Nothing is mapped at its beginning, proc_pid_mem(5).
+        #[cfg(target_os = "linux")]
+        (
+            "/proc/self/mem".to_owned(),
+            "copy the recording to a file, and give that",
+        ),
         (path("missing.jsonl"), "no such file; check the path"),
         (
             folder.path().display().to_string(),
