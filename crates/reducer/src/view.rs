@@ -23,7 +23,7 @@ pub use tool::Shown;
 
 use crate::arena::ShortText;
 use crate::names::Name;
-use crate::record::{CallId, CallPresence, EntryId, PermissionId, TaskId, ThreadId};
+use crate::record::{BlockId, CallId, CallPresence, EntryId, PermissionId, TaskId, ThreadId};
 use crate::transcript::Transcript;
 
 impl Transcript {
@@ -55,6 +55,14 @@ impl Transcript {
         let record = self.entries.get(id).filter(|it| !it.is_removed)?;
         debug_assert!(record.thread.index() < self.threads.len());
         Some(Entry::new(self, id))
+    }
+
+    /// Returns a block of any message; `None` if it or the message was retracted.
+    #[must_use]
+    pub fn block_by_id(&self, id: BlockId) -> Option<Block<'_>> {
+        let record = self.blocks.get(id).filter(|it| !it.is_removed())?;
+        self.entry_by_id(record.entry)?;
+        Some(Block::new(self, id))
     }
 
     /// Returns a tool call of any thread.

@@ -1,5 +1,7 @@
 //! Events from the changes of a transcript, for agents whose lines have none of their own.
 
+use std::collections::{BTreeMap, BTreeSet};
+
 use bowline_reducer::{
     Block, BlockId, BlockKind, CallId, Change, Cursor, Entry, EntryId, EntryKind, MessageState,
     ToolCall, Transcript,
@@ -14,17 +16,10 @@ pub(crate) struct FoldEvents {
     cursor: Option<Cursor>,
     last_block: Option<BlockId>,
     last_call: Option<CallId>,
-    /// Blocks of text that are being written.
-    blocks: Vec<OpenBlock>,
+    /// Blocks of text that are being written, by their message.
+    blocks: BTreeMap<EntryId, BTreeSet<BlockId>>,
     /// Calls without a result, and whether they were announced.
-    calls: Vec<(CallId, bool)>,
-}
-
-/// A block of text that is being written.
-#[derive(Clone, Copy, Debug)]
-struct OpenBlock {
-    id: BlockId,
-    entry: EntryId,
+    calls: BTreeMap<CallId, bool>,
 }
 
 /// An event, and the call or the name of the thread that it belongs to.
@@ -32,8 +27,9 @@ pub(crate) type FoldEvent = (Option<String>, DialogueEventKind);
 
 /// A change that leads to an event.
 enum Seen {
-    Block(OpenBlock),
+    Block(EntryId, BlockId),
     Append(BlockId, String),
+    Entry(EntryId),
     Call(CallId),
 }
 
@@ -60,7 +56,9 @@ impl FoldEvents {
         };
         let changes = transcript.changes_since(cursor);
         self.cursor = Some(changes.cursor());
+        let mut touched = BTreeSet::new();
         let seen: Vec<_> = if changes.is_reset() {
+            touched.extend(self.blocks.keys());
             Vec::new()
         } else {
             changes.iter().filter_map(|it| Seen::of(&it)).collect()
@@ -68,12 +66,18 @@ impl FoldEvents {
         let mut events = Vec::new();
         for change in &seen {
             match change {
-                Seen::Block(block) => self.block(*block, transcript, &mut events),
+                Seen::Block(entry, block) => {
+                    touched.insert(*entry);
+                    self.block(*block, transcript, &mut events);
+                }
                 Seen::Append(block, text) => self.append(*block, text, transcript, &mut events),
+                Seen::Entry(entry) => drop(touched.insert(*entry)),
                 Seen::Call(_) => {}
             }
         }
-        self.complete_blocks(transcript, &mut events);
+        for entry in touched {
+            self.complete_blocks(entry, transcript, &mut events);
+        }
         for change in seen {
             if let Seen::Call(call) = change {
                 self.call(call, transcript, &mut events);
@@ -82,22 +86,23 @@ impl FoldEvents {
         events
     }
 
-    fn block(&mut self, new: OpenBlock, transcript: &Transcript, events: &mut Vec<FoldEvent>) {
-        let Some((entry, block)) = new.find(transcript) else {
+    fn block(&mut self, id: BlockId, transcript: &Transcript, events: &mut Vec<FoldEvent>) {
+        let Some(block) = transcript.block_by_id(id) else {
             return;
         };
-        if self.last_block >= Some(new.id) || entry.is_history() {
+        let entry = block.entry();
+        if self.last_block >= Some(id) || entry.is_history() {
             return;
         }
-        self.last_block = Some(new.id);
+        self.last_block = Some(id);
         let (text, is_thinking) = match block.kind() {
             BlockKind::Text { text } => (text, false),
             BlockKind::Thinking { text } => (text, true),
             _ => return,
         };
-        self.blocks.push(new);
+        self.blocks.entry(entry.id()).or_default().insert(id);
         let text = text.to_cow().into_owned();
-        if !text.is_empty() && !is_complete(entry, new.id) {
+        if !text.is_empty() && !is_complete(block) {
             events.push((
                 thread_of(entry),
                 DialogueEventKind::Delta { text, is_thinking },
@@ -112,10 +117,14 @@ impl FoldEvents {
         transcript: &Transcript,
         events: &mut Vec<FoldEvent>,
     ) {
-        let open = self.blocks.iter().find(|it| it.id == id);
-        let Some((entry, block)) = open.and_then(|it| it.find(transcript)) else {
+        let Some(block) = transcript.block_by_id(id) else {
             return;
         };
+        let entry = block.entry();
+        let open = self.blocks.get(&entry.id());
+        if open.is_none_or(|open| !open.contains(&id)) {
+            return;
+        }
         let is_thinking = matches!(block.kind(), BlockKind::Thinking { .. });
         let text = text.to_owned();
         events.push((
@@ -124,12 +133,21 @@ impl FoldEvents {
         ));
     }
 
-    fn complete_blocks(&mut self, transcript: &Transcript, events: &mut Vec<FoldEvent>) {
-        self.blocks.retain(|open| {
-            let Some((entry, block)) = open.find(transcript) else {
+    /// Announces the blocks of a message to which nothing is added any more.
+    fn complete_blocks(
+        &mut self,
+        entry: EntryId,
+        transcript: &Transcript,
+        events: &mut Vec<FoldEvent>,
+    ) {
+        let Some(open) = self.blocks.get_mut(&entry) else {
+            return;
+        };
+        open.retain(|id| {
+            let Some(block) = transcript.block_by_id(*id) else {
                 return false;
             };
-            if !is_complete(entry, open.id) {
+            if !is_complete(block) {
                 return true;
             }
             let kind = match block.kind() {
@@ -141,9 +159,12 @@ impl FoldEvents {
                 },
                 _ => return false,
             };
-            events.push((thread_of(entry), kind));
+            events.push((thread_of(block.entry()), kind));
             false
         });
+        if open.is_empty() {
+            self.blocks.remove(&entry);
+        }
     }
 
     fn call(&mut self, id: CallId, transcript: &Transcript, events: &mut Vec<FoldEvent>) {
@@ -153,21 +174,21 @@ impl FoldEvents {
         if self.last_call < Some(id) {
             self.last_call = Some(id);
             if !call.entry().is_some_and(Entry::is_history) {
-                self.calls.push((id, false));
+                self.calls.insert(id, false);
             }
         }
-        let Some(at) = self.calls.iter().position(|(it, _)| *it == id) else {
+        let Some(is_announced) = self.calls.get_mut(&id) else {
             return;
         };
         let thread = call.thread().call().map(|it| it.id().to_owned());
         let thread = thread.or_else(|| call.thread().name().map(str::to_owned));
         let is_over = !call.state().is_open();
-        if !self.calls[at].1 && (call.input().is_some() || is_over) {
-            self.calls[at].1 = true;
+        if !*is_announced && (call.input().is_some() || is_over) {
+            *is_announced = true;
             events.push((thread.clone(), tool_use(call)));
         }
         if is_over {
-            self.calls.swap_remove(at);
+            self.calls.remove(&id);
             events.push((thread, tool_result(call)));
         }
     }
@@ -176,10 +197,8 @@ impl FoldEvents {
 impl Seen {
     fn of(change: &Change<'_>) -> Option<Self> {
         Some(match change {
-            Change::Block { block, entry, .. } => Self::Block(OpenBlock {
-                id: *block,
-                entry: *entry,
-            }),
+            Change::Block { block, entry, .. } => Self::Block(*entry, *block),
+            Change::Entry { entry, .. } | Change::EntryRemoved { entry } => Self::Entry(*entry),
             Change::Append { block, text, .. } => Self::Append(*block, text.to_cow().into_owned()),
             Change::ToolCall { call, .. } => Self::Call(*call),
             _ => return None,
@@ -187,23 +206,15 @@ impl Seen {
     }
 }
 
-impl OpenBlock {
-    fn find(self, transcript: &Transcript) -> Option<(Entry<'_>, Block<'_>)> {
-        let entry = transcript.entry_by_id(self.entry)?;
-        let EntryKind::Assistant { blocks, .. } = entry.kind() else {
-            return None;
-        };
-        let block = blocks.iter().find(|it| it.id() == self.id)?;
-        Some((entry, block))
-    }
-}
-
 /// Returns whether nothing is added to a block any more: its message is complete, or has a later block.
-fn is_complete(entry: Entry<'_>, block: BlockId) -> bool {
-    let EntryKind::Assistant { state, blocks, .. } = entry.kind() else {
-        return true;
-    };
-    state != MessageState::Streaming || blocks.iter().any(|it| it.id() > block)
+fn is_complete(block: Block<'_>) -> bool {
+    match block.entry().kind() {
+        EntryKind::Assistant {
+            state: MessageState::Streaming,
+            ..
+        } => !block.is_last(),
+        _ => true,
+    }
 }
 
 fn thread_of(entry: Entry<'_>) -> Option<String> {

@@ -296,6 +296,14 @@ impl<'a> Block<'a> {
         record.line_start.after(entry)..record.line_end.after(entry)
     }
 
+    /// Returns whether no block of its message comes after it.
+    #[must_use]
+    pub fn is_last(self) -> bool {
+        let blocks = &self.transcript.blocks;
+        let later = std::iter::successors(blocks[self.id].next, |id| blocks[id].next);
+        later.into_iter().all(|id| blocks[id].is_removed())
+    }
+
     /// Returns whether it still grows.
     #[must_use]
     pub fn is_growing(self) -> bool {

@@ -1,6 +1,6 @@
 //! Requests of an agent that speaks JSON-RPC, until they are answered.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
 
 use bowline_jsonl::rpc::{Id, RpcError};
 use bowline_jsonl::{Decision, RawJson, Str};
@@ -18,9 +18,14 @@ pub(super) trait RequestDetail {
     fn encode(&self, id: Id<'_>, choice: Choice<'_>, record: &PermissionRecord) -> Vec<u8>;
 }
 
-/// The open requests of the agent, by their name in the transcript.
+/// The open requests of the agent.
 #[derive(Debug)]
-pub(super) struct Asked<T>(BTreeMap<String, AskedRequest<T>>);
+pub(super) struct Asked<T> {
+    /// By their name in the transcript.
+    requests: BTreeMap<String, AskedRequest<T>>,
+    /// Their names, by the id as JSON text.
+    names: HashMap<String, String>,
+}
 
 /// An open request: its id as JSON text, and what the protocol needs for an answer.
 #[derive(Clone, Debug)]
@@ -31,7 +36,10 @@ pub(super) struct AskedRequest<T> {
 
 impl<T> Default for Asked<T> {
     fn default() -> Self {
-        Self(BTreeMap::new())
+        Self {
+            requests: BTreeMap::new(),
+            names: HashMap::new(),
+        }
     }
 }
 
@@ -63,7 +71,8 @@ impl<T: RequestDetail> Asked<T> {
         let record = PermissionRecord::of_request(&request, link.at_ms);
         let request_id = id.text().to_owned();
         let id = request_id.clone();
-        self.0.insert(name, AskedRequest { id, detail });
+        self.names.insert(id.clone(), name.clone());
+        self.requests.insert(name, AskedRequest { id, detail });
         let Some(answer) = instead else {
             return link.signal(Signal::PermissionAsked(Box::new(record)));
         };
@@ -84,10 +93,11 @@ impl<T: RequestDetail> Asked<T> {
         answer: &PermissionAnswer,
     ) -> Result<EncodedAnswer, DialogueError> {
         let choice = choose(record, answer)?;
-        let Some(asked) = self.0.remove(&record.request_id) else {
+        let Some(asked) = self.requests.remove(&record.request_id) else {
             let request_id = record.request_id.clone();
             return Err(DialogueError::NoSuchRequest { request_id });
         };
+        self.names.remove(&asked.id);
         Ok(EncodedAnswer {
             line: asked.encode(|id, detail| detail.encode(id, choice, record)),
             decision: choice.decision(),
@@ -118,15 +128,15 @@ impl<T: RequestDetail> Asked<T> {
 
     /// Removes the request with this id of the agent, and returns its name.
     fn remove(&mut self, id: Id<'_>) -> Option<String> {
-        let found = self.0.iter().find(|(_, request)| request.id == id.text());
-        let name = found.map(|(name, _)| name.clone())?;
-        self.0.remove(&name);
+        let name = self.names.remove(id.text())?;
+        self.requests.remove(&name)?;
         Some(name)
     }
 
     /// Removes all requests.
     pub(super) fn take(&mut self) -> BTreeMap<String, AskedRequest<T>> {
-        std::mem::take(&mut self.0)
+        self.names.clear();
+        std::mem::take(&mut self.requests)
     }
 }
 
