@@ -22,6 +22,7 @@ mod recovery;
 mod spans;
 mod spawn;
 mod start;
+mod timer;
 
 pub use self::builder::SessionBuilder;
 pub use self::changes::DialogueChanges;

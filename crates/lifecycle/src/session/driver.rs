@@ -20,12 +20,13 @@ use bowline_transport::{
 use parking_lot::Mutex;
 use tokio::sync::{oneshot, watch};
 use tokio::task::yield_now;
-use tokio::time::{Instant, sleep_until};
+use tokio::time::Instant;
 
 use super::end::{DialogueEnd, EndedSession};
 use super::input_writer::InputWriter;
 use super::observers::Observers;
 use super::recording::{Recorder, Recording};
+use super::timer::Timer;
 use crate::error::HandshakeError;
 use crate::machine::{Command, Input, Machine, Output, ReceiptState, Ticket};
 use crate::message::{Message, ReplySender};
@@ -149,12 +150,14 @@ impl Driver {
     async fn drive(&mut self) -> Exit {
         let terminal = self.terminal.clone();
         let mut exited = std::pin::pin!(terminal.exited());
+        let mut timer = Timer::default();
         loop {
             self.do_outputs();
             self.publish_revision();
             self.yield_if_due().await;
             let drained = self.streams.is_none();
             let deadline = self.machine.poll_timeout();
+            let deadline = deadline.map(|it| deadline_after(self.start, it));
             tokio::select! {
                 received = next(&mut self.streams) => self.received(received),
                 exit = &mut exited, if drained => return exit,
@@ -163,7 +166,7 @@ impl Driver {
                     self.feed(input);
                 },
                 _ = pending_or(&mut self.terminating) => self.terminating = None,
-                () = due(self.start, deadline) => self.feed(Input::Timeout),
+                () = timer.until(deadline) => self.feed(Input::Timeout),
                 state = changed(&mut self.connection) => match state {
                     Some(state) => self.feed(Input::Connection(state)),
                     None => self.connection = None,
@@ -478,13 +481,6 @@ async fn changed(
 async fn pending_or<T>(work: &mut Pending<T>) -> T {
     match work {
         Some(work) => work.await,
-        None => pending().await,
-    }
-}
-
-async fn due(start: Instant, deadline: Option<Duration>) {
-    match deadline {
-        Some(deadline) => sleep_until(deadline_after(start, deadline)).await,
         None => pending().await,
     }
 }
