@@ -13,9 +13,9 @@ use tokio::time::timeout;
 /// The key that detaches: `^]`, as in telnet(1).
 const DETACH_KEY: u8 = 0x1d;
 
-/// Bytes that are buffered for a slow session, more than is ever typed. The rest of a longer paste
-/// stays in this terminal's own buffer.
-const MAX_PENDING: usize = 1 << 20;
+/// Bytes that are buffered for a slow session, more than is ever pasted. The rest of a longer paste
+/// stays in this terminal's own buffer, and the detach key after it.
+const MAX_PENDING: usize = 64 << 20;
 
 /// Largest write, in bytes.
 const MAX_WRITE: usize = 64 << 10;

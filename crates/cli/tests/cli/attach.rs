@@ -103,6 +103,18 @@ async fn keys_before_detach_are_delivered() {
 }
 
 #[tokio::test]
+async fn paste_that_nobody_reads_does_not_hold_the_detach_key() {
+    let served = TestRunner::start();
+    let id = served.shell("stty raw -echo; echo welcome; exec sleep 1000");
+    let command = attach(&served, &id, &[]).await;
+    let paste = "x".repeat(3 << 20);
+    command.type_keys(paste + "\u{1d}").await;
+    let (seen, status) = command.finish().await;
+    assert!(seen.contains("it keeps running"), "{} bytes", seen.len());
+    assert_eq!(status, ExitStatus::Code(0));
+}
+
+#[tokio::test]
 async fn signal_restores_the_terminal() {
     let served = TestRunner::start();
     let id = served.shell(ECHO);

@@ -113,7 +113,7 @@ impl TerminalCommand {
         true
     }
 
-    pub(crate) async fn type_keys(&self, keys: &'static str) {
+    pub(crate) async fn type_keys(&self, keys: impl Into<bytes::Bytes>) {
         within(self.terminal.write(keys.into())).await.unwrap();
     }
 
