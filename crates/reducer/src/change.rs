@@ -1,5 +1,7 @@
 //! Coalesced changes for readers.
 
+mod parts;
+
 use std::collections::{HashMap, HashSet, VecDeque};
 
 use foldhash::fast::FixedState;
@@ -14,6 +16,7 @@ use crate::transcript::Transcript;
 use crate::view::{
     Block, BlockKind, Entry, EntryKind, Permission, Session, Stats, Status, Task, ToolCall, Usage,
 };
+pub use parts::ChangeParts;
 
 /// The changes between a cursor and the current state.
 ///
@@ -25,6 +28,8 @@ pub struct Changes<'a> {
     cursor: Cursor,
     is_reset: bool,
     records: Vec<LogRecord>,
+    /// The revision before each record; none of a reset.
+    revisions: Vec<u64>,
 }
 
 /// One change. Its JSON is an object with the name of the variant under `change`.
@@ -160,13 +165,25 @@ impl Transcript {
             Some(records) => Cursor::from_number(cursor.revision().number() + records.len() as u64),
             None => Cursor::at(self.log.revision()),
         };
-        let records = records.unwrap_or_else(|| self.everything());
+        let (records, revisions) = match records {
+            Some(records) => coalesce(records, cursor.revision().number()),
+            None => (self.everything(), Vec::new()),
+        };
         Changes {
             cursor: end,
             transcript: self,
             is_reset,
-            records: coalesce(records),
+            records,
+            revisions,
         }
+    }
+
+    /// Returns the whole transcript as changes, a reset first, to be read in parts.
+    pub fn change_parts(&mut self) -> ChangeParts {
+        // What changes from now on is logged after the cursor.
+        self.log.seal();
+        let (records, cursor) = (self.everything(), Cursor::at(self.log.revision()));
+        ChangeParts::new(self.snapshot(), records, cursor)
     }
 
     /// A change for each record that is present.
@@ -210,6 +227,7 @@ impl Snapshot {
             cursor: Cursor::at(it.revision()),
             is_reset: true,
             records: Vec::new(),
+            revisions: Vec::new(),
         };
         let mut known = HashSet::with_hasher(FixedState::default());
         let mut entries = it.entries.numbers().map(|at| EntryId::new(at as u32));
@@ -293,11 +311,12 @@ fn first(mut records: impl Iterator<Item = LogRecord>, max_count: usize) -> Vec<
 }
 
 /// Keeps each item once, at its first position. A text starts at its lowest changed byte; it is
-/// left out if the whole block changed.
-fn coalesce(records: Vec<LogRecord>) -> Vec<LogRecord> {
+/// left out if the whole block changed. Also returns the revision before each, of which the first is `from`.
+fn coalesce(records: Vec<LogRecord>, from: u64) -> (Vec<LogRecord>, Vec<u64>) {
     let mut places: HashMap<ChangedItem, usize, FixedState> = HashMap::default();
     let mut out: Vec<LogRecord> = Vec::with_capacity(records.len());
-    for record in records {
+    let mut revisions = Vec::with_capacity(records.len());
+    for (revision, record) in (from..).zip(records) {
         let whole = match record.item {
             ChangedItem::Text(block) => places.get(&ChangedItem::Block(block)),
             _ => None,
@@ -310,10 +329,11 @@ fn coalesce(records: Vec<LogRecord>) -> Vec<LogRecord> {
             None => {
                 places.insert(record.item, out.len());
                 out.push(record);
+                revisions.push(revision);
             }
         }
     }
-    out
+    (out, revisions)
 }
 
 impl<'a> Changes<'a> {
@@ -321,6 +341,17 @@ impl<'a> Changes<'a> {
     #[must_use]
     pub const fn cursor(&self) -> Cursor {
         self.cursor
+    }
+
+    /// Returns the cursor for a reader that took only the first `count` changes of [`iter`](Self::iter). What it reads
+    /// again after it states what holds. A reader that took a part of a reset begins again.
+    #[must_use]
+    pub fn cursor_after(&self, count: usize) -> Cursor {
+        match self.revisions.get(count) {
+            Some(&revision) => Cursor::from_number(revision),
+            None if self.is_reset && count <= self.records.len() => Cursor::default(),
+            None => self.cursor,
+        }
     }
 
     /// Returns whether the reader must discard its state; [`Change::Reset`] says the same.

@@ -53,7 +53,7 @@
 //!
 //! | example | types |
 //! |---|---|
-//! | [Example](#example) | [`Transcript`], [`Meta`], [`Changes`], [`Change`], [`Cursor`], [`Mirror`], [`End`], [`Phase`] |
+//! | [Example](#example) | [`Transcript`], [`Meta`], [`Changes`], [`Change`], [`ChangeParts`], [`Cursor`], [`Mirror`], [`End`], [`Phase`] |
 //! | [Reading a transcript](#reading-a-transcript) | [`Entry`], [`EntryId`], [`EntryKind`], [`MessageState`], [`Outcome`], [`ErrorKind`], [`Block`], [`BlockId`], [`BlockKind`], [`Blocks`], [`TextRef`], [`Pieces`], [`Raw`], [`Session`], [`Status`], [`OpenWork`], [`Stats`], [`Usage`], [`ModelUsage`] |
 //! | [Tool calls and sub-agents](#tool-calls-and-sub-agents) | [`ToolCall`], [`CallId`], [`CallState`], [`ToolCalls`], [`ToolResult`], [`Shown`], [`Thread`], [`ThreadId`], [`Task`], [`TaskId`], [`TaskState`] |
 //! | [Permissions](#permissions) | [`HostEvent`], [`HostDecision`], [`Permission`], [`PermissionId`], [`PermissionState`], [`Asked`] |
@@ -260,7 +260,7 @@ mod view;
 mod window;
 
 pub use arena::{Pieces, TextRef};
-pub use change::{Change, Changes};
+pub use change::{Change, ChangeParts, Changes};
 pub use host::{End, HostDecision, HostEvent, Meta};
 pub use json::{BlockDetail, EntryDetail, TranscriptJson};
 pub use json_chunks::JsonChunks;

@@ -53,6 +53,8 @@ impl Mirror {
         let value = || change.get("value").cloned().unwrap_or_default();
         match change.get("change").and_then(Value::as_str) {
             Some("reset") => *self = Self::default(),
+            // Where `session` is the id of the session, the new one is the value.
+            Some("session") if change.get("value").is_some() => self.session = value(),
             Some("session") => self.session = member(change, "session"),
             Some("status") => self.status = member(change, "status"),
             Some("usage") => self.usage = member(change, "usage"),

@@ -130,6 +130,61 @@ proptest! {
         prop_assert_eq!(to_value(&snapshot).unwrap(), then);
     }
 
+    /// A reader that loses the end of what it reads, or reads again what it has, has the same transcript.
+    #[test]
+    fn interrupted_reader_converges(
+        steps in steps(),
+        reads in prop::collection::vec((0..6_usize, 0..3_usize), 60),
+    ) {
+        let (mut mirror, mut cursors) = (Mirror::new(), vec![Cursor::default()]);
+        let mut reads = reads.iter();
+        let mut session = walk(&steps, |session| {
+            let Some(&(taken, back)) = reads.next() else {
+                return;
+            };
+            let from = cursors[cursors.len().saturating_sub(1 + back)];
+            let changes = session.transcript.changes_since(from);
+            for change in changes.iter().take(taken) {
+                mirror.apply(&to_value(&change).unwrap());
+            }
+            cursors.push(changes.cursor_after(taken));
+        });
+        let last = *cursors.last().unwrap();
+        let changes = session.transcript.changes_since(last);
+        for change in changes.iter() {
+            mirror.apply(&to_value(&change).unwrap());
+        }
+        prop_assert_eq!(mirror.transcript(), json(&session.transcript));
+    }
+
+    /// A snapshot in parts is the transcript, and what comes later continues it.
+    #[test]
+    fn parts_of_a_snapshot_are_continued(
+        steps in steps(),
+        at in any::<prop::sample::Index>(),
+        size in 1..5_usize,
+    ) {
+        let at = at.index(steps.len() + 1);
+        let (mut mirror, mut place, mut parts) = (Mirror::new(), 0, None);
+        let mut session = walk(&steps, |session| {
+            if place == at {
+                parts = Some(session.transcript.change_parts());
+            }
+            place += 1;
+        });
+        let mut parts = parts.unwrap_or_else(|| session.transcript.change_parts());
+        while let Some(changes) = parts.next_part(size) {
+            for change in changes.iter() {
+                mirror.apply(&to_value(&change).unwrap());
+            }
+        }
+        let changes = session.transcript.changes_since(parts.cursor());
+        for change in changes.iter() {
+            mirror.apply(&to_value(&change).unwrap());
+        }
+        prop_assert_eq!(mirror.transcript(), json(&session.transcript));
+    }
+
     /// A reader of changes has the same transcript, whenever it reads and however few it takes.
     #[test]
     fn every_reader_converges(
