@@ -54,6 +54,8 @@
 //! | [Sessions of a runner](#sessions-of-a-runner) | `SessionSummary`, `SessionSummaryState`, `RemoteSessionKind`, `Carrier` |
 //! | [A session driven from its log](#a-session-driven-from-its-log) | `SessionRecovery`, [`Piece`] |
 //! | [`McpServer`] | [`McpServer`], [`McpTransport`] |
+//! | [`Attention`] | [`Attention`], [`AttentionReason`] |
+//! | [`TerminalRegistry::inbox`] | [`Inbox`], [`InboxEvent`] |
 //! | [The end in a journal](#the-end-in-a-journal) | [`exit_ends`], [`StreamId`] |
 //! | [`jsonl`], [`reducer`], [`change`] and [`journal`]: the pages of these crates | [`jsonl`], [`reducer`], [`journal`] |
 //! | [`control`]: its page | lines of the control stream |
@@ -315,6 +317,7 @@
 //! ```
 
 mod agent;
+mod attention;
 mod command;
 mod configuration;
 pub mod control;
@@ -337,6 +340,7 @@ pub use agent::{
     AgentCapabilities, AgentFeature, AgentVersion, Capabilities, Capability, InstalledAgent,
     KnownAgent, ProbeError, UnknownOption,
 };
+pub use attention::{Attention, AttentionReason};
 pub use bowline_jsonl as jsonl;
 pub use bowline_jsonl::{Decision, HostRequest, Priority, Prompt, PromptPart, Source};
 pub use bowline_reducer::dialect::DialectName;
@@ -376,8 +380,8 @@ pub use permission::{
 };
 pub use private_file::PrivateFile;
 pub use registry::{
-    Metrics, RegisteredTerminal, Registration, SessionPermission, TerminalRegistry, TerminalTag,
-    Tombstone,
+    Inbox, InboxEvent, Metrics, RegisteredTerminal, Registration, SessionPermission,
+    TerminalRegistry, TerminalTag, Tombstone,
 };
 pub use secrecy::{ExposeSecret, SecretString};
 #[cfg(feature = "remote")]

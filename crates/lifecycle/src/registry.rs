@@ -1,10 +1,12 @@
 //! The registry: every terminal of this process that holds an agent, a shell or a command.
 
+mod inbox;
 mod list;
 mod metrics;
 mod registration;
 mod terminal;
 
+pub use self::inbox::{Inbox, InboxEvent};
 pub use self::list::{SessionPermission, TerminalRegistry};
 pub use self::metrics::Metrics;
 pub(crate) use self::metrics::TokenUsage;

@@ -7,9 +7,11 @@ use std::sync::{Arc, LazyLock};
 
 use bowline_transport::SessionId;
 use parking_lot::{Mutex, MutexGuard};
+use tokio::sync::watch;
 
 use super::metrics::Metrics;
-use super::terminal::{RegisteredTerminal, Tombstone};
+use super::terminal::{RegisteredTerminal, TerminalTag, Tombstone};
+use crate::attention::Attention;
 use crate::error::DialogueError;
 use crate::message::WeakDialogue;
 use crate::permission::{PermissionAnswer, PermissionRecord};
@@ -29,6 +31,8 @@ pub struct TerminalRegistry {
 #[derive(Default)]
 pub(super) struct Inner {
     list: Mutex<List>,
+    /// Changes with the permission requests and the attention of the sessions.
+    pub(super) changed: watch::Sender<u64>,
     /// Outside of the lock, since each read counts them.
     pub(super) output_bytes: AtomicU64,
     pub(super) error_bytes: AtomicU64,
@@ -45,6 +49,7 @@ pub(super) struct List {
 struct RunningTerminal {
     terminal: RegisteredTerminal,
     dialogue: Option<WeakDialogue>,
+    attention: Option<Attention>,
 }
 
 /// A permission request with its session.
@@ -137,6 +142,18 @@ impl TerminalRegistry {
             .await
     }
 
+    /// Returns what of each dialogue needs attention: of those that run, and of the last ones that ended.
+    #[must_use]
+    pub fn attention(&self) -> Vec<(SessionId, Option<Attention>)> {
+        let list = self.lock();
+        let ended = list.tombstones.iter();
+        let ended = ended.filter(|it| it.tag == TerminalTag::AgentDialogue);
+        let ended = ended.map(|it| (it.id, it.attention.clone()));
+        let running = list.running.values().filter(|it| it.dialogue.is_some());
+        let running = running.map(|it| (it.terminal.id, it.attention.clone()));
+        ended.chain(running).collect()
+    }
+
     /// Returns the counters of this process.
     #[must_use]
     pub fn metrics(&self) -> Metrics {
@@ -150,6 +167,11 @@ impl TerminalRegistry {
             error_bytes: self.inner.error_bytes.load(Ordering::Relaxed),
             ..list.totals
         }
+    }
+
+    /// Wakes the readers of inboxes.
+    pub(super) fn note_change(&self) {
+        self.inner.changed.send_modify(|it| *it += 1);
     }
 
     pub(super) fn lock(&self) -> MutexGuard<'_, List> {
@@ -166,13 +188,28 @@ impl List {
     ) -> u64 {
         self.last_key += 1;
         self.totals.started += 1;
-        let running = RunningTerminal { terminal, dialogue };
+        let running = RunningTerminal {
+            terminal,
+            dialogue,
+            attention: None,
+        };
         self.running.insert(self.last_key, running);
         self.last_key
     }
 
-    pub(super) fn remove(&mut self, key: u64) -> Option<RegisteredTerminal> {
-        Some(self.running.remove(&key)?.terminal)
+    pub(super) fn remove(&mut self, key: u64) -> Option<(RegisteredTerminal, Option<Attention>)> {
+        let removed = self.running.remove(&key)?;
+        Some((removed.terminal, removed.attention))
+    }
+
+    /// Notes what of a dialogue needs attention. Returns whether that is news.
+    pub(super) fn set_attention(&mut self, key: u64, attention: Option<Attention>) -> bool {
+        let Some(running) = self.running.get_mut(&key) else {
+            return false;
+        };
+        let is_news = running.attention != attention;
+        running.attention = attention;
+        is_news
     }
 
     pub(super) fn add_tombstone(&mut self, tombstone: Tombstone) {

@@ -8,6 +8,7 @@ use bowline_transport::{ExitStatus, TerminalSession};
 use super::list::TerminalRegistry;
 use super::metrics::{Metrics, TokenUsage};
 use super::terminal::{RegisteredTerminal, TerminalTag, Tombstone, describe};
+use crate::attention::Attention;
 use crate::message::WeakDialogue;
 
 /// An entry in the registry. Dropping it removes the terminal and leaves a tombstone.
@@ -79,6 +80,19 @@ impl Registration {
         }
     }
 
+    /// Notes that the permission requests of the dialogue have changed.
+    pub(crate) fn permissions_changed(&self) {
+        self.registry.note_change();
+    }
+
+    /// Notes what of the dialogue needs attention.
+    pub(crate) fn attention(&self, attention: Option<Attention>) {
+        let is_news = self.registry.lock().set_attention(self.key, attention);
+        if is_news {
+            self.registry.note_change();
+        }
+    }
+
     pub(crate) fn count(&self, count: impl FnOnce(&mut Metrics)) {
         count(&mut self.registry.lock().totals);
     }
@@ -107,7 +121,7 @@ impl Registration {
 impl Drop for Registration {
     fn drop(&mut self) {
         let mut list = self.registry.lock();
-        if let Some(terminal) = list.remove(self.key) {
+        if let Some((terminal, attention)) = list.remove(self.key) {
             list.add_tombstone(Tombstone {
                 id: terminal.id,
                 tag: terminal.tag,
@@ -117,7 +131,10 @@ impl Drop for Registration {
                 status: self.status,
                 expected: self.expected,
                 reason: std::mem::take(&mut self.reason),
+                attention,
             });
         }
+        drop(list);
+        self.registry.note_change();
     }
 }

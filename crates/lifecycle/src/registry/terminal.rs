@@ -8,6 +8,8 @@ use bowline_transport::{
 };
 use tokio::sync::watch;
 
+use crate::attention::Attention;
+
 /// What a terminal is used for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
@@ -77,6 +79,8 @@ pub struct Tombstone {
     pub expected: bool,
     /// A description of the end.
     pub reason: String,
+    /// What of a dialogue needs attention after its end.
+    pub attention: Option<Attention>,
 }
 
 impl RegisteredTerminal {

@@ -365,11 +365,14 @@ impl Driver {
 
     fn publish_revision(&mut self) {
         let newest = self.machine.transcript().revision();
-        self.revision.send_if_modified(|known| {
+        let is_news = self.revision.send_if_modified(|known| {
             let changed = *known != newest;
             *known = newest;
             changed
         });
+        if is_news {
+            self.observers.changed(self.machine.transcript(), false);
+        }
     }
 
     /// Terminates the rest of the process tree and closes the recording. Returns the report, and why
@@ -445,6 +448,7 @@ impl Driver {
     /// they would have returned from the ended session.
     fn close(mut self: Box<Self>, end: DialogueEnd) {
         self.publish_revision();
+        self.observers.changed(self.machine.transcript(), true);
         self.observers.ended(&end);
         let driver = *self;
         drop(driver.observers);

@@ -1,6 +1,6 @@
 //! Reading a session's transcript while it runs, and after its end.
 
-use bowline_reducer::{Changes, Cursor, Revision, Snapshot, Transcript};
+use bowline_reducer::{ChangeParts, Changes, Cursor, Revision, Snapshot, Transcript};
 use tokio::sync::oneshot;
 
 use super::handle::DialogueSession;
@@ -88,6 +88,18 @@ impl DialogueSession {
             (changes.cursor(), read(&changes))
         })
         .await
+    }
+
+    /// Returns the whole transcript as changes, a reset first, to be read in parts. Read on at
+    /// [`cursor`](ChangeParts::cursor) of them.
+    pub async fn change_parts(&self) -> ChangeParts {
+        self.read(Transcript::change_parts).await
+    }
+
+    /// Returns the revision of the transcript that was published last. The transcript may be newer already.
+    #[must_use]
+    pub fn revision(&self) -> Revision {
+        *self.reader.revision.borrow()
     }
 
     /// Waits until the transcript is newer than `revision`, or the session has ended.

@@ -2,11 +2,12 @@
 
 use std::sync::Arc;
 
-use bowline_reducer::Transcript;
+use bowline_reducer::{OpenWork, Transcript};
 use tokio::sync::watch;
 
 use super::end::DialogueEnd;
 use super::spans::SessionSpans;
+use crate::attention::Attention;
 use crate::events::{DialogueEventKind, PendingEvent, Router};
 use crate::permission::Permissions;
 use crate::private_file::PrivateFile;
@@ -20,6 +21,8 @@ pub(super) struct Observers {
     pub(super) router: ClosingRouter,
     pub(super) permissions: watch::Sender<Permissions>,
     pub(super) spans: Option<Box<SessionSpans>>,
+    /// What the attention was derived from.
+    pub(super) last_state: Option<(OpenWork, bool)>,
     /// Kept for the agent, which may open them at any time.
     pub(super) _files: Vec<Arc<PrivateFile>>,
 }
@@ -50,12 +53,23 @@ impl Observers {
     /// Publishes the permission requests after a change; `is_new` if one was added.
     pub(super) fn permissions(&self, permissions: Permissions, is_new: bool) {
         self.permissions.send_replace(permissions);
+        self.registration.permissions_changed();
         if is_new {
             self.registration.count(|it| it.permissions += 1);
         }
     }
 
+    /// Notes what of the session needs attention, if that may have changed since the last call.
+    pub(super) fn changed(&mut self, transcript: &Transcript, has_ended: bool) {
+        let state = (transcript.open_work(), has_ended);
+        if self.last_state.replace(state) != Some(state) {
+            self.registration.attention(Attention::of(transcript));
+        }
+    }
+
     pub(super) fn turn_ended(&mut self, transcript: &Transcript) {
+        // Another turn may have ended since.
+        self.last_state = None;
         let used = self.registration.turn(TokenUsage::of(transcript));
         if let Some(spans) = &mut self.spans {
             spans.usage(transcript, used);

@@ -148,6 +148,7 @@ pub(super) fn drive(
         permissions,
         registration: register(&terminal, dialogue, &configuration.conversation),
         spans: SessionSpans::new(&span),
+        last_state: None,
         _files: configuration.options.private_files(),
     };
     let sources = OutputSources {

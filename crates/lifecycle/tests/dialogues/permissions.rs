@@ -1,7 +1,8 @@
 //! Permission requests of several sessions in one list.
 
 use bowline_lifecycle::{
-    Decision, DialogueError, DialogueEventKind, RequestState, TerminalRegistry,
+    AttentionReason, Decision, DialogueError, DialogueEventKind, Inbox, InboxEvent, RequestState,
+    TerminalRegistry,
 };
 
 use super::support::{agent, start, until, within};
@@ -77,4 +78,96 @@ async fn permissions_of_all_sessions_are_listed_and_first_answer_wins() {
         .await;
     assert_eq!(gone, Err(DialogueError::Ended));
     within("the end", two.terminate()).await;
+}
+
+/// An agent that asks, completes a turn with the answer, and exits with an error at the next line.
+const ASK_AND_FAIL: &str = r#"
+echo '{"type":"control_request","request_id":"r1","request":{"subtype":"can_use_tool","tool_name":"Bash","tool_use_id":"t1","input":{}}}'
+read answer
+echo '{"type":"result","subtype":"success","is_error":false,"result":"done","uuid":"r","session_id":"s"}'
+read line
+exit 3
+"#;
+
+#[tokio::test]
+async fn inbox_has_requests_answers_and_attention_of_every_session() {
+    let registry = TerminalRegistry::shared();
+    let mut inbox = registry.inbox();
+    let (one, _events) = start(agent(ASK_AND_FAIL)).await;
+    let (two, _other_events) = start(agent(ASK)).await;
+    let ids = [one.id(), two.id()];
+    // Other tests of this process have sessions, too.
+    let next = async |inbox: &mut Inbox| loop {
+        let event = within("an event", inbox.next()).await;
+        let session = match &event {
+            InboxEvent::Opened(it) | InboxEvent::Closed(it) => it.session,
+            InboxEvent::Attention { session, .. } => *session,
+            _ => continue,
+        };
+        if ids.contains(&session) {
+            return event;
+        }
+    };
+    let mut opened = Vec::new();
+    while opened.len() < 2 {
+        match next(&mut inbox).await {
+            InboxEvent::Opened(it) => opened.push(it.session),
+            InboxEvent::Attention { attention, .. } => assert_eq!(attention.id, "question:r1"),
+            other => panic!("{other:?}"),
+        }
+    }
+    opened.sort_unstable();
+    let mut expected = ids.to_vec();
+    expected.sort_unstable();
+    assert_eq!(opened, expected);
+    let by = Some("phone".to_owned());
+    let answered = registry.answer_permission(one.id(), "r1", Decision::allow(), by);
+    within("an answer", answered)
+        .await
+        .expect("the first answer");
+    let mut seen = Vec::new();
+    while seen.len() < 2 {
+        match next(&mut inbox).await {
+            InboxEvent::Closed(it) => {
+                assert_eq!(it.session, one.id());
+                assert_eq!(it.record.answered_by.as_deref(), Some("phone"));
+                seen.push("closed");
+            }
+            InboxEvent::Attention { session, attention } if session == one.id() => {
+                let text = Some("done".to_owned());
+                if attention.reason == (AttentionReason::Finished { text }) {
+                    seen.push("finished");
+                }
+            }
+            _ => {}
+        }
+    }
+    // A new reader begins with what waits.
+    let mut late = registry.inbox();
+    let first = loop {
+        if let InboxEvent::Opened(it) = next(&mut late).await {
+            break it.session;
+        }
+    };
+    assert_eq!(first, two.id());
+    // One ends by itself, the other is ended with its question.
+    one.send("go on").await.expect("it is sent");
+    within("the end", two.terminate()).await;
+    let mut seen = Vec::new();
+    while seen.len() < 2 {
+        match next(&mut inbox).await {
+            InboxEvent::Closed(it) => {
+                assert_eq!(
+                    (it.session, it.record.state),
+                    (two.id(), RequestState::Orphaned)
+                );
+                seen.push("orphaned");
+            }
+            InboxEvent::Attention { session, attention } if session == one.id() => {
+                assert!(matches!(attention.reason, AttentionReason::Failure { .. }));
+                seen.push("failed");
+            }
+            _ => {}
+        }
+    }
 }
