@@ -1,6 +1,7 @@
 //! Forwards events to a backend. A failure is logged and counted, and affects nothing else.
 
 mod backend;
+mod webhook;
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -14,7 +15,9 @@ use tokio::time::{sleep, timeout};
 use tracing::{Instrument as _, debug, debug_span, warn};
 
 use crate::{HookBackend, HookEvent, HookServerError};
-use backend::{Deliver, DeliveryError};
+use backend::Deliver;
+pub use backend::DeliveryError;
+pub use webhook::{Webhook, WebhookError};
 
 /// Upper limit of the pause between two attempts.
 const MAX_BACKOFF: Duration = Duration::from_secs(30);

@@ -50,6 +50,7 @@
 //! | [Example](#example) | [`HookServer`], [`HookConfiguration`], [`HookGate`], [`HookKind`], [`HookReply`], [`HookQuestions`], [`HookQuestion`], [`HookServerError`], [`HookReplyError`], [`AgentVersion`] |
 //! | [Replies](#replies) | [`HookEvent`], [`HookPayload`], [`ToolVerdict`], [`PermissionVerdict`], [`FormAnswer`] |
 //! | [Events and a backend](#events-and-a-backend) | [`HookSubscription`], [`HookEventItem`], [`HookBackend`], [`HookVariables`], [`HookLimits`], [`SecretString`], [`ExposeSecret`], [`HookReport`], [`ForwardReport`], [`merge_settings`] |
+//! | [`Webhook`] | [`Webhook`], [`WebhookError`], [`DeliveryError`] |
 //! | [A helper](#a-helper) | [`HookRoute`], [`HookHelper`], [`post_hook`], [`PostHookError`] |
 //!
 //! ## Replies
@@ -162,7 +163,7 @@ pub use configuration::{
 };
 pub use error::{HookReplyError, HookServerError};
 pub use event::HookEvent;
-pub use forward::ForwardReport;
+pub use forward::{DeliveryError, ForwardReport, Webhook, WebhookError};
 pub use hook_client::{PostHookError, post_hook};
 pub use kind::{HookKind, HookPayload};
 pub use reply::{FormAnswer, HookReply, PermissionVerdict, ToolVerdict};

@@ -17,9 +17,10 @@ pub(super) trait Deliver: Send + Sync + 'static {
     fn deliver(&self, body: Bytes) -> impl Future<Output = Result<(), DeliveryError>> + Send;
 }
 
-/// Why a backend did not accept an event.
+/// Why a server did not accept what was posted to it. See [`Webhook`](crate::Webhook).
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum DeliveryError {
+#[non_exhaustive]
+pub enum DeliveryError {
     /// The connection failed.
     Connection(String),
     /// There was no response in time.
@@ -29,8 +30,9 @@ pub(super) enum DeliveryError {
 }
 
 impl DeliveryError {
-    /// Whether another attempt may succeed (RFC 9110, 15: the statuses that are temporary).
-    pub(super) const fn is_transient(&self) -> bool {
+    /// Returns whether another attempt may succeed (RFC 9110, 15: the statuses that are temporary).
+    #[must_use]
+    pub const fn is_transient(&self) -> bool {
         match self {
             Self::Connection(_) | Self::Timeout => true,
             Self::Status(status) => matches!(status, 408 | 425 | 429 | 500..),
@@ -47,6 +49,8 @@ impl fmt::Display for DeliveryError {
         }
     }
 }
+
+impl std::error::Error for DeliveryError {}
 
 impl Deliver for PostTarget {
     async fn deliver(&self, body: Bytes) -> Result<(), DeliveryError> {
@@ -70,14 +74,34 @@ pub(super) fn target(backend: &HookBackend) -> Result<PostTarget, HookServerErro
 }
 
 fn parse(backend: &HookBackend) -> Result<PostTarget, String> {
-    let uri = backend.url.parse::<Uri>();
+    let authorities = backend.authorities.as_deref();
+    let mut target = endpoint(&backend.url, authorities, backend.allow_clear_text)?;
+    let base = target.path.split('?').next().unwrap_or_default();
+    target.path = path(base, &backend.session_id);
+    if let Some(token) = &backend.token {
+        let bearer = HeaderValue::from_str(&format!("Bearer {}", token.expose_secret()));
+        let mut bearer = bearer.map_err(|_| "its token is not a valid header value")?;
+        // Keeps it out of `Debug`.
+        bearer.set_sensitive(true);
+        target.headers.insert(AUTHORIZATION, bearer);
+    }
+    Ok(target)
+}
+
+/// Reads a URL, whose path and query stay as they are.
+pub(super) fn endpoint(
+    url: &str,
+    authorities: Option<&Path>,
+    allow_clear_text: bool,
+) -> Result<PostTarget, String> {
+    let uri = url.parse::<Uri>();
     let uri = uri.map_err(|_| "it is not a URL; pass one such as https://backend.example")?;
     let authority = uri.authority().filter(|it| !it.as_str().contains('@'));
     let authority = authority.ok_or("it has no host, or has credentials; leave them out")?;
     let host = authority.host().trim_matches(['[', ']']);
     let (tls, port) = match uri.scheme_str() {
-        Some("https") => (Some(tls(host, backend.authorities.as_deref())?), 443),
-        Some("http") if is_loopback(host) || backend.allow_clear_text => (None, 80),
+        Some("https") => (Some(tls(host, authorities)?), 443),
+        Some("http") if is_loopback(host) || allow_clear_text => (None, 80),
         Some("http") => {
             return Err(
                 "it is on another machine and http:// is not encrypted; use https:// or set \
@@ -90,19 +114,15 @@ fn parse(backend: &HookBackend) -> Result<PostTarget, String> {
     let value = |text: &str| HeaderValue::from_str(text);
     let mut headers = HeaderMap::new();
     headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
-    if let Some(token) = &backend.token {
-        let bearer = value(&format!("Bearer {}", token.expose_secret()));
-        let mut bearer = bearer.map_err(|_| "its token is not a valid header value")?;
-        // Keeps it out of `Debug`.
-        bearer.set_sensitive(true);
-        headers.insert(AUTHORIZATION, bearer);
-    }
     Ok(PostTarget {
         host: host.to_owned(),
         port: authority.port_u16().unwrap_or(port),
         tls,
         authority: value(authority.as_str()).map_err(|_| "it is not a URL")?,
-        path: path(uri.path(), &backend.session_id),
+        path: uri
+            .path_and_query()
+            .map_or("/", |it| it.as_str())
+            .to_owned(),
         headers,
     })
 }
