@@ -115,6 +115,7 @@ const RULES: &[Rule] = &[
         package: "bowline-runner",
         may_import: &[
             "bowline-history",
+            "bowline-hooks",
             "bowline-journal",
             "bowline-jsonl",
             "bowline-lifecycle",

@@ -5,6 +5,7 @@ pub mod acp;
 mod attach;
 mod attach_permit;
 mod authenticate;
+mod events;
 mod extract;
 mod frames;
 mod grpc;
@@ -25,18 +26,20 @@ use utoipa::openapi::OpenApi;
 
 use crate::app_state::AppState;
 pub(crate) use authenticate::is_attached;
+pub(crate) use events::{EventHub, start_notifications};
+pub use events::{NotifyConfiguration, NotifyError};
 use problem::Problem;
 #[cfg(feature = "fuzz")]
 pub use web_terminal::fuzz_web_terminal;
 pub(crate) use web_terminal::restore_detach_timers;
 
 /// Builds the router of all endpoints.
-pub(crate) fn router(app: &Arc<AppState>) -> Router {
-    let (rest, document) = rest::routes();
+pub(crate) fn router(app: &Arc<AppState>, hub: &Arc<EventHub>) -> Router {
+    let (rest, document) = rest::routes(events::routes(Arc::clone(hub)));
     let owner_only = rest
         .merge(openapi_route(document))
         .route("/acp", get(attach::editor))
-        .layer(from_fn(authenticate::require_owner));
+        .layer(from_fn(authenticate::require_scope));
     let attach = Router::new()
         .route("/api/sessions/{id}/attach", get(attach::session))
         .route("/api/panel", get(attach::web_terminal))

@@ -24,7 +24,7 @@ pub(crate) use metrics::EndpointMetrics;
 use metrics::Metrics;
 pub(crate) use rate_limiter::RateLimiter;
 use transcript_cache::TranscriptCache;
-pub(crate) use transcript_cache::{FoldUse, SessionFold};
+pub(crate) use transcript_cache::{CachedFold, FoldUse, SessionFold, random_instance};
 
 /// Wrong tokens per second from one address before responses are delayed.
 const FAILED_LOGINS_PER_SECOND: u32 = 5;

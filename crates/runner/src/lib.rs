@@ -47,9 +47,12 @@ mod sessions;
 mod shim;
 mod unix_connection;
 
-pub use api::acp;
+pub use api::{NotifyConfiguration, NotifyError, acp};
 pub use app_state::ServeLimits;
-pub use auth::{TokenError, read_or_create_token};
+pub use auth::{
+    NamedToken, NamedTokenError, NamedTokens, TokenError, TokenScope, UnknownScope,
+    read_or_create_token,
+};
 pub use bowline_transport::wire;
 pub use bowline_transport::{
     Identity, MessageReceiver, MessageSender, Piece, SessionDamage, SessionExit, SessionSummary,

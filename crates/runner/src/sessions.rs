@@ -11,7 +11,7 @@ mod termination;
 pub(crate) use damage::damage_in_log;
 pub(crate) use record::{SessionRecord, ShimStatus, has_no_listener};
 pub(crate) use shim_link::{ShimLink, ShimLinkError};
-pub(crate) use store::{CreateError, RestartError, SessionCounts, SessionStore};
+pub(crate) use store::{CreateError, RestartError, SessionCounts, SessionStore, StoreEvent};
 pub use summary::EndedSession;
 pub(crate) use summary::{describe_exit, summary_of};
 pub(crate) use termination::{TerminateError, kill_request, wait_until_ended};

@@ -22,7 +22,7 @@ use super::problem::Problem;
 use super::{acp, frames, trace, web_terminal};
 use crate::app_state::AppState;
 use crate::auth::{
-    ConnectionGuard, OneTimeTicket, PROTOCOL_FRAMES, PROTOCOL_WEB_TERMINAL, Principal,
+    ConnectionGuard, OneTimeTicket, PROTOCOL_FRAMES, PROTOCOL_WEB_TERMINAL, Principal, TokenScope,
 };
 use crate::shim::SessionSpec;
 use crate::unix_connection::UnixConnection;
@@ -85,6 +85,10 @@ pub(super) async fn web_terminal(
     let upgrade = upgrade.map_err(upgrade_required)?;
     let spec = match principal {
         Principal::Owner => None,
+        Principal::Named { name, scope } if scope < TokenScope::Own => {
+            return Err(Problem::scope_refused(&name, scope, TokenScope::Own));
+        }
+        Principal::Named { .. } => None,
         Principal::Ticket(secret) => match app.redeem_ticket(&secret) {
             Some(OneTimeTicket::Create(spec)) => Some(*spec),
             _ => return Err(Problem::invalid_ticket()),

@@ -7,7 +7,7 @@ use tokio::net::UnixStream;
 use super::frames::FrameGuard;
 use super::problem::Problem;
 use crate::app_state::{AppState, EndpointMetrics};
-use crate::auth::{OneTimeTicket, Principal};
+use crate::auth::{OneTimeTicket, Principal, TokenScope};
 use crate::sessions::has_no_listener;
 
 /// The endpoint that a client attaches through.
@@ -23,6 +23,7 @@ pub(super) enum Endpoint {
 pub(super) struct AttachPermit {
     session: SessionId,
     lease: Option<Lease>,
+    may_end: bool,
     endpoint: Endpoint,
 }
 
@@ -34,8 +35,15 @@ impl AttachPermit {
         session: SessionId,
         endpoint: Endpoint,
     ) -> Self {
+        let may_end = match &principal {
+            Some(Principal::Named { scope, .. }) => *scope == TokenScope::Own,
+            _ => true,
+        };
         let lease = match principal {
             Some(Principal::Owner) => Some(Lease::Write),
+            // To append is to prompt.
+            Some(Principal::Named { scope, .. }) if scope < TokenScope::Write => Some(Lease::Read),
+            Some(Principal::Named { .. }) => Some(Lease::Write),
             Some(Principal::Ticket(secret)) => match app.redeem_ticket(&secret) {
                 Some(OneTimeTicket::Attach(of, lease)) if of == session => Some(lease),
                 _ => None,
@@ -45,6 +53,7 @@ impl AttachPermit {
         Self {
             session,
             lease,
+            may_end,
             endpoint,
         }
     }
@@ -71,7 +80,15 @@ impl AttachPermit {
         let session = app.sessions.find(self.session);
         let session = session.ok_or_else(Problem::session_not_found)?;
         match session.connect().await {
-            Ok(shim) => Ok((shim, FrameGuard::new(self.session, lease))),
+            Ok(shim) => {
+                let guard = FrameGuard::new(self.session, lease);
+                let guard = if self.may_end {
+                    guard
+                } else {
+                    guard.without_end()
+                };
+                Ok((shim, guard))
+            }
             // A killed session must not be reported as one that has ended.
             Err(error) if has_no_listener(&error) => {
                 match app.sessions.record(self.session).await {

@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
-use axum::extract::{Request, State};
-use axum::http::{HeaderMap, StatusCode};
+use axum::extract::{MatchedPath, Request, State};
+use axum::http::{HeaderMap, Method, StatusCode};
 use axum::middleware::Next;
 use axum::response::{IntoResponse as _, Response};
 use tokio::time::sleep;
@@ -12,7 +12,7 @@ use tracing::debug;
 use super::grpc;
 use super::problem::Problem;
 use crate::app_state::AppState;
-use crate::auth::{AuthError, Authenticated, Peer, Principal};
+use crate::auth::{AuthError, Authenticated, Peer, Principal, TokenScope};
 
 /// Authenticates a request and attaches its [`Principal`], or refuses it. Above a rate, responses
 /// to wrong tokens are delayed.
@@ -28,10 +28,10 @@ pub(super) async fn authenticate(
     let (mut parts, body) = request.into_parts();
     match app.auth.authenticate(&parts, peer.kind) {
         Ok(principal) => {
-            let is_owner = principal == Principal::Owner;
+            let has_token = principal.scope().is_some();
             parts.extensions.insert(principal);
             let mut response = next.run(Request::from_parts(parts, body)).await;
-            if is_owner || is_attached(&response) {
+            if has_token || is_attached(&response) {
                 response.extensions_mut().insert(Authenticated);
             }
             response
@@ -61,10 +61,33 @@ fn refuse(headers: &HeaderMap, problem: Problem) -> Response {
     }
 }
 
-/// Refuses requests that are not the owner's. Wraps all endpoints except attach.
-pub(super) async fn require_owner(request: Request, next: Next) -> Response {
+/// Refuses requests that the sender's token does not permit, and those with a ticket. Wraps all endpoints except
+/// attach.
+pub(super) async fn require_scope(request: Request, next: Next) -> Response {
+    let path = request.extensions().get::<MatchedPath>();
+    let needs = scope_of(request.method(), path.map_or("", MatchedPath::as_str));
     match request.extensions().get::<Principal>() {
         Some(Principal::Owner) => next.run(request).await,
+        Some(Principal::Named { scope, .. }) if *scope >= needs => next.run(request).await,
+        Some(Principal::Named { name, scope }) => {
+            Problem::scope_refused(name, *scope, needs).into_response()
+        }
         _ => Problem::invalid_ticket().into_response(),
+    }
+}
+
+/// Returns the scope that a route needs. What is not named here is for owners.
+pub(super) fn scope_of(method: &Method, path: &str) -> TokenScope {
+    match (method.as_str(), path) {
+        (_, "/acp") => TokenScope::Own,
+        ("GET" | "HEAD", _) => TokenScope::Look,
+        ("POST", "/api/sessions/{id}/permissions") => TokenScope::Answer,
+        (
+            "POST",
+            "/api/sessions/{id}/prompt"
+            | "/api/sessions/{id}/interrupt"
+            | "/api/sessions/{id}/options",
+        ) => TokenScope::Write,
+        _ => TokenScope::Own,
     }
 }

@@ -6,12 +6,13 @@ use axum::Json;
 use axum::http::header::{RETRY_AFTER, WWW_AUTHENTICATE};
 use axum::http::{HeaderValue, StatusCode};
 use axum::response::{IntoResponse, Response};
+use bowline_reducer::model::AnsweredBy;
 use bowline_transport::wire::code as wire;
 use serde::Serialize;
 use tracing::warn;
 use utoipa::ToSchema;
 
-use crate::auth::AuthError;
+use crate::auth::{AuthError, TokenScope};
 use crate::sessions::ShimLinkError;
 
 /// Why a request failed.
@@ -29,6 +30,10 @@ pub(crate) struct Problem {
     /// When the request may succeed, in milliseconds.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) after_ms: Option<u64>,
+    /// Who answered a permission request that is closed, how, and when: `who`, `how`, `at_ms`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = Option<Object>)]
+    pub(crate) decided_by: Option<AnsweredBy>,
 }
 
 impl Problem {
@@ -44,6 +49,7 @@ impl Problem {
             detail: detail.to_string(),
             next: next.to_string(),
             after_ms: None,
+            decided_by: None,
         }
     }
 
@@ -92,6 +98,13 @@ impl Problem {
         let detail = "the ticket is unknown, used or expired";
         let next = "request a new one with POST /api/tickets and use it before it expires";
         Self::new(StatusCode::UNAUTHORIZED, "TICKET_WRONG", detail, next)
+    }
+
+    /// The token does not permit the request.
+    pub(crate) fn scope_refused(name: &str, has: TokenScope, needs: TokenScope) -> Self {
+        let detail = format!("the token {name} has the scope {has}; this needs {needs}");
+        let next = format!("use a token with that scope: bowline token add NAME --scope {needs}");
+        Self::new(StatusCode::FORBIDDEN, "SCOPE_REFUSED", detail, next)
     }
 
     pub(crate) fn timed_out(detail: impl ToString) -> Self {

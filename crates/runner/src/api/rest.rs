@@ -14,7 +14,10 @@ mod tickets;
 mod transcript;
 mod transcript_schema;
 
-pub(super) use transcript::HeldTranscript;
+pub(super) use dialogue::{dialogue_record, permission_request};
+pub(super) use dto::PermissionRequest;
+pub(super) use shim_client::read_record;
+pub(super) use transcript::{HeldFold, HeldTranscript, use_fold};
 
 use std::sync::Arc;
 
@@ -57,9 +60,12 @@ impl utoipa::Modify for TokenSecurity {
     }
 }
 
-/// Returns the routes and the document that describes them.
-pub(super) fn routes() -> (Router<Arc<AppState>>, utoipa::openapi::OpenApi) {
+/// Returns the routes, beside `more`, and the document that describes them.
+pub(super) fn routes(
+    more: OpenApiRouter<Arc<AppState>>,
+) -> (Router<Arc<AppState>>, utoipa::openapi::OpenApi) {
     OpenApiRouter::with_openapi(Document::openapi())
+        .merge(more)
         .routes(routes!(sessions::create, sessions::list))
         .routes(routes!(sessions::get, sessions::delete))
         .routes(routes!(sessions::restart))

@@ -55,6 +55,7 @@ pub(crate) struct Metrics {
     pub(crate) terminated: Counter,
     pub(crate) prompts: Counter,
     pub(crate) tickets: Counter,
+    pub(crate) event_reads: Counter,
     pub(crate) frames: EndpointMetrics,
     pub(crate) web_terminal: EndpointMetrics,
     pub(crate) grpc: EndpointMetrics,
@@ -88,7 +89,7 @@ impl Metrics {
         page.text
     }
 
-    const fn counters(&self) -> [(&'static str, &'static str, &Counter); 7] {
+    const fn counters(&self) -> [(&'static str, &'static str, &Counter); 8] {
         [
             ("bowline_requests_total", "HTTP requests.", &self.requests),
             (
@@ -117,6 +118,11 @@ impl Metrics {
                 &self.prompts,
             ),
             ("bowline_tickets_total", "Tickets issued.", &self.tickets),
+            (
+                "bowline_event_reads_total",
+                "Reads of transcripts for event streams, which readers share.",
+                &self.event_reads,
+            ),
         ]
     }
 

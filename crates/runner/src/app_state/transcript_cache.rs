@@ -15,6 +15,7 @@ use bowline_transport::{Piece, SessionId};
 use parking_lot::Mutex;
 use tokio::sync::{Mutex as AsyncMutex, OwnedSemaphorePermit, Semaphore, SemaphorePermit};
 use tokio::time::timeout;
+use uuid::Uuid;
 
 /// Maximum number of concurrent folds: half of the daemon's threads for blocking work, so that lists
 /// and logs do not wait for them.
@@ -35,6 +36,8 @@ const USE_TIMEOUT: Duration = Duration::from_secs(10);
 /// A session's output, folded up to an offset.
 #[derive(Debug)]
 pub(crate) struct SessionFold {
+    /// Distinguishes it from any other fold, whose revisions mean something else.
+    pub(crate) instance: u64,
     pub(crate) epoch: Epoch,
     pub(crate) framer: Framer,
     pub(crate) transcript: Transcript,
@@ -57,6 +60,7 @@ impl SessionFold {
     /// Nothing of an incarnation of a child.
     pub(crate) fn new(epoch: Epoch, dialect: DialectName) -> Self {
         Self {
+            instance: random_instance(),
             epoch,
             framer: Framer::default(),
             transcript: Transcript::with_dialect(dialect),
@@ -116,6 +120,11 @@ impl SessionFold {
             transcript.apply_input(line, at);
         });
     }
+}
+
+/// Returns a number that no other fold has, of this daemon or another one.
+pub(crate) fn random_instance() -> u64 {
+    Uuid::new_v4().as_u64_pair().1
 }
 
 /// Sets the dialect of a transcript by the first line that tells.

@@ -12,6 +12,7 @@ use axum::http::request::Parts;
 use axum::http::{HeaderMap, HeaderName};
 
 use super::credential::{AuthError, PresentedSecret, TICKET_PREFIX, single};
+use super::named::{CurrentNamedTokens, TokenScope};
 use super::token::CurrentToken;
 
 /// Sent by browsers: how the requesting page relates to this server (Fetch Metadata, section 2.3).
@@ -27,6 +28,8 @@ pub(crate) struct RequestAuth {
     pub(crate) origins: Vec<String>,
     /// The runner's token.
     pub(crate) token: CurrentToken,
+    /// Further tokens.
+    pub(crate) named: CurrentNamedTokens,
 }
 
 /// How a connection reached the daemon.
@@ -62,8 +65,26 @@ pub(crate) struct Authenticated;
 pub(crate) enum Principal {
     /// The runner's own user, or a client with the token: everything is allowed.
     Owner,
+    /// A client with a named token.
+    Named {
+        /// The token's name.
+        name: String,
+        /// What it permits.
+        scope: TokenScope,
+    },
     /// A client with the secret of a ticket, which the attach endpoints redeem.
     Ticket(String),
+}
+
+impl Principal {
+    /// Returns what the sender may do; `None` with a ticket, which permits one request.
+    pub(crate) const fn scope(&self) -> Option<TokenScope> {
+        match self {
+            Self::Owner => Some(TokenScope::Own),
+            Self::Named { scope, .. } => Some(*scope),
+            Self::Ticket(_) => None,
+        }
+    }
 }
 
 impl RequestAuth {
@@ -94,6 +115,8 @@ impl RequestAuth {
             Ok(Principal::Owner)
         } else if secret.text.starts_with(TICKET_PREFIX) {
             Ok(Principal::Ticket(secret.text))
+        } else if let Some((name, scope)) = self.named.find(secret.text.as_bytes()) {
+            Ok(Principal::Named { name, scope })
         } else {
             Err(AuthError::WrongToken)
         }

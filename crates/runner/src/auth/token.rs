@@ -33,6 +33,23 @@ impl TokenHash {
         Self(Sha256::digest(secret).into())
     }
 
+    /// Reads a hash in hexadecimal.
+    pub(super) fn parse(hex: &str) -> Option<Self> {
+        let mut hash = [0; 32];
+        if hex.len() != 2 * hash.len() || !hex.is_ascii() {
+            return None;
+        }
+        for (place, byte) in hash.iter_mut().enumerate() {
+            *byte = u8::from_str_radix(hex.get(2 * place..2 * place + 2)?, 16).ok()?;
+        }
+        Some(Self(hash))
+    }
+
+    /// Returns the hash in hexadecimal.
+    pub(super) fn hex(&self) -> String {
+        self.0.iter().map(|byte| format!("{byte:02x}")).collect()
+    }
+
     /// Returns whether this is the hash of `secret`, in constant time.
     #[must_use]
     pub(crate) fn matches(&self, secret: &[u8]) -> bool {
@@ -163,7 +180,7 @@ fn read(file: File, path: &Path) -> Result<String, TokenError> {
     Ok(token.to_owned())
 }
 
-fn check_owner(file: &File, path: &Path) -> Result<(), TokenError> {
+pub(super) fn check_owner(file: &File, path: &Path) -> Result<(), TokenError> {
     let path = path.to_owned();
     match file.metadata() {
         Err(source) => Err(TokenError::File { path, source }),
@@ -188,6 +205,28 @@ pub(crate) fn random_secret() -> Result<String, TokenError> {
     let mut bytes = [0_u8; ENTROPY_BYTES];
     getrandom::fill(&mut bytes).map_err(|error| TokenError::Random(error.to_string()))?;
     Ok(URL_SAFE_NO_PAD.encode(bytes))
+}
+
+/// Block size of SHA-256, in bytes.
+const BLOCK: usize = 64;
+
+/// Returns the HMAC of a message with SHA-256 (RFC 2104).
+pub(crate) fn hmac_sha256(key: &[u8], message: &[u8]) -> [u8; 32] {
+    let mut block = [0_u8; BLOCK];
+    let hashed: [u8; 32];
+    let key = if key.len() > BLOCK {
+        hashed = Sha256::digest(key).into();
+        &hashed[..]
+    } else {
+        key
+    };
+    block[..key.len()].copy_from_slice(key);
+    let padded = |pad: u8| block.map(|byte| byte ^ pad);
+    let inner = Sha256::new()
+        .chain_update(padded(0x36))
+        .chain_update(message);
+    let outer = Sha256::new().chain_update(padded(0x5c));
+    outer.chain_update(inner.finalize()).finalize().into()
 }
 
 #[cfg(test)]
@@ -240,6 +279,21 @@ mod tests {
         }
         fs::write(&path, format!("  {}\n", "k".repeat(32))).unwrap();
         assert_eq!(read_or_create_token(&path).unwrap(), "k".repeat(32));
+    }
+
+    /// Test cases 2 and 6 of RFC 4231.
+    #[test]
+    fn hmac_is_that_of_the_rfc() {
+        let hex = |mac: [u8; 32]| -> String { mac.iter().map(|it| format!("{it:02x}")).collect() };
+        assert_eq!(
+            hex(hmac_sha256(b"Jefe", b"what do ya want for nothing?")),
+            "5bdcc146bf60754e6a042426089575c75a003f089d2739839dec58b964ec3843"
+        );
+        let message = b"Test Using Larger Than Block-Size Key - Hash Key First";
+        assert_eq!(
+            hex(hmac_sha256(&[0xaa; 131], message)),
+            "60e431591ee0b67f0d8a26aacbf5b77f8e0bc6213728c5140546040f0ee37f54"
+        );
     }
 
     #[test]

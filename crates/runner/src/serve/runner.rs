@@ -14,9 +14,12 @@ use super::configuration::{ServeConfiguration, ServeError};
 use super::listeners::{BoundSocket, Listeners};
 use super::state_lock::StateLock;
 use super::tls::CurrentEncryption;
-use crate::api;
+use crate::api::{self, EventHub, NotifyConfiguration, NotifyError, start_notifications};
 use crate::app_state::AppState;
-use crate::auth::{CurrentToken, RequestAuth, accepted_hosts, read_or_create_token};
+use crate::auth::{
+    CurrentNamedTokens, CurrentToken, NamedTokens, RequestAuth, accepted_hosts,
+    read_or_create_token,
+};
 use crate::sessions::SessionStore;
 
 /// A running daemon. Dropping it stops it without waiting for its clients; sessions continue in
@@ -34,6 +37,8 @@ pub struct Runner {
     /// How long [`stop`](Self::stop) waits for clients to disconnect.
     stop_timeout: Duration,
     sessions: Arc<SessionStore>,
+    /// Dropped before `stop` waits for what serves clients.
+    events: Arc<EventHub>,
     _lock: StateLock,
 }
 
@@ -62,6 +67,7 @@ impl Runner {
             hosts: accepted_hosts(&configuration.hosts, &addresses, encryption.is_some()),
             origins: configuration.origins,
             token: CurrentToken::new(&token),
+            named: CurrentNamedTokens::new(NamedTokens::beside(&configuration.token_file)),
         };
         let current_token = auth.token.clone();
         let limits = configuration.limits;
@@ -78,7 +84,8 @@ impl Runner {
         // Before the first connection, since a client that attaches cancels its timer.
         api::restore_detach_timers(&app).await;
         app.conversations.restore().await;
-        let (lock, socket) = listeners.serve(&api::router(&app), &shutdown);
+        let events = EventHub::new(Arc::clone(&app));
+        let (lock, socket) = listeners.serve(&api::router(&app, &events), &shutdown);
         Ok(Self {
             shutdown: shutdown.drop_guard(),
             tasks,
@@ -89,6 +96,7 @@ impl Runner {
             encryption,
             stop_timeout: limits.goodbye,
             sessions,
+            events,
             _lock: lock,
         })
     }
@@ -127,10 +135,23 @@ impl Runner {
         Ok(())
     }
 
+    /// Posts what of the sessions needs attention to a webhook, until the daemon stops: an open permission request or
+    /// question, the end of a turn, a failure, a usage limit. A notification is a JSON object with `id`, `session`, `phase`,
+    /// `reason` and `attention`. With a secret, the header `Bowline-Signature` is `t=SECONDS,v1=HEX`: the HMAC-SHA256 of
+    /// `SECONDS.BODY`. One that fails is repeated with the same `id`; the next run of the daemon repeats none.
+    ///
+    /// # Errors
+    ///
+    /// The URL or the file with the secret is unusable.
+    pub fn notify(&self, configuration: NotifyConfiguration) -> Result<(), NotifyError> {
+        start_notifications(&self.events, configuration)
+    }
+
     /// Stops the daemon: requests that clients reconnect later, and waits for them to disconnect.
     /// Sessions continue in their shims.
     pub async fn stop(self) -> StopReport {
         drop(self.socket);
+        drop(self.events);
         self.shutdown.disarm().cancel();
         self.tasks.close();
         let is_clean = timeout(self.stop_timeout, self.tasks.wait()).await.is_ok();

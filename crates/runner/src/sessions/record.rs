@@ -105,6 +105,11 @@ impl SessionRecord {
             .ok_or_else(|| io::Error::other("its process id is not known"))
     }
 
+    /// Returns whether the child has exited or was killed.
+    pub(crate) fn has_ended(&self) -> bool {
+        self.shim != ShimStatus::Running
+    }
+
     pub(crate) fn state(&self) -> SessionSummaryState {
         match self.shim {
             ShimStatus::Running => SessionSummaryState::Running,

@@ -2,9 +2,11 @@
 
 use std::collections::HashMap;
 use std::io;
+use std::path::Path;
 
 use bowline_transport::SessionId;
 use parking_lot::Mutex;
+use tokio::sync::broadcast;
 use tokio::task::spawn_blocking;
 
 use super::record::{SessionRecord, ShimStatus, is_exhaustion};
@@ -22,7 +24,18 @@ pub(crate) struct SessionStore {
     slots: SessionSlots,
     /// The specs of the sessions that this daemon created, for restarts.
     specs: Mutex<HashMap<SessionId, StoredSpec>>,
+    events: broadcast::Sender<StoreEvent>,
 }
+
+/// What happened to a session of the folder.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum StoreEvent {
+    Created(SessionId),
+    Removed(SessionId),
+}
+
+/// Events that a subscriber may be behind.
+const MAX_EVENTS: usize = 1024;
 
 /// The spec of a session that this daemon created.
 #[derive(Debug)]
@@ -93,7 +106,18 @@ impl SessionStore {
             program,
             slots: SessionSlots::new(limit),
             specs: Mutex::default(),
+            events: broadcast::channel(MAX_EVENTS).0,
         }
+    }
+
+    /// Returns the path of the state folder.
+    pub(crate) fn state_path(&self) -> &Path {
+        self.state.path()
+    }
+
+    /// Returns what happens to the sessions from now on.
+    pub(crate) fn subscribe(&self) -> broadcast::Receiver<StoreEvent> {
+        self.events.subscribe()
     }
 
     /// Returns a session's folder, if it exists.
@@ -171,6 +195,9 @@ impl SessionStore {
         let mut specs = self.specs.lock();
         self.slots.retain_existing(&mut specs);
         specs.insert(started.id, StoredSpec::Available(Box::new(spec)));
+        drop(specs);
+        // An error means that nothing subscribes.
+        let _ = self.events.send(StoreEvent::Created(started.id));
         Ok(started)
     }
 
@@ -230,7 +257,9 @@ impl SessionStore {
         self.specs.lock().remove(&id);
         let session = self.state.session(id);
         let removed = spawn_blocking(move || session.remove()).await;
-        removed.map_err(io::Error::other)?
+        removed.map_err(io::Error::other)??;
+        let _ = self.events.send(StoreEvent::Removed(id));
+        Ok(())
     }
 }
 

@@ -34,6 +34,9 @@ async fn document_describes_every_endpoint() {
             "post /api/sessions/{id}/options",
             "get /api/sessions/{id}/log",
             "get /api/sessions/{id}/transcript",
+            "get /api/sessions/{id}/events",
+            "get /api/events",
+            "get /api/permissions",
             "get /api/history",
             "get /api/history/{conversation}/transcript",
             "post /api/tickets",
@@ -60,6 +63,10 @@ async fn document_describes_every_endpoint() {
     // Every described path and method is served.
     for line in &expected {
         let (method, path) = line.split_once(' ').unwrap();
+        if path == "/api/events" {
+            // Its response does not end.
+            continue;
+        }
         let path = path.replace("{id}", "x").replace("{conversation}", "x");
         let response = runner.request(&method.to_uppercase(), &path, None).await;
         assert_ne!(response.status, 405, "{line}");

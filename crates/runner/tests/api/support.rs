@@ -130,6 +130,11 @@ impl TestRunner {
         &self.token
     }
 
+    /// The folder of the token file.
+    pub(crate) fn token_folder(&self) -> &Path {
+        self.folder.path()
+    }
+
     /// Sends a request with the token.
     pub(crate) async fn request(
         &self,

@@ -24,6 +24,8 @@ pub(crate) struct FrameGuard {
     pub(crate) session: SessionId,
     /// The highest lease that it may request.
     lease: Lease,
+    /// Whether it may end the session.
+    may_end: bool,
     requests_lease: Arc<AtomicBool>,
     decoder: Decoder,
     /// Bytes received since the last complete message.
@@ -40,9 +42,12 @@ pub(crate) enum FrameViolation {
     /// The frame attaches to another session than the request's path.
     #[error("attach must name the session of the path")]
     Session,
-    /// The frame requests a higher lease than the ticket permits.
-    #[error("the ticket does not permit this lease")]
+    /// The frame requests a higher lease than the ticket or token permits.
+    #[error("the ticket or token does not permit this lease")]
     Lease,
+    /// The frame ends the session, which the token does not permit.
+    #[error("the token does not permit to end the session")]
+    End,
     /// The message is text.
     #[error("frames must be sent in binary messages")]
     Text,
@@ -59,11 +64,18 @@ impl FrameGuard {
         Self {
             session,
             lease,
+            may_end: true,
             requests_lease: Arc::default(),
             decoder: Decoder::new(),
             incomplete: 0,
             pings: RateLimiter::new(MAX_PINGS_PER_SECOND, MAX_PINGS_PER_SECOND),
         }
+    }
+
+    /// Refuses to end the session.
+    pub(crate) const fn without_end(mut self) -> Self {
+        self.may_end = false;
+        self
     }
 
     /// Whether the client has requested more than to read.
@@ -90,6 +102,7 @@ impl FrameGuard {
                     requests_write = true;
                     self.requests_lease.store(true, Ordering::Relaxed);
                 }
+                Message::Kill { .. } if !self.may_end => return Err(FrameViolation::End),
                 Message::Ping { .. } => self.count_ping(now)?,
                 _ => {}
             }

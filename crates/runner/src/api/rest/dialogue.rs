@@ -1,5 +1,6 @@
 //! Dialogues: prompts, permissions and interrupts, written as the agent's own JSON lines.
 
+use std::borrow::Cow;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -7,7 +8,8 @@ use axum::Json;
 use axum::extract::State;
 use axum::http::StatusCode;
 use bowline_jsonl::{Decision, HostRequest, Prompt, RawJson, control_request, permission};
-use bowline_lifecycle::PermissionAnswer as Choice;
+use bowline_lifecycle::{DialogueSession, PermissionAnswer as Choice};
+use bowline_reducer::model::AnsweredBy;
 use bowline_reducer::{Permission as PermissionView, PermissionState, Transcript};
 use bowline_transport::wire::{Message, PromptMode, SessionKind};
 use bowline_transport::{SessionId, Signal};
@@ -32,6 +34,12 @@ use crate::sessions::SessionRecord;
 
 /// How long a request waits for the agent's reply.
 const REPLY_TIMEOUT: Duration = Duration::from_secs(10);
+
+/// The code of the refusal of an answer that comes too late.
+pub(super) const PERMISSION_CLOSED: &str = "PERMISSION_CLOSED";
+
+/// How long the refusal of an answer waits until the first one is in the transcript.
+const ANSWER_TIMEOUT: Duration = Duration::from_secs(2);
 
 /// Maximum length of a prompt's id, in bytes.
 const MAX_ID_BYTES: usize = 128;
@@ -122,7 +130,7 @@ fn permissions(transcript: &Transcript) -> Vec<PermissionRequest> {
     transcript.permissions().map(permission_request).collect()
 }
 
-fn permission_request(it: PermissionView<'_>) -> PermissionRequest {
+pub(in crate::api) fn permission_request(it: PermissionView<'_>) -> PermissionRequest {
     let asked = it.asked();
     PermissionRequest {
         request_id: it.request_id().to_owned(),
@@ -134,6 +142,10 @@ fn permission_request(it: PermissionView<'_>) -> PermissionRequest {
         kind: asked.kind,
         questions: asked.questions.into_owned(),
         url: asked.url.map(str::to_owned),
+        thread: it.thread().map(str::to_owned),
+        rule: asked.rule.map(Cow::into_owned),
+        at_ms: it.at_ms(),
+        bytes: [it.bytes().start, it.bytes().end],
         decided_by: it.answered().cloned(),
     }
 }
@@ -144,6 +156,8 @@ fn parse_json(text: Option<&str>) -> Value {
 }
 
 /// Answer a permission request. The first answer counts.
+///
+/// A later one is refused with the code `PERMISSION_CLOSED`; `decided_by` tells who answered first, how and when.
 #[utoipa::path(post, path = "/api/sessions/{id}/permissions", operation_id = "answerPermission",
     params(("id" = String, Path, description = "Id of the session")),
     request_body = PermissionAnswer,
@@ -154,7 +168,23 @@ pub(super) async fn answer_permission(
     JsonBody(answer): JsonBody<PermissionAnswer>,
 ) -> Receipt {
     let record = dialogue_record(&app, id).await?;
-    if let Some(conversation) = conversation(&app, &record).await? {
+    let request_id = answer.request_id.clone();
+    match give_answer(&app, record, answer).await {
+        Err(problem) if problem.code == PERMISSION_CLOSED => Err(Problem {
+            decided_by: decided_by(&app, id, request_id).await,
+            ..problem
+        }),
+        answered => answered,
+    }
+}
+
+async fn give_answer(
+    app: &Arc<AppState>,
+    record: SessionRecord,
+    answer: PermissionAnswer,
+) -> Receipt {
+    let id = record.info.id;
+    if let Some(conversation) = conversation(app, &record).await? {
         let id = answer_id(&answer.request_id);
         let choice = choice(&answer)?;
         let answered = conversation.answer(answer.request_id, choice, answer.by);
@@ -163,8 +193,8 @@ pub(super) async fn answer_permission(
     }
     let answer_id = answer_id(&answer.request_id);
     let line = move |transcript: &mut Transcript| answer_line(transcript, &answer);
-    let line = read_transcript(&app, record, line).await??;
-    let sent = send(&app, id, answer_id, line, PromptMode::Line).await;
+    let line = read_transcript(app, record, line).await??;
+    let sent = send(app, id, answer_id, line, PromptMode::Line).await;
     // The id of an answer is reused by another answer to the same request.
     sent.map_err(|problem| match problem.code {
         "ID_REUSED" => permission_closed(),
@@ -172,10 +202,44 @@ pub(super) async fn answer_permission(
     })
 }
 
+/// Returns who answered a permission request, how and when, as far as it is known.
+async fn decided_by(app: &Arc<AppState>, id: SessionId, request_id: String) -> Option<AnsweredBy> {
+    let record = read_record(app, id).await.ok()?;
+    match running_conversation(app, &record).await.ok()? {
+        Some(conversation) => {
+            let answered = answered(conversation.session(), request_id);
+            timeout(ANSWER_TIMEOUT, answered).await.ok()?
+        }
+        None => {
+            let read = move |it: &mut Transcript| {
+                let request = it.permission(&request_id)?;
+                request.answered().cloned()
+            };
+            read_transcript(app, record, read).await.ok().flatten()
+        }
+    }
+}
+
+/// Waits until the answer of another client, which is on its way to the agent, is in the transcript.
+async fn answered(session: &DialogueSession, request_id: String) -> Option<AnsweredBy> {
+    loop {
+        let id = request_id.clone();
+        let read = session.inspect(move |transcript| {
+            let request = transcript.permission(&id)?;
+            let is_open = request.state() == PermissionState::Open;
+            Some((is_open, request.answered().cloned(), transcript.revision()))
+        });
+        match read.await? {
+            (true, _, revision) if !session.has_ended() => session.changed_since(revision).await,
+            (_, answered, _) => return answered,
+        }
+    }
+}
+
 fn permission_closed() -> Problem {
     let detail = "permission request was already answered or cancelled";
     let next = "list the permission requests with GET /api/sessions/{id}/permissions";
-    Problem::new(StatusCode::CONFLICT, "PERMISSION_CLOSED", detail, next)
+    Problem::new(StatusCode::CONFLICT, PERMISSION_CLOSED, detail, next)
 }
 
 fn answer_line(transcript: &Transcript, answer: &PermissionAnswer) -> Result<Vec<u8>, Problem> {
@@ -301,7 +365,7 @@ async fn send_signal(app: &AppState, session: SessionId, id: String) -> Receipt 
 }
 
 /// Reads the record of a session that must be a dialogue.
-pub(super) async fn dialogue_record(
+pub(in crate::api) async fn dialogue_record(
     app: &AppState,
     id: SessionId,
 ) -> Result<SessionRecord, Problem> {

@@ -276,9 +276,9 @@ pub(super) struct Permissions {
 }
 
 /// A permission request of the agent.
-#[derive(Debug, Serialize, ToSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, ToSchema)]
 #[schema(as = Permission)]
-pub(super) struct PermissionRequest {
+pub(in crate::api) struct PermissionRequest {
     /// Id of the permission request.
     pub(super) request_id: String,
     /// Id of the tool call.
@@ -301,14 +301,29 @@ pub(super) struct PermissionRequest {
     pub(super) questions: Vec<Question>,
     /// The URL to open.
     pub(super) url: Option<String>,
+    /// The thread that asks; `null` for the main one.
+    pub(super) thread: Option<String>,
+    /// The rule that a lasting answer would add.
+    pub(super) rule: Option<String>,
+    /// When the agent asked, in milliseconds since the Unix epoch; 0 if unknown.
+    pub(super) at_ms: u64,
+    /// Byte range of its line in the output.
+    pub(super) bytes: [u64; 2],
     /// The answer, and the client that gave it.
     #[schema(value_type = Option<super::transcript_schema::DecidedBy>)]
     pub(super) decided_by: Option<AnsweredBy>,
 }
 
+impl PermissionRequest {
+    /// Returns when the agent asked, in milliseconds since the Unix epoch.
+    pub(in crate::api) const fn at_ms(&self) -> u64 {
+        self.at_ms
+    }
+}
+
 /// An answer to choose.
-#[derive(Debug, Serialize, ToSchema)]
-pub(super) struct PermissionOption {
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, ToSchema)]
+pub(in crate::api) struct PermissionOption {
     /// Its id.
     pub(super) id: String,
     /// What it says.

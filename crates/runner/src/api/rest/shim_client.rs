@@ -21,7 +21,10 @@ use crate::shim::SessionDir;
 const PROMPT_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// Reads a session's record.
-pub(super) async fn read_record(app: &AppState, id: SessionId) -> Result<SessionRecord, Problem> {
+pub(in crate::api) async fn read_record(
+    app: &AppState,
+    id: SessionId,
+) -> Result<SessionRecord, Problem> {
     let record = app.sessions.record(id).await.map_err(Problem::internal)?;
     record.ok_or_else(Problem::session_not_found)
 }

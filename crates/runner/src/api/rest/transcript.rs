@@ -2,6 +2,7 @@
 //! later request folds only what was added.
 
 use std::convert::Infallible;
+use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -39,7 +40,7 @@ pub(super) async fn read_transcript<T: Send + 'static>(
     record: SessionRecord,
     read: impl FnOnce(&mut Transcript) -> T + Send + 'static,
 ) -> Result<T, Problem> {
-    let (value, _) = use_transcript(app, record, read).await?;
+    let (value, _) = use_fold(app, record, |fold| read(&mut fold.transcript)).await?;
     Ok(value)
 }
 
@@ -80,16 +81,22 @@ impl HeldTranscript {
         app: &Arc<AppState>,
         record: SessionRecord,
     ) -> Result<Self, Problem> {
-        let (snapshot, fold) = use_transcript(app, record, Transcript::snapshot).await?;
+        let (snapshot, fold) = use_fold(app, record, |fold| fold.transcript.snapshot()).await?;
         let _fold = fold;
         Ok(Self { snapshot, _fold })
     }
 }
 
 /// A fold that a request uses.
-struct HeldFold {
+pub(in crate::api) struct HeldFold {
     in_use: Option<FoldUse>,
     app: Arc<AppState>,
+}
+
+impl fmt::Debug for HeldFold {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("HeldFold").finish_non_exhaustive()
+    }
 }
 
 impl Drop for HeldFold {
@@ -99,11 +106,11 @@ impl Drop for HeldFold {
     }
 }
 
-/// As [`read_transcript`], and keeps the fold in memory until the second value is dropped.
-async fn use_transcript<T: Send + 'static>(
+/// As [`read_transcript`], with the fold, and keeps the fold in memory until the second value is dropped.
+pub(in crate::api) async fn use_fold<T: Send + 'static>(
     app: &Arc<AppState>,
     record: SessionRecord,
-    read: impl FnOnce(&mut Transcript) -> T + Send + 'static,
+    read: impl FnOnce(&mut SessionFold) -> T + Send + 'static,
 ) -> Result<(T, HeldFold), Problem> {
     let app = Arc::clone(app);
     // A fold is completed for the requests that wait for it.
@@ -130,7 +137,7 @@ async fn use_transcript<T: Send + 'static>(
         cached.set_bytes(fold.next);
         let (fold, value) = spawn_blocking(move || {
             let mut fold = fold;
-            let value = read(&mut fold.transcript);
+            let value = read(&mut fold);
             (fold, value)
         })
         .await

@@ -3,7 +3,7 @@
 use axum::http::{Request, Version};
 
 use super::*;
-use crate::auth::PROTOCOL_WEB_TERMINAL;
+use crate::auth::{NamedTokens, PROTOCOL_WEB_TERMINAL};
 
 const TOKEN: &str = "an-owner-token-of-enough-characters";
 const HOST_NAME: &str = "127.0.0.1:7070";
@@ -21,6 +21,7 @@ fn auth() -> RequestAuth {
         .to_vec(),
         origins: vec![PAGE.to_owned(), "https://panel.example".to_owned()],
         token: CurrentToken::new(TOKEN),
+        named: CurrentNamedTokens::new(NamedTokens::at("/nonexistent/tokens")),
     }
 }
 

@@ -1,0 +1,203 @@
+//! Events of the sessions, pushed to clients.
+//!
+//! Each session has one fold for all readers: that of its driver, or of its log if another host drives it. A reader has
+//! a position in the history of changes and reads on from there, one batch at a time and as fast as its client takes
+//! it. What changed several times meanwhile is one change. Readers at the same position share the batch.
+//!
+//! A cursor stands for the position. It may stand for an earlier one: each change states what holds, so that a reader
+//! that gets some again has the same transcript. A cursor of another fold gets a `reset`.
+//!
+//! | module | contents |
+//! |---|---|
+//! | `cursor` | positions and cursors |
+//! | `item` | events as JSON |
+//! | `source` | where the changes of a session come from |
+//! | `feed` | the events of one session, shared by its readers |
+//! | `table` | what was published of all sessions |
+//! | `hub` | watches all sessions |
+//! | `reader` | readers of one session, and of all |
+//! | `stream` | server-sent events, and WebSocket |
+//! | `notify` | posts what needs attention to a webhook |
+//! | `permissions` | the open permission requests of all sessions |
+
+mod cursor;
+mod feed;
+mod hub;
+mod item;
+mod notify;
+mod permissions;
+mod reader;
+mod source;
+mod stream;
+mod table;
+
+use std::sync::Arc;
+
+use axum::Extension;
+use axum::extract::State;
+use axum::extract::ws::WebSocketUpgrade;
+use axum::extract::ws::rejection::WebSocketUpgradeRejection;
+use axum::http::header::UPGRADE;
+use axum::http::{HeaderMap, HeaderName};
+use axum::response::Response;
+use serde::Deserialize;
+use tracing::Instrument as _;
+use utoipa_axum::router::OpenApiRouter;
+use utoipa_axum::routes;
+
+use super::extract::{QueryParams, SessionPath};
+use super::problem::Problem;
+use super::{rest, trace};
+use crate::app_state::AppState;
+use crate::auth::ConnectionGuard;
+use cursor::{HubCursor, SessionCursor};
+pub(crate) use hub::EventHub;
+use item::ItemKind;
+pub(crate) use notify::start as start_notifications;
+pub use notify::{NotifyConfiguration, NotifyError};
+use reader::{HubReader, Kinds, SessionReader};
+use stream::EventReader;
+
+/// The header with the cursor of a client that reconnects.
+const LAST_EVENT_ID: HeaderName = HeaderName::from_static("last-event-id");
+
+/// Maximum size of a message from a client, in bytes: none is expected.
+const MAX_CLIENT_MESSAGE: usize = 4096;
+
+type Upgrade = Result<WebSocketUpgrade, WebSocketUpgradeRejection>;
+
+/// Returns the routes. The hub watches the sessions for them.
+pub(super) fn routes(hub: Arc<EventHub>) -> OpenApiRouter<Arc<AppState>> {
+    OpenApiRouter::new()
+        .routes(routes!(session))
+        .routes(routes!(all))
+        .routes(routes!(permissions::list))
+        .layer(Extension(hub))
+}
+
+/// Where the events of a session begin.
+#[derive(Debug, Deserialize, utoipa::IntoParams)]
+#[into_params(parameter_in = Query)]
+struct SessionQuery {
+    /// The `id` of the last event that was received, as the header `Last-Event-ID`.
+    since: Option<String>,
+}
+
+/// Follow the transcript of a dialogue, as server-sent events or over WebSocket.
+///
+/// Each `data` is a change of the transcript (schema 2, as `bowline run --output changes` prints them); the first one is a
+/// `reset`. Each `id` is a cursor for `Last-Event-ID`, or for `since`: the stream continues after that event. A cursor of
+/// another run of the runner is answered with a `reset` and everything. Over WebSocket, each change is a message, and a
+/// message with an `id` alone is the cursor after those before it. The stream ends with the session; a client that has
+/// read all of an ended session gets the status 204.
+#[utoipa::path(get, path = "/api/sessions/{id}/events", operation_id = "sessionEvents",
+    params(("id" = String, Path, description = "Id of the session"), SessionQuery),
+    responses((status = 200, description = "Success", content_type = "text/event-stream", body = String),
+        (status = 204, description = "The session has ended, and the client has read everything"),
+        (status = "default", description = "Error", body = Problem)))]
+async fn session(
+    State(app): State<Arc<AppState>>,
+    Extension(hub): Extension<Arc<EventHub>>,
+    SessionPath(id): SessionPath,
+    QueryParams(query): QueryParams<SessionQuery>,
+    guard: Option<Extension<ConnectionGuard>>,
+    headers: HeaderMap,
+    upgrade: Upgrade,
+) -> Result<Response, Problem> {
+    let record = rest::dialogue_record(&app, id).await?;
+    let cursor = last_event_id(&headers, query.since);
+    let cursor = cursor.and_then(|it| it.parse::<SessionCursor>().ok());
+    if record.has_ended() && cursor.is_some_and(|it| it.is_end) {
+        return Ok(stream::nothing_more());
+    }
+    let feed = hub.feed(&record).await?;
+    let from = cursor.map(|it| it.position).unwrap_or_default();
+    let reader = EventReader::Session(SessionReader::new(hub, feed, from));
+    respond(app, reader, guard, &headers, upgrade)
+}
+
+/// Which events of all sessions to send, and where they begin.
+#[derive(Debug, Deserialize, utoipa::IntoParams)]
+#[into_params(parameter_in = Query)]
+struct AllQuery {
+    /// The `id` of the last event that was received, as the header `Last-Event-ID`.
+    since: Option<String>,
+    /// The types of events to send, separated by commas. Default: all.
+    types: Option<String>,
+}
+
+/// Follow all sessions, as server-sent events or over WebSocket.
+///
+/// Each `data` is an object with `session` and `type`: `created` (a session, new or found at the beginning), `change` (of
+/// its transcript, as `/api/sessions/{id}/events` sends them), `phase` (its phase, the reason, and what needs attention),
+/// `permission` (a request that is new or was closed), `ended`, `removed`. Without a cursor, the stream begins with the
+/// sessions that run, and their transcripts. Each `id` is a cursor for `Last-Event-ID`, or for `since`; events after it may
+/// be repeated, and none is missing. With a cursor of another run of the runner, the stream begins anew, and has the
+/// sessions that ended meanwhile too.
+#[utoipa::path(get, path = "/api/events", operation_id = "events",
+    params(AllQuery),
+    responses((status = 200, description = "Success", content_type = "text/event-stream", body = String),
+        (status = "default", description = "Error", body = Problem)))]
+async fn all(
+    State(app): State<Arc<AppState>>,
+    Extension(hub): Extension<Arc<EventHub>>,
+    QueryParams(query): QueryParams<AllQuery>,
+    guard: Option<Extension<ConnectionGuard>>,
+    headers: HeaderMap,
+    upgrade: Upgrade,
+) -> Result<Response, Problem> {
+    let kinds = match &query.types {
+        Some(types) => parse_kinds(types)?,
+        None => ItemKind::ALL.into(),
+    };
+    let cursor = last_event_id(&headers, query.since);
+    // One that cannot be read is of another version.
+    let cursor = cursor.map(|it| it.parse::<HubCursor>().unwrap_or_default());
+    hub.start().await;
+    let reader = EventReader::All(HubReader::new(hub, kinds, cursor));
+    respond(app, reader, guard, &headers, upgrade)
+}
+
+fn parse_kinds(types: &str) -> Result<Kinds, Problem> {
+    let names = types.split(',').map(str::trim);
+    let kinds = names.map(|name| ItemKind::of_name(name).ok_or(name));
+    kinds.collect::<Result<_, _>>().map_err(|name| {
+        let known = ItemKind::ALL.map(ItemKind::name).join(", ");
+        Problem::bad_request(format!(
+            "unknown type of event `{name}`; the types are {known}"
+        ))
+    })
+}
+
+fn last_event_id(headers: &HeaderMap, since: Option<String>) -> Option<String> {
+    let header = headers.get(LAST_EVENT_ID);
+    let header = header.and_then(|it| it.to_str().ok()).map(str::to_owned);
+    header.or(since)
+}
+
+fn respond(
+    app: Arc<AppState>,
+    reader: EventReader,
+    guard: Option<Extension<ConnectionGuard>>,
+    headers: &HeaderMap,
+    upgrade: Upgrade,
+) -> Result<Response, Problem> {
+    let shutdown = app.shutdown.clone();
+    if !headers.contains_key(UPGRADE) {
+        return Ok(stream::respond(reader, shutdown));
+    }
+    let upgrade = upgrade.map_err(|it| Problem::bad_request(it.body_text()))?;
+    let upgrade = upgrade
+        .max_message_size(MAX_CLIENT_MESSAGE)
+        .max_frame_size(MAX_CLIENT_MESSAGE)
+        .write_buffer_size(0);
+    let span = trace::attach_span("events", None);
+    Ok(upgrade.on_upgrade(move |socket| {
+        let serve = async move {
+            stream::serve(socket, reader, shutdown).await;
+            // Counted until here.
+            drop((app, guard));
+        };
+        serve.instrument(span)
+    }))
+}

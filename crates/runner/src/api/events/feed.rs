@@ -1,0 +1,298 @@
+//! The events of one session. Readers at the same position share what was read: the fold is read once, and its
+//! changes are written as JSON once.
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+
+use bowline_reducer::ChangeParts;
+use tokio::sync::Mutex as AsyncMutex;
+
+use super::cursor::Position;
+use super::item::{Item, SessionHead, part_items};
+use super::source::{BATCH, NewChanges, SessionState, Source};
+use crate::api::problem::Problem;
+use crate::app_state::AppState;
+use crate::sessions::{SessionRecord, summary_of};
+
+/// Maximum bytes of JSON that are kept for readers that are behind others.
+const MAX_RECENT_BYTES: usize = 256 << 10;
+
+/// The events of one session.
+#[derive(Debug)]
+pub(super) struct SessionFeed {
+    pub(super) head: SessionHead,
+    app: Arc<AppState>,
+    source: Source,
+    recent: AsyncMutex<Recent>,
+}
+
+/// Events that follow each other.
+#[derive(Debug)]
+pub(super) struct Batch {
+    from: Position,
+    pub(super) to: Position,
+    pub(super) items: Vec<Item>,
+    bytes: usize,
+}
+
+/// What follows a position.
+#[derive(Debug)]
+pub(super) enum Next {
+    Batch(Arc<Batch>),
+    /// The position is not in the history: everything follows.
+    Whole(Whole),
+    /// Nothing at present. The number is for [`SessionFeed::changed`].
+    Nothing(u64),
+    /// Nothing any more.
+    End,
+}
+
+/// The events that make up a whole session, in parts.
+#[derive(Debug)]
+pub(super) struct Whole {
+    /// The first ones, if they are not taken.
+    first: Option<Vec<Item>>,
+    parts: Box<ChangeParts>,
+    /// Where the reader is afterwards.
+    pub(super) to: Position,
+}
+
+impl Whole {
+    /// Returns the next events, and whether they are the last ones. `None` after these.
+    pub(super) fn next_part(&mut self, head: &SessionHead) -> Option<(Vec<Item>, bool)> {
+        let items = match self.first.take() {
+            Some(first) => first,
+            None => part_items(&mut self.parts, BATCH, head)?,
+        };
+        Some((items, self.parts.is_done()))
+    }
+}
+
+impl SessionFeed {
+    /// Opens a session.
+    pub(super) async fn open(app: &Arc<AppState>, record: &SessionRecord) -> Result<Self, Problem> {
+        Ok(Self {
+            head: SessionHead::of(&summary_of(record)),
+            app: Arc::clone(app),
+            source: Source::open(app, record).await?,
+            recent: AsyncMutex::default(),
+        })
+    }
+
+    /// Returns what follows a position. Cancel safe.
+    pub(super) async fn next(&self, from: Position) -> Result<Next, Problem> {
+        let mut recent = self.recent.lock().await;
+        if let Some(batch) = recent.after(from) {
+            return Ok(Next::Batch(batch));
+        }
+        let growth = self.source.growth();
+        if recent.nothing == Some((from, growth)) && !self.source.has_ended() {
+            return Ok(Next::Nothing(growth));
+        }
+        self.app.metrics.event_reads.add(1);
+        let read = self.source.read(from, &self.head).await?;
+        let to = read.to;
+        let items = match read.changes {
+            NewChanges::Some(read_changes) if read_changes.is_empty() => {
+                recent.nothing = Some((from, growth));
+                return Ok(match read.has_ended {
+                    true => Next::End,
+                    false => Next::Nothing(growth),
+                });
+            }
+            NewChanges::Some(changes) => changes.items(&self.head),
+            NewChanges::Whole(mut parts) => {
+                let first = part_items(&mut parts, BATCH, &self.head);
+                if !parts.is_done() {
+                    return Ok(Next::Whole(Whole { first, parts, to }));
+                }
+                // A small transcript is shared by its readers.
+                first.unwrap_or_default()
+            }
+        };
+        let batch = Arc::new(Batch::new(from, to, items));
+        recent.push(&batch);
+        Ok(Next::Batch(batch))
+    }
+
+    /// Waits until something may follow a position, or the session has ended.
+    pub(super) async fn changed(&self, from: Position, growth: u64) {
+        self.source.changed(from, growth).await;
+    }
+
+    /// Returns whether the session is to be opened again: its driver has stopped, and another one or its log goes on.
+    pub(super) fn is_outdated(&self, record: &SessionRecord) -> bool {
+        match &self.source {
+            Source::Conversation { session, .. } => session.has_ended() || record.has_ended(),
+            Source::Log(_) => self.has_ended() && !record.has_ended(),
+        }
+    }
+
+    /// Returns whether nothing follows what was read.
+    pub(super) fn has_ended(&self) -> bool {
+        self.source.has_ended()
+    }
+
+    /// Returns the state, the position at which it holds, whether it is final, and a number for
+    /// [`changed`](Self::changed).
+    pub(super) async fn state(&self) -> Result<(SessionState, Position, bool, u64), Problem> {
+        let growth = self.source.growth();
+        let (state, position, has_ended) = self.source.state(&self.head).await?;
+        Ok((state, position, has_ended, growth))
+    }
+}
+
+impl Batch {
+    fn new(from: Position, to: Position, items: Vec<Item>) -> Self {
+        let bytes = items.iter().map(|it| it.json.len()).sum();
+        Self {
+            from,
+            to,
+            items,
+            bytes,
+        }
+    }
+}
+
+/// The last batches, each of which follows the one before.
+#[derive(Debug, Default)]
+struct Recent {
+    batches: VecDeque<Arc<Batch>>,
+    /// Where the last one ends.
+    end: Position,
+    bytes: usize,
+    /// The whole transcript up to the beginning of one of them, or to their end.
+    whole: Option<Arc<Batch>>,
+    /// Where nothing followed, and how far the session had grown then.
+    nothing: Option<(Position, u64)>,
+}
+
+impl Recent {
+    /// Returns the batch that follows a position, if it is kept.
+    fn after(&self, from: Position) -> Option<Arc<Batch>> {
+        let is_known = from.instance == self.end.instance;
+        if !is_known {
+            return self.whole.clone();
+        }
+        let found = self.batches.iter().find(|it| it.from == from);
+        found.cloned()
+    }
+
+    fn push(&mut self, batch: &Arc<Batch>) {
+        if batch.bytes > MAX_RECENT_BYTES {
+            return;
+        }
+        if batch.from.instance != batch.to.instance {
+            self.whole = Some(Arc::clone(batch));
+            if batch.to != self.end {
+                self.restart(batch.to);
+            }
+            return;
+        }
+        if batch.from != self.end {
+            // A reader behind the others.
+            if batch.to.instance == self.end.instance && batch.to.revision <= self.end.revision {
+                return;
+            }
+            self.restart(batch.from);
+        }
+        self.end = batch.to;
+        self.bytes += batch.bytes;
+        self.batches.push_back(Arc::clone(batch));
+        while self.bytes > MAX_RECENT_BYTES
+            && let Some(oldest) = self.batches.pop_front()
+        {
+            self.bytes -= oldest.bytes;
+            self.forget_whole_before(oldest.to);
+        }
+    }
+
+    fn restart(&mut self, end: Position) {
+        self.batches.clear();
+        self.bytes = 0;
+        self.end = end;
+        self.forget_whole_before(end);
+    }
+
+    /// Forgets the whole transcript if what follows it is not kept.
+    fn forget_whole_before(&mut self, start: Position) {
+        let is_before =
+            |it: &Arc<Batch>| it.to.instance != start.instance || it.to.revision < start.revision;
+        if self.whole.as_ref().is_some_and(is_before) {
+            self.whole = None;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn at(revision: u64) -> Position {
+        Position {
+            instance: 1,
+            revision,
+        }
+    }
+
+    fn batch(from: Position, to: Position, bytes: usize) -> Arc<Batch> {
+        Arc::new(Batch::new(from, to, vec![Item::blank(bytes)]))
+    }
+
+    fn ends(recent: &Recent, from: Position) -> Option<u64> {
+        recent.after(from).map(|it| it.to.revision)
+    }
+
+    #[test]
+    fn reader_finds_what_another_has_read() {
+        let mut recent = Recent::default();
+        let whole = batch(Position::default(), at(5), 1);
+        recent.push(&whole);
+        assert_eq!(ends(&recent, Position::default()), Some(5));
+        assert_eq!(ends(&recent, at(5)), None);
+        recent.push(&batch(at(5), at(9), 1));
+        recent.push(&batch(at(9), at(10), 1));
+        assert_eq!(ends(&recent, at(5)), Some(9));
+        assert_eq!(ends(&recent, at(9)), Some(10));
+        assert_eq!(
+            ends(&recent, Position::default()),
+            Some(5),
+            "and goes on from there"
+        );
+        assert_eq!(ends(&recent, at(7)), None, "not the beginning of a batch");
+    }
+
+    #[test]
+    fn reader_behind_the_others_changes_nothing_for_them() {
+        let mut recent = Recent::default();
+        recent.push(&batch(Position::default(), at(5), 1));
+        recent.push(&batch(at(5), at(9), 1));
+        recent.push(&batch(at(2), at(9), 1));
+        assert_eq!(ends(&recent, at(2)), None);
+        assert_eq!(ends(&recent, at(5)), Some(9));
+        // One that is ahead is where they will be.
+        recent.push(&batch(at(12), at(20), 1));
+        assert_eq!(ends(&recent, at(12)), Some(20));
+        assert_eq!(ends(&recent, at(5)), None);
+        assert_eq!(ends(&recent, Position::default()), None);
+    }
+
+    #[test]
+    fn kept_bytes_are_bounded() {
+        let mut recent = Recent::default();
+        recent.push(&batch(Position::default(), at(0), 1));
+        for n in 0..10 {
+            recent.push(&batch(at(n), at(n + 1), MAX_RECENT_BYTES / 3));
+        }
+        assert_eq!(recent.batches.len(), 3);
+        assert_eq!(ends(&recent, at(7)), Some(8));
+        assert_eq!(ends(&recent, at(6)), None);
+        assert_eq!(
+            ends(&recent, Position::default()),
+            None,
+            "what follows it is gone"
+        );
+        recent.push(&batch(at(10), at(11), MAX_RECENT_BYTES + 1));
+        assert_eq!(ends(&recent, at(10)), None);
+    }
+}

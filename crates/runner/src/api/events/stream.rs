@@ -1,0 +1,180 @@
+//! Carries events to a client: server-sent events (HTML, section 9.2), or JSON messages over WebSocket.
+
+use std::convert::Infallible;
+use std::time::Duration;
+
+use axum::body::Body;
+use axum::extract::ws::{Message, WebSocket};
+use axum::http::header::{CACHE_CONTROL, CONTENT_TYPE};
+use axum::http::{HeaderName, HeaderValue, StatusCode};
+use axum::response::{IntoResponse as _, Response};
+use bytes::{Bytes, BytesMut};
+use futures_util::stream;
+use serde_json::json;
+use tokio::time::timeout;
+use tokio_util::sync::CancellationToken;
+use tracing::debug;
+
+use super::reader::{Event, HubReader, SessionReader};
+use crate::api::problem::Problem;
+
+/// Silence after which a comment is sent, so that a lost connection is noticed.
+const HEARTBEAT: Duration = Duration::from_secs(10);
+
+/// When a client reconnects after it has lost its connection, in milliseconds.
+const RECONNECT_MS: u64 = 1000;
+
+/// Tells proxies not to buffer the response.
+const BUFFERING: HeaderName = HeaderName::from_static("x-accel-buffering");
+
+/// What events are read from.
+#[derive(Debug)]
+pub(super) enum EventReader {
+    Session(SessionReader),
+    All(HubReader),
+}
+
+/// What comes next on a connection.
+enum Step {
+    Events(Vec<Event>),
+    Heartbeat,
+    End,
+}
+
+impl EventReader {
+    async fn next(&mut self) -> Result<Option<Vec<Event>>, Problem> {
+        match self {
+            Self::Session(reader) => reader.next().await,
+            Self::All(reader) => reader.next().await.map(Some),
+        }
+    }
+
+    async fn step(&mut self, shutdown: &CancellationToken) -> Step {
+        let next = tokio::select! {
+            () = shutdown.cancelled() => return Step::End,
+            next = timeout(HEARTBEAT, self.next()) => next,
+        };
+        match next {
+            Err(_) => Step::Heartbeat,
+            Ok(Ok(Some(events))) => Step::Events(events),
+            Ok(Ok(None)) => Step::End,
+            Ok(Err(problem)) => {
+                // The client reconnects at its cursor.
+                debug!(code = problem.code, detail = problem.detail, "events ended");
+                Step::End
+            }
+        }
+    }
+}
+
+/// Responds with server-sent events, which are read as the client takes them.
+pub(super) fn respond(reader: EventReader, shutdown: CancellationToken) -> Response {
+    let begin = Bytes::from(format!("retry: {RECONNECT_MS}\n\n"));
+    let state = Some((reader, shutdown, Some(begin)));
+    let body = stream::unfold(state, |state| async {
+        let (mut reader, shutdown, begin) = state?;
+        let chunk = match begin {
+            Some(begin) => begin,
+            None => match reader.step(&shutdown).await {
+                Step::Events(events) => text_of(&events),
+                Step::Heartbeat => Bytes::from_static(b":\n\n"),
+                Step::End => return None,
+            },
+        };
+        Some((Ok::<_, Infallible>(chunk), Some((reader, shutdown, None))))
+    });
+    let mut response = Body::from_stream(body).into_response();
+    let headers = [
+        (CONTENT_TYPE, "text/event-stream"),
+        (CACHE_CONTROL, "no-store"),
+        (BUFFERING, "no"),
+    ];
+    for (name, value) in headers {
+        response
+            .headers_mut()
+            .insert(name, HeaderValue::from_static(value));
+    }
+    response
+}
+
+/// Responds to a client that has read everything: it need not connect again.
+pub(super) fn nothing_more() -> Response {
+    StatusCode::NO_CONTENT.into_response()
+}
+
+fn text_of(events: &[Event]) -> Bytes {
+    let mut text = BytesMut::new();
+    for Event { id, data } in events {
+        text.extend_from_slice(b"id: ");
+        text.extend_from_slice(id.as_bytes());
+        // JSON that is written here has no line ends.
+        if let Some(data) = data {
+            text.extend_from_slice(b"\ndata: ");
+            text.extend_from_slice(data);
+        }
+        text.extend_from_slice(b"\n\n");
+    }
+    text.freeze()
+}
+
+/// Sends each event as a message. A message with an `id` alone follows those that it is the cursor of.
+pub(super) async fn serve(
+    mut socket: WebSocket,
+    mut reader: EventReader,
+    shutdown: CancellationToken,
+) {
+    loop {
+        let step = tokio::select! {
+            step = reader.step(&shutdown) => step,
+            received = socket.recv() => match received {
+                // A client has nothing to say; pings are answered.
+                Some(Ok(Message::Ping(_) | Message::Pong(_))) => continue,
+                Some(Ok(Message::Text(_) | Message::Binary(_))) => continue,
+                _ => return,
+            },
+        };
+        let sent = match step {
+            Step::Events(events) => send_all(&mut socket, &events, &shutdown).await,
+            Step::Heartbeat => socket.send(Message::Ping(Bytes::new())).await.ok(),
+            Step::End => {
+                let _ = socket.send(Message::Close(None)).await;
+                return;
+            }
+        };
+        if sent.is_none() {
+            return;
+        }
+    }
+}
+
+async fn send_all(
+    socket: &mut WebSocket,
+    events: &[Event],
+    shutdown: &CancellationToken,
+) -> Option<()> {
+    let cursor = events.last().map(|it| json!({"id": it.id}).to_string());
+    let data = events.iter().filter_map(|it| it.data.clone());
+    let texts = data.filter_map(|data| String::from_utf8(data.into()).ok());
+    for text in texts.chain(cursor) {
+        tokio::select! {
+            sent = socket.send(Message::Text(text.into())) => sent.ok()?,
+            () = shutdown.cancelled() => return None,
+        }
+    }
+    Some(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn event_is_written_as_lines() {
+        let event = |id: &str, data: Option<&'static str>| Event {
+            id: id.to_owned(),
+            data: data.map(|it| Bytes::from_static(it.as_bytes())),
+        };
+        let events = [event("1", Some("{}")), event("2", None)];
+        assert_eq!(text_of(&events), "id: 1\ndata: {}\n\nid: 2\n\n");
+    }
+}
