@@ -11,7 +11,7 @@ use clap::{Args, Parser, Subcommand, ValueEnum};
 
 use crate::failure::Failure;
 use crate::stdio::eprint;
-pub(crate) use runner::{Attach, Credentials, Kill, Ps, RunnerArgs, Serve};
+pub(crate) use runner::{Attach, Credentials, Kill, Ps, RunnerArgs, Serve, Token, TokenCommand};
 
 /// Run a coding agent's session and show it as it grows.
 #[derive(Debug, Parser)]
@@ -59,6 +59,8 @@ pub(crate) enum Command {
     Attach(Attach),
     /// End a session of a runner.
     Kill(Kill),
+    /// Make, list and remove tokens with limited scopes for the runner.
+    Token(Token),
     /// Serve an editor as an ACP agent, on standard input and output.
     Acp(Acp),
     /// Check this machine's setup.

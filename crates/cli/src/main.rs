@@ -33,6 +33,7 @@ mod stdio;
 mod style;
 mod table;
 mod text;
+mod token;
 mod view;
 
 use std::ffi::OsString;
@@ -93,6 +94,7 @@ fn execute(command: Command, format: args::LogFormat) -> Result<ExitCode, Failur
         Command::Ps(ps) => block_on(runtime(), sessions::ps(ps)),
         Command::Attach(attach) => block_on(runtime(), attach::attach(attach)),
         Command::Kill(kill) => block_on(runtime(), sessions::kill(kill)),
+        Command::Token(options) => token::token(&options),
         Command::Acp(acp) => block_on(runtime(), acp::acp(acp)),
         Command::Doctor(doctor) => block_on(runtime(), doctor::doctor(&doctor)),
     }

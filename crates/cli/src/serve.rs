@@ -4,7 +4,8 @@ use std::path::Path;
 use std::process::ExitCode;
 
 use bowline_runner::{
-    Certificate, Runner, ServeConfiguration, ServeLimits, ShimProgram, StateDir, Tls,
+    Certificate, NotifyConfiguration, Runner, ServeConfiguration, ServeLimits, ShimProgram,
+    StateDir, Tls,
 };
 use tokio::signal::unix::SignalKind;
 
@@ -22,6 +23,11 @@ pub(crate) async fn serve(options: args::Serve) -> Result<ExitCode, Failure> {
     let mut interrupt = listen(SignalKind::interrupt())?;
     let mut terminate = listen(SignalKind::terminate())?;
     let mut hang_up = listen(SignalKind::hangup())?;
+    let notify = options.notify.clone().map(|url| {
+        let mut notify = NotifyConfiguration::new(url);
+        notify.secret_file.clone_from(&options.notify_secret_file);
+        notify
+    });
     let configuration = configuration(options)?;
     let token_file = configuration.token_file.clone();
     let scheme = if configuration.tls.is_some() {
@@ -31,6 +37,10 @@ pub(crate) async fn serve(options: args::Serve) -> Result<ExitCode, Failure> {
     };
     let runner = Runner::start(configuration).await;
     let runner = runner.map_err(|error| Failure::caused("cannot", &error))?;
+    if let Some(notify) = notify {
+        let notified = runner.notify(notify);
+        notified.map_err(|error| Failure::caused("cannot", &error))?;
+    }
     print(&started(&runner, scheme, &token_file))?;
     loop {
         tokio::select! {

@@ -87,6 +87,7 @@ impl Serve {
             ("--tls-cert", &self.tls_cert),
             ("--tls-key", &self.tls_key),
             ("--client-ca", &self.client_ca),
+            ("--notify-secret-file", &self.notify_secret_file),
         ];
         let mut words = Vec::new();
         let mut add = |name: &str, value: String| words.extend([name.to_owned(), value]);
@@ -106,6 +107,9 @@ impl Serve {
         self.host
             .iter()
             .for_each(|host| add("--host", host.clone()));
+        self.notify
+            .iter()
+            .for_each(|url| add("--notify", url.clone()));
         if self.tls_own {
             words.push("--tls-own".to_owned());
         }

@@ -4,7 +4,8 @@ use std::net::SocketAddr;
 use std::path::PathBuf;
 
 use bowline_lifecycle::Shell;
-use clap::Args;
+use bowline_runner::TokenScope;
+use clap::{Args, Subcommand};
 
 /// Selects a runner.
 #[derive(Debug, Args)]
@@ -101,6 +102,13 @@ pub(crate) struct Serve {
     /// Accept only clients with a certificate of an authority in this file, in PEM.
     #[arg(long, value_name = "FILE")]
     pub(crate) client_ca: Option<PathBuf>,
+    /// Post what needs attention to this URL (https, or http on loopback): a request that waits, the end of a turn, a
+    /// failure, a usage limit.
+    #[arg(long, value_name = "URL")]
+    pub(crate) notify: Option<String>,
+    /// Sign what is posted with the secret in this file, which is created if it does not exist.
+    #[arg(long, value_name = "FILE", requires = "notify")]
+    pub(crate) notify_secret_file: Option<PathBuf>,
     /// Install the daemon, with these options, as a service of this user that starts at login (a unit
     /// of systemd, or a launch agent on macOS), and start it.
     #[arg(long, conflicts_with = "uninstall")]
@@ -119,6 +127,39 @@ SIGHUP makes the daemon read the token file, the certificate and its key again; 
 attached.
 
 The daemon logs to standard error: warnings and errors, or what RUST_LOG selects.";
+
+/// The named tokens of this machine's runner.
+#[derive(Debug, Args)]
+pub(crate) struct Token {
+    #[command(subcommand)]
+    pub(crate) command: TokenCommand,
+    /// The runner's token file, beside which the named ones are; by default `token` in the state folder.
+    #[arg(long, value_name = "PATH", global = true)]
+    pub(crate) token_file: Option<PathBuf>,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum TokenCommand {
+    /// Make a token and print it; it is not kept, and cannot be printed again.
+    Add {
+        /// Its name.
+        name: String,
+        /// What it permits: look (read), answer (also permission requests), write (also prompts and keys), own (all).
+        #[arg(long, default_value = "look")]
+        scope: TokenScope,
+    },
+    /// List the tokens.
+    Ls {
+        /// Print JSON.
+        #[arg(long)]
+        json: bool,
+    },
+    /// Remove a token. A running daemon refuses it from then on.
+    Rm {
+        /// Its name.
+        name: String,
+    },
+}
 
 #[derive(Debug, Args)]
 pub(crate) struct Ps {
