@@ -1,10 +1,18 @@
 //! Conversations that the daemon drives: started by the name of an agent over REST, and continued by the next
 //! daemon.
 
+#[path = "daemon_driver/events.rs"]
+mod events;
 #[path = "daemon_driver/hosts.rs"]
 mod hosts;
+#[path = "daemon_driver/notify.rs"]
+mod notify;
+#[path = "daemon_driver/orchestrator.rs"]
+mod orchestrator;
 #[path = "daemon_driver/rig.rs"]
 mod rig;
+#[path = "daemon_driver/stream.rs"]
+mod stream;
 
 use bowline_lifecycle::{DialogueConfiguration, DialogueSession};
 use bowline_tests::normalize::same;

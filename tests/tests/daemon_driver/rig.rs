@@ -4,7 +4,9 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use bowline_lifecycle::{DialogueConfiguration, DialogueSession, Remote, RemoteUrl};
-use bowline_runner::{Runner, ServeConfiguration, ServeLimits, ShimProgram, StateDir};
+use bowline_runner::{
+    NotifyConfiguration, Runner, ServeConfiguration, ServeLimits, ShimProgram, StateDir,
+};
 use bowline_tests::session::within;
 use bowline_transport::wire::{Lease, Prompt, PromptMode, PromptStatus};
 use bowline_transport::{Attachment, TerminalEngine};
@@ -13,6 +15,8 @@ use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::UnixStream;
 use tokio::runtime::Runtime;
 use tokio::task::spawn_blocking;
+
+use crate::stream::EventStream;
 
 /// The dialects that the understudy speaks.
 pub(crate) const DIALECTS: [&str; 3] = ["claude", "codex", "acp"];
@@ -24,14 +28,21 @@ const KILL_TIMEOUT: Duration = Duration::from_secs(20);
 pub(crate) struct Daemon {
     folder: tempfile::TempDir,
     runtime: Option<Runtime>,
+    notify: Option<NotifyConfiguration>,
 }
 
 impl Daemon {
     pub(crate) async fn start() -> Self {
+        Self::start_with(None).await
+    }
+
+    /// Starts one that posts notifications.
+    pub(crate) async fn start_with(notify: Option<NotifyConfiguration>) -> Self {
         let folder = tempfile::tempdir_in("/tmp").expect("a folder");
         let mut daemon = Self {
             folder,
             runtime: None,
+            notify,
         };
         daemon.run().await;
         daemon
@@ -45,8 +56,12 @@ impl Daemon {
             .expect("a runtime");
         let configuration = configuration(self.folder.path());
         let (sender, started) = tokio::sync::oneshot::channel();
+        let notify = self.notify.clone();
         runtime.spawn(async move {
             let runner = Runner::start(configuration).await;
+            if let (Ok(runner), Some(notify)) = (&runner, notify) {
+                runner.notify(notify).expect("a webhook");
+            }
             sender.send(runner.is_ok()).expect("the test waits");
             let _runner = runner;
             std::future::pending::<()>().await;
@@ -93,7 +108,11 @@ impl Daemon {
         Remote::new(RemoteUrl::Unix(self.socket()))
     }
 
-    fn socket(&self) -> PathBuf {
+    pub(crate) fn folder(&self) -> &Path {
+        self.folder.path()
+    }
+
+    pub(crate) fn socket(&self) -> PathBuf {
         self.folder.path().join("r.sock")
     }
 
@@ -140,6 +159,21 @@ impl Daemon {
     pub(crate) async fn post(&self, id: &str, what: &str, body: &Value) -> (u16, Value) {
         let path = format!("/api/sessions/{id}/{what}");
         self.request("POST", &path, Some(body)).await
+    }
+
+    /// Returns a client of an event stream, which is not connected yet.
+    pub(crate) fn events(&self, path: &str) -> EventStream {
+        EventStream::new(self.socket(), path)
+    }
+
+    /// Returns the value of a metric.
+    pub(crate) async fn metric(&self, name: &str) -> usize {
+        let page = self.get("/metrics").await;
+        let mut lines = page.lines().filter(|line| !line.starts_with('#'));
+        let value = lines.find_map(|line| line.strip_prefix(name));
+        value
+            .and_then(|it| it.trim().parse().ok())
+            .expect("a count")
     }
 
     /// Writes a file into the agents' folder, and returns its path.
