@@ -81,12 +81,21 @@ async fn reader_of_a_killed_daemon_folds_to_the_transcript() {
 async fn reader_that_loses_its_connection_anywhere_folds_to_the_transcript() {
     let daemon = Daemon::start().await;
     let id = daemon.agent("claude", json!({"prompt": "hello"})).await;
+    daemon
+        .until(&id, |it| results(it) == 1 && is_idle(it))
+        .await;
     let mut stream = daemon.events(&format!("/api/sessions/{id}/events"));
     let mut mirror = Mirror::new();
     let mut resets = 1;
     assert_eq!(stream.data().await["change"], "reset");
-    while !is_idle(&mirror.transcript()) {
-        mirror.apply(&stream.data().await);
+    // A reader that loses its connection within a reset begins again.
+    loop {
+        let change = stream.data().await;
+        mirror.apply(&change);
+        // The last one of a whole transcript.
+        if change["change"] == "stats" {
+            break;
+        }
     }
     for (turn, text) in ["/tool ls", "/lines 40", "/agent look", "/ask rm"]
         .into_iter()

@@ -106,7 +106,7 @@ async fn session_of_another_host_is_followed() {
     // The cursor of the last batch: what follows is read again, and states what holds.
     let path = format!("/api/sessions/{id}/events?since={}", cursor.unwrap());
     let mut socket = Socket::open(&runner, &path).await;
-    let answered = |it: &Mirror| it.transcript()["stats"]["lines"].as_u64() >= Some(6);
+    let answered = |it: &Mirror| it.transcript()["stats"]["lines"].as_u64() >= Some(7);
     while !answered(&mirror) {
         let change = socket.next().await.unwrap();
         assert_ne!(change["change"], "reset", "the fold is the same");
