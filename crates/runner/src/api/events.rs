@@ -49,14 +49,14 @@ use super::extract::{QueryParams, SessionPath};
 use super::problem::Problem;
 use super::{rest, trace};
 use crate::app_state::AppState;
-use crate::auth::ConnectionGuard;
+use crate::auth::{ConnectionGuard, Principal};
 use cursor::{HubCursor, SessionCursor};
 pub(crate) use hub::EventHub;
 use item::ItemKind;
 pub(crate) use notify::start as start_notifications;
 pub use notify::{NotifyConfiguration, NotifyError};
 use reader::{HubReader, Kinds, SessionReader};
-use stream::EventReader;
+use stream::{EventReader, ReadPermit};
 
 /// The header with the cursor of a client that reconnects.
 const LAST_EVENT_ID: HeaderName = HeaderName::from_static("last-event-id");
@@ -100,6 +100,7 @@ async fn session(
     Extension(hub): Extension<Arc<EventHub>>,
     SessionPath(id): SessionPath,
     QueryParams(query): QueryParams<SessionQuery>,
+    Extension(principal): Extension<Principal>,
     guard: Option<Extension<ConnectionGuard>>,
     headers: HeaderMap,
     upgrade: Upgrade,
@@ -113,7 +114,13 @@ async fn session(
     let feed = hub.feed(&record).await?;
     let from = cursor.map(|it| it.position).unwrap_or_default();
     let reader = EventReader::Session(SessionReader::new(hub, feed, from));
-    respond(app, reader, guard, &headers, upgrade)
+    respond(
+        ReadPermit { app, principal },
+        reader,
+        guard,
+        &headers,
+        upgrade,
+    )
 }
 
 /// Which events of all sessions to send, and where they begin.
@@ -142,6 +149,7 @@ async fn all(
     State(app): State<Arc<AppState>>,
     Extension(hub): Extension<Arc<EventHub>>,
     QueryParams(query): QueryParams<AllQuery>,
+    Extension(principal): Extension<Principal>,
     guard: Option<Extension<ConnectionGuard>>,
     headers: HeaderMap,
     upgrade: Upgrade,
@@ -155,7 +163,13 @@ async fn all(
     let cursor = cursor.map(|it| it.parse::<HubCursor>().unwrap_or_default());
     hub.start().await;
     let reader = EventReader::All(HubReader::new(hub, kinds, cursor));
-    respond(app, reader, guard, &headers, upgrade)
+    respond(
+        ReadPermit { app, principal },
+        reader,
+        guard,
+        &headers,
+        upgrade,
+    )
 }
 
 fn parse_kinds(types: &str) -> Result<Kinds, Problem> {
@@ -176,15 +190,14 @@ fn last_event_id(headers: &HeaderMap, since: Option<String>) -> Option<String> {
 }
 
 fn respond(
-    app: Arc<AppState>,
+    permit: ReadPermit,
     reader: EventReader,
     guard: Option<Extension<ConnectionGuard>>,
     headers: &HeaderMap,
     upgrade: Upgrade,
 ) -> Result<Response, Problem> {
-    let shutdown = app.shutdown.clone();
     if !headers.contains_key(UPGRADE) {
-        return Ok(stream::respond(reader, shutdown));
+        return Ok(stream::respond(reader, permit));
     }
     let upgrade = upgrade.map_err(|it| Problem::bad_request(it.body_text()))?;
     let upgrade = upgrade
@@ -194,9 +207,9 @@ fn respond(
     let span = trace::attach_span("events", None);
     Ok(upgrade.on_upgrade(move |socket| {
         let serve = async move {
-            stream::serve(socket, reader, shutdown).await;
+            stream::serve(socket, reader, permit).await;
             // Counted until here.
-            drop((app, guard));
+            drop(guard);
         };
         serve.instrument(span)
     }))

@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 use std::str::FromStr;
 use std::sync::Arc;
 
-use parking_lot::Mutex;
+use parking_lot::{Mutex, MutexGuard};
 
 use super::token::{TokenError, TokenHash, check_owner, random_secret};
 
@@ -322,6 +322,20 @@ impl CurrentNamedTokens {
 
     /// Returns the name and the scope of a secret's token.
     pub(super) fn find(&self, secret: &[u8]) -> Option<(String, TokenScope)> {
+        let read = self.latest();
+        let found = read.tokens.iter().find(|it| it.hash.matches(secret));
+        found.map(|it| (it.name.clone(), it.scope))
+    }
+
+    /// Returns whether there is a token with a name and a scope.
+    pub(super) fn has(&self, name: &str, scope: TokenScope) -> bool {
+        let read = self.latest();
+        let mut tokens = read.tokens.iter();
+        tokens.any(|it| it.name == name && it.scope == scope)
+    }
+
+    /// Returns the tokens, read again if the file has changed.
+    fn latest(&self) -> MutexGuard<'_, ReadTokens> {
         let mut read = self.read.lock();
         let stamp = self.stamp();
         if stamp != read.stamp {
@@ -332,8 +346,7 @@ impl CurrentNamedTokens {
             });
             read.stamp = stamp;
         }
-        let found = read.tokens.iter().find(|it| it.hash.matches(secret));
-        found.map(|it| (it.name.clone(), it.scope))
+        read
     }
 
     fn stamp(&self) -> Option<FileStamp> {

@@ -110,6 +110,15 @@ impl RequestAuth {
         }
     }
 
+    /// Returns whether what a sender was authenticated by is still accepted. A connection lasts longer than its first
+    /// request.
+    pub(crate) fn is_valid(&self, principal: &Principal) -> bool {
+        match principal {
+            Principal::Named { name, scope } => self.named.has(name, *scope),
+            Principal::Owner | Principal::Ticket(_) => true,
+        }
+    }
+
     fn check_secret(&self, secret: PresentedSecret) -> Result<Principal, AuthError> {
         if self.token.matches(secret.text.as_bytes()) {
             Ok(Principal::Owner)

@@ -5,8 +5,10 @@ use std::collections::BTreeSet;
 use bowline_runner::wire::{Lease, Message};
 use bowline_runner::{NamedTokens, TokenScope};
 use serde_json::json;
+use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+use tokio::net::TcpStream;
 
-use crate::support::{Frames, TestResponse, TestRunner, request};
+use crate::support::{Frames, TestResponse, TestRunner, request, within_limit};
 
 /// The scope that each route needs.
 const ROUTES: [(&str, TokenScope); 21] = [
@@ -94,6 +96,32 @@ async fn each_scope_permits_its_routes() {
             "{scope}"
         );
     }
+}
+
+#[tokio::test]
+async fn events_end_with_their_token() {
+    let runner = TestRunner::start().await;
+    let tokens = NamedTokens::at(runner.token_folder().join("tokens"));
+    let secret = tokens.add("board", TokenScope::Look, 0).unwrap();
+    let mut stream = TcpStream::connect(runner.address()).await.unwrap();
+    let host = runner.address();
+    let head = format!(
+        "GET /api/events HTTP/1.1\r\nHost: {host}\r\nAuthorization: Bearer {secret}\r\n\r\n"
+    );
+    stream.write_all(head.as_bytes()).await.unwrap();
+    let first = runner.shell("sleep 1000").await;
+    let mut text = Vec::new();
+    while !String::from_utf8_lossy(&text).contains(&first) {
+        within_limit("an event", stream.read_buf(&mut text))
+            .await
+            .unwrap();
+    }
+    tokens.remove("board").unwrap();
+    let second = runner.shell("sleep 1000").await;
+    within_limit("the end", stream.read_to_end(&mut text))
+        .await
+        .unwrap();
+    assert!(!String::from_utf8_lossy(&text).contains(&second));
 }
 
 #[tokio::test]

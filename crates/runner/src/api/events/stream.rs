@@ -1,6 +1,7 @@
 //! Carries events to a client: server-sent events (HTML, section 9.2), or JSON messages over WebSocket.
 
 use std::convert::Infallible;
+use std::sync::Arc;
 use std::time::Duration;
 
 use axum::body::Body;
@@ -12,11 +13,12 @@ use bytes::{Bytes, BytesMut};
 use futures_util::stream;
 use serde_json::json;
 use tokio::time::timeout;
-use tokio_util::sync::CancellationToken;
 use tracing::debug;
 
 use super::reader::{Event, HubReader, SessionReader};
 use crate::api::problem::Problem;
+use crate::app_state::AppState;
+use crate::auth::Principal;
 
 /// Silence after which a comment is sent, so that a lost connection is noticed.
 const HEARTBEAT: Duration = Duration::from_secs(10);
@@ -34,6 +36,24 @@ pub(super) enum EventReader {
     All(HubReader),
 }
 
+/// The right to read, which ends with the token and with the daemon.
+#[derive(Debug)]
+pub(super) struct ReadPermit {
+    pub(super) app: Arc<AppState>,
+    pub(super) principal: Principal,
+}
+
+impl ReadPermit {
+    /// Returns whether the token is still valid.
+    fn is_valid(&self) -> bool {
+        self.app.auth.is_valid(&self.principal)
+    }
+
+    async fn shutdown(&self) {
+        self.app.shutdown.cancelled().await;
+    }
+}
+
 /// What comes next on a connection.
 enum Step {
     Events(Vec<Event>),
@@ -49,12 +69,13 @@ impl EventReader {
         }
     }
 
-    async fn step(&mut self, shutdown: &CancellationToken) -> Step {
+    async fn step(&mut self, permit: &ReadPermit) -> Step {
         let next = tokio::select! {
-            () = shutdown.cancelled() => return Step::End,
+            () = permit.shutdown() => return Step::End,
             next = timeout(HEARTBEAT, self.next()) => next,
         };
         match next {
+            _ if !permit.is_valid() => Step::End,
             Err(_) => Step::Heartbeat,
             Ok(Ok(Some(events))) => Step::Events(events),
             Ok(Ok(None)) => Step::End,
@@ -68,20 +89,20 @@ impl EventReader {
 }
 
 /// Responds with server-sent events, which are read as the client takes them.
-pub(super) fn respond(reader: EventReader, shutdown: CancellationToken) -> Response {
+pub(super) fn respond(reader: EventReader, permit: ReadPermit) -> Response {
     let begin = Bytes::from(format!("retry: {RECONNECT_MS}\n\n"));
-    let state = Some((reader, shutdown, Some(begin)));
+    let state = Some((reader, permit, Some(begin)));
     let body = stream::unfold(state, |state| async {
-        let (mut reader, shutdown, begin) = state?;
+        let (mut reader, permit, begin) = state?;
         let chunk = match begin {
             Some(begin) => begin,
-            None => match reader.step(&shutdown).await {
+            None => match reader.step(&permit).await {
                 Step::Events(events) => text_of(&events),
                 Step::Heartbeat => Bytes::from_static(b":\n\n"),
                 Step::End => return None,
             },
         };
-        Some((Ok::<_, Infallible>(chunk), Some((reader, shutdown, None))))
+        Some((Ok::<_, Infallible>(chunk), Some((reader, permit, None))))
     });
     let mut response = Body::from_stream(body).into_response();
     let headers = [
@@ -118,14 +139,10 @@ fn text_of(events: &[Event]) -> Bytes {
 }
 
 /// Sends each event as a message. A message with an `id` alone follows those that it is the cursor of.
-pub(super) async fn serve(
-    mut socket: WebSocket,
-    mut reader: EventReader,
-    shutdown: CancellationToken,
-) {
+pub(super) async fn serve(mut socket: WebSocket, mut reader: EventReader, permit: ReadPermit) {
     loop {
         let step = tokio::select! {
-            step = reader.step(&shutdown) => step,
+            step = reader.step(&permit) => step,
             received = socket.recv() => match received {
                 // A client has nothing to say; pings are answered.
                 Some(Ok(Message::Ping(_) | Message::Pong(_))) => continue,
@@ -134,7 +151,7 @@ pub(super) async fn serve(
             },
         };
         let sent = match step {
-            Step::Events(events) => send_all(&mut socket, &events, &shutdown).await,
+            Step::Events(events) => send_all(&mut socket, &events, &permit).await,
             Step::Heartbeat => socket.send(Message::Ping(Bytes::new())).await.ok(),
             Step::End => {
                 let _ = socket.send(Message::Close(None)).await;
@@ -147,18 +164,14 @@ pub(super) async fn serve(
     }
 }
 
-async fn send_all(
-    socket: &mut WebSocket,
-    events: &[Event],
-    shutdown: &CancellationToken,
-) -> Option<()> {
+async fn send_all(socket: &mut WebSocket, events: &[Event], permit: &ReadPermit) -> Option<()> {
     let cursor = events.last().map(|it| json!({"id": it.id}).to_string());
     let data = events.iter().filter_map(|it| it.data.clone());
     let texts = data.filter_map(|data| String::from_utf8(data.into()).ok());
     for text in texts.chain(cursor) {
         tokio::select! {
             sent = socket.send(Message::Text(text.into())) => sent.ok()?,
-            () = shutdown.cancelled() => return None,
+            () = permit.shutdown() => return None,
         }
     }
     Some(())
