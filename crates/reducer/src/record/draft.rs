@@ -127,7 +127,7 @@ impl DraftedBlocks {
     }
 
     /// The blocks of a message from an `index` on.
-    pub(crate) fn from_index(&self, entry: EntryId, from: u32) -> impl Iterator<Item = BlockId> {
+    pub(crate) fn starting_at(&self, entry: EntryId, from: u32) -> impl Iterator<Item = BlockId> {
         let last = (entry, u32::MAX, BlockId::new(u32::MAX));
         let its = self.by_index.range((entry, from, BlockId::new(0))..=last);
         its.map(|&(_, _, block)| block)

@@ -238,7 +238,7 @@ impl Transcript {
             return;
         };
         let from = abandoned.from_block_index.unwrap_or(0);
-        let abandoned = self.drafted.from_index(entry, from).collect();
+        let abandoned = self.drafted.starting_at(entry, from).collect();
         self.remove_blocks(abandoned);
         if self.live_block_count(entry) == 0 {
             self.remove_entry(entry);
