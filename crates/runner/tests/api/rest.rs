@@ -84,6 +84,26 @@ async fn damaged_record_affects_only_its_session() {
     assert_eq!(runner.session(&intact).await["state"], "running");
 }
 
+#[tokio::test]
+async fn missing_state_folder_is_named_until_it_is_back() {
+    let runner = TestRunner::start().await;
+    let session = runner.shell("read x").await;
+    let folder = runner.folder(&session);
+    let sessions = folder.path().parent().unwrap();
+    let away = sessions.with_extension("away");
+    std::fs::rename(sessions, &away).unwrap();
+    let spec = json!({"kind": "terminal", "program": "/bin/sh", "stdio": {"type": "pty"}});
+    for (method, body) in [("GET", None), ("POST", Some(&spec))] {
+        let refused = runner.request(method, "/api/sessions", body).await;
+        assert_eq!(refused.status, 500, "{}", refused.text());
+        let text = refused.text();
+        assert!(text.contains(sessions.to_str().unwrap()), "{text}");
+        assert!(text.contains("check the directory"), "{text}");
+    }
+    std::fs::rename(&away, sessions).unwrap();
+    assert_eq!(runner.session(&session).await["state"], "running");
+}
+
 /// A daemon that is killed while it creates a session leaves a folder without metadata.
 #[tokio::test]
 async fn id_of_an_interrupted_create_is_usable() {
