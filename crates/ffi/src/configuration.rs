@@ -233,6 +233,7 @@ impl TryFrom<DialogueConfiguration> for core::DialogueConfiguration {
             watchdog: it.watchdog.map(Into::into).unwrap_or_default(),
             termination: it.termination.map(Into::into).unwrap_or_default(),
             guard: it.guard.map(Into::into),
+            joins: plain.joins,
             record: it.record.map(Into::into),
         })
     }

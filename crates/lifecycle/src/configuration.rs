@@ -100,6 +100,10 @@ pub struct DialogueConfiguration {
     /// [`default_guard`](crate::default_guard): `bowline`, if it is installed. Without a guard they
     /// survive a SIGKILL of the host, and those that do not read their input any exit of it.
     pub guard: Option<PathBuf>,
+    /// Whether [`DialogueSession::attach`](crate::DialogueSession::attach) joins the host that drives a session,
+    /// instead of taking over from it. Both write whole lines, each once. A session that a daemon drives is always
+    /// joined.
+    pub joins: bool,
     /// A file to record the agent's output in, byte for byte; or, if its name ends in `.bjl`, a
     /// journal of output, standard error and input. It must not exist.
     pub record: Option<PathBuf>,
@@ -162,6 +166,7 @@ impl Default for DialogueConfiguration {
             watchdog: WatchdogPolicy::default(),
             termination: TerminationPolicy::default(),
             guard: None,
+            joins: false,
             record: None,
         }
     }

@@ -90,6 +90,16 @@ pub enum DialogueEventKind {
         /// Cost of the session so far, in US dollars.
         cost_usd: f64,
     },
+    /// A host has asked for something, in a session that a daemon drives. Requests other than prompts are reported
+    /// as they come, not those before this host attached.
+    Requested {
+        /// The name of the host.
+        client: String,
+        /// What it asked for: `prompt`, `interrupt`, `set model to opus`, or `end`.
+        what: String,
+        /// The uuid of a prompt.
+        prompt: Option<String>,
+    },
     /// A line is not a valid event. Parsing continues with the next line.
     ParseError {
         /// What is wrong with it.
@@ -167,6 +177,7 @@ impl DialogueEventKind {
             Self::PermissionRequest(record) | Self::PermissionEnded(record) => record.input.len(),
             Self::TurnEnd { text, .. } => text.as_ref().map_or(0, String::len),
             Self::SessionEnd { reason, .. } => reason.len(),
+            Self::Requested { client, what, .. } => client.len() + what.len(),
             _ => 0,
         }
     }

@@ -13,6 +13,7 @@ use bowline_transport::Piece;
 use super::{Command, EndStage, LinePurpose, Machine, Output, ReceiptState, Reply, Ticket};
 use crate::control::{ControlEntry, ControlLine, ControlLines};
 use crate::error::DialogueError;
+use crate::events::DialogueEventKind;
 use crate::intent::Intent;
 
 /// What a host of a driven session keeps.
@@ -215,9 +216,16 @@ impl Machine {
         };
         let lines = follower.lines.push(piece);
         let next = follower.lines.next_offset();
+        #[cfg(any(test, feature = "remote"))]
+        let is_history = next <= follower.history;
+        #[cfg(not(any(test, feature = "remote")))]
+        let is_history = false;
         for line in lines {
             match line {
-                Ok(line) => self.control_line(line),
+                Ok(line) => {
+                    self.report_request(&line, is_history);
+                    self.control_line(line);
+                }
                 Err(damage) => {
                     let reason = damage.to_string();
                     self.host(HostEvent::Damaged { reason: &reason });
@@ -225,6 +233,27 @@ impl Machine {
             }
         }
         self.advance_replay(|replay| replay.skip_control(next));
+    }
+
+    /// Reports what a host has asked for. An answer is reported with its request.
+    fn report_request(&mut self, line: &ControlLine, is_history: bool) {
+        let (Some(client), ControlEntry::Intent(intent)) = (&line.client, &line.entry) else {
+            return;
+        };
+        let (what, prompt) = match intent {
+            Intent::Prompt(prompt) => ("prompt".to_owned(), prompt.uuid.clone()),
+            _ if is_history => return,
+            Intent::Interrupt { .. } => ("interrupt".to_owned(), None),
+            Intent::SetOption { option, value } => (format!("set {option} to {value}"), None),
+            Intent::End => ("end".to_owned(), None),
+            Intent::Answer { .. } => return,
+        };
+        let client = client.clone();
+        self.emit(DialogueEventKind::Requested {
+            client,
+            what,
+            prompt,
+        });
     }
 
     fn control_line(&mut self, line: ControlLine) {

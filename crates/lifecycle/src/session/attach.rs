@@ -28,7 +28,8 @@ use crate::message::Message;
 impl DialogueSession {
     /// Attaches to a session at a runner, for example after the host that started it has exited.
     /// Returns when the agent's output until now is folded. The agent is not initialized again, and
-    /// the host that drove the session until now is fenced off.
+    /// the host that drove the session until now is fenced off, unless the configuration
+    /// [joins](DialogueConfiguration::joins) it.
     ///
     /// A session that the daemon of its runner drives has any number of hosts, and none is fenced off. Prompts,
     /// answers, interrupts, options and the end go to the daemon as intents; each completes when the daemon has
@@ -88,7 +89,7 @@ impl DialogueSession {
         let recorder = Recorder::create(configuration.record.as_deref()).await?;
         let attachment = Attachment {
             limits: log_limits(),
-            lease: if is_driven {
+            lease: if is_driven || configuration.joins {
                 Lease::Append
             } else {
                 Lease::Write
