@@ -51,7 +51,7 @@
 //! | [A terminal in the list](#a-terminal-in-the-list) | [`TerminalSession`], [`Registration`], [`WindowSize`], [`ResourceUsage`], [`check_threads`] |
 //! | [Before a conversation is resumed](#before-a-conversation-is-resumed) | [`ResumeError`], [`check_conversation_id`], [`agent_directory`] |
 //! | [Secrets](#secrets) | [`SecretString`], [`ExposeSecret`] |
-//! | [Sessions of a runner](#sessions-of-a-runner) | `SessionSummary`, `SessionSummaryState`, `RemoteSessionKind`, `Carrier` |
+//! | [Sessions of a runner](#sessions-of-a-runner) | `SessionSummary`, `SessionActivity`, `SessionSummaryState`, `RemoteSessionKind`, `Carrier` |
 //! | [A session driven from its log](#a-session-driven-from-its-log) | `SessionRecovery`, [`Piece`] |
 //! | [`McpServer`] | [`McpServer`], [`McpTransport`] |
 //! | [`Attention`] | [`Attention`], [`AttentionReason`] |
@@ -273,7 +273,13 @@
 //!
 #![cfg_attr(feature = "remote", doc = "```no_run")]
 #![cfg_attr(not(feature = "remote"), doc = "```ignore")]
-//! use bowline_lifecycle::{Carrier, RemoteSessionKind, RemoteUrl, SessionSummary, SessionSummaryState};
+//! use bowline_lifecycle::{
+//!     Carrier, RemoteSessionKind, RemoteUrl, SessionActivity, SessionSummary, SessionSummaryState,
+//! };
+//!
+//! fn describe(SessionActivity { title, phase, .. }: &SessionActivity) -> String {
+//!     format!("{}: {}", title.as_deref().unwrap_or("?"), phase.as_deref().unwrap_or("?"))
+//! }
 //!
 //! /// Returns the running dialogues of a runner's list.
 //! fn running(list: Vec<SessionSummary>) -> impl Iterator<Item = SessionSummary> {
@@ -284,7 +290,7 @@
 //! # fn main() -> Result<(), Box<dyn std::error::Error>> {
 //! let url: RemoteUrl = "http://127.0.0.1:7420".parse()?;
 //! assert_eq!(url.carrier(), Carrier::WebSocket);
-//! # running(Vec::new());
+//! # running(Vec::new()).for_each(|it| println!("{}", describe(&it.activity)));
 //! # Ok(())
 //! # }
 //! ```
@@ -351,7 +357,7 @@ pub use bowline_transport::wire::SessionKind as RemoteSessionKind;
 #[cfg(feature = "remote")]
 pub use bowline_transport::{
     BadUrl, Carrier, CredentialsProvider, Identity, NoCredentials, NoToken, Remote, RemoteError,
-    RemoteUrl, SessionSummary, SessionSummaryState, Token, TokenFile, Trust,
+    RemoteUrl, SessionActivity, SessionSummary, SessionSummaryState, Token, TokenFile, Trust,
 };
 pub use bowline_transport::{
     ConnectionState, Containment, ContainmentProbe, Drained, Environment, Exit, ExitStatus,

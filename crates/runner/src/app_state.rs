@@ -1,5 +1,6 @@
 //! State shared by all API endpoints.
 
+mod attached_hosts;
 mod detach_timers;
 mod limits;
 mod metrics;
@@ -18,6 +19,8 @@ use tokio_util::task::task_tracker::TaskTrackerToken;
 use crate::auth::{OneTimeTicket, RequestAuth, TicketStore};
 use crate::conversations::Conversations;
 use crate::sessions::SessionStore;
+pub(crate) use attached_hosts::AttachedHost;
+use attached_hosts::AttachedHosts;
 use detach_timers::DetachTimers;
 pub use limits::ServeLimits;
 pub(crate) use metrics::EndpointMetrics;
@@ -41,6 +44,7 @@ pub(crate) struct AppState {
     pub(crate) limits: ServeLimits,
     pub(crate) metrics: Metrics,
     pub(crate) detach_timers: DetachTimers,
+    pub(crate) attached: AttachedHosts,
     pub(crate) transcripts: TranscriptCache,
     /// Cancelled when the daemon stops.
     pub(crate) shutdown: CancellationToken,
@@ -72,6 +76,7 @@ impl AppState {
             limits,
             metrics: Metrics::default(),
             detach_timers: DetachTimers::default(),
+            attached: AttachedHosts::default(),
             transcripts: TranscriptCache::default(),
             shutdown,
             tickets: Mutex::new(TicketStore::new(limits.ticket_life)),

@@ -41,6 +41,23 @@ pub struct LogRange {
     pub damage: Option<String>,
 }
 
+/// The id of a session that was created.
+#[derive(Deserialize)]
+struct CreatedId {
+    id: SessionId,
+}
+
+/// The id of a prompt that was sent.
+#[derive(Deserialize)]
+struct SentPrompt {
+    id: String,
+}
+
+#[derive(Deserialize)]
+struct PermissionList {
+    permissions: Vec<serde_json::Value>,
+}
+
 /// Why the daemon refused a request.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(default)]
@@ -130,6 +147,56 @@ impl RunnerClient {
         Ok(list.sessions)
     }
 
+    /// Creates a session, as the OpenAPI document describes the request. Returns its id; an agent has then opened
+    /// its session.
+    ///
+    /// # Errors
+    ///
+    /// Fails if the daemon is unreachable or refuses the request.
+    pub async fn create(&self, session: &serde_json::Value) -> Result<SessionId, RunnerError> {
+        let body = Bytes::from(session.to_string());
+        let created: CreatedId = self.send("POST", "/api/sessions", body).await?;
+        Ok(created.id)
+    }
+
+    /// Sends a prompt to a session. Returns the prompt's id.
+    ///
+    /// # Errors
+    ///
+    /// As [`end`](Self::end), or if the session does not take prompts.
+    pub async fn prompt(&self, id: SessionId, text: &str) -> Result<String, RunnerError> {
+        let body = serde_json::json!({ "text": text }).to_string();
+        let path = format!("/api/sessions/{id}/prompt");
+        let sent: SentPrompt = self.send("POST", &path, body.into()).await?;
+        Ok(sent.id)
+    }
+
+    /// Returns the permission requests of a session, as the OpenAPI document describes them.
+    ///
+    /// # Errors
+    ///
+    /// As [`end`](Self::end).
+    pub async fn permissions(&self, id: SessionId) -> Result<Vec<serde_json::Value>, RunnerError> {
+        let path = format!("/api/sessions/{id}/permissions");
+        let list: PermissionList = self.request("GET", &path).await?;
+        Ok(list.permissions)
+    }
+
+    /// Answers a permission request of a session, as the OpenAPI document describes the answer.
+    ///
+    /// # Errors
+    ///
+    /// As [`end`](Self::end), or if the request is closed.
+    pub async fn answer(
+        &self,
+        id: SessionId,
+        answer: &serde_json::Value,
+    ) -> Result<(), RunnerError> {
+        let path = format!("/api/sessions/{id}/permissions");
+        let body = Bytes::from(answer.to_string());
+        self.response("POST", &path, body).await.map(drop)
+    }
+
     /// Ends a session and all its descendants. `force` sends SIGKILL at once; `keep` keeps the
     /// session's log and metadata.
     ///
@@ -153,7 +220,7 @@ impl RunnerClient {
     /// As [`end`](Self::end), or if the log was written in another version of its format.
     pub async fn log(&self, id: SessionId, from: u64) -> Result<LogRange, RunnerError> {
         let path = format!("/api/sessions/{id}/log?from={from}");
-        let response = self.response("GET", &path).await?;
+        let response = self.response("GET", &path, Bytes::new()).await?;
         let header = |name| response.headers().get(name)?.to_str().ok();
         let offset = |name| header(name)?.parse::<u64>().ok();
         let start = offset("bowline-from").unwrap_or(from);
@@ -230,13 +297,27 @@ impl RunnerClient {
         method: &str,
         path: &str,
     ) -> Result<T, RunnerError> {
-        let response = self.response(method, path).await?;
+        self.send(method, path, Bytes::new()).await
+    }
+
+    async fn send<T: DeserializeOwned>(
+        &self,
+        method: &str,
+        path: &str,
+        body: Bytes,
+    ) -> Result<T, RunnerError> {
+        let response = self.response(method, path, body).await?;
         serde_json::from_slice(response.body())
             .map_err(|error| RunnerError::InvalidResponse(error.to_string()))
     }
 
-    async fn response(&self, method: &str, path: &str) -> Result<Response<Bytes>, RunnerError> {
-        let response = self.remote.request(method, path, Bytes::new()).await?;
+    async fn response(
+        &self,
+        method: &str,
+        path: &str,
+        body: Bytes,
+    ) -> Result<Response<Bytes>, RunnerError> {
+        let response = self.remote.request(method, path, body).await?;
         let status = response.status();
         if status.is_success() {
             return Ok(response);

@@ -12,12 +12,14 @@
 //!
 //! | module | contents |
 //! |---|---|
+//! | `activity` | what one is about and does, for lists |
 //! | `store` | the conversations that are driven: start, attach, restore |
 //! | `conversation` | the handle of one |
 //! | `driver` | the task of one: the control stream, and the outcome of each intent |
 //! | `recover` | folds the log of one |
 //! | `start` | what one is started from |
 
+mod activity;
 mod control_link;
 mod conversation;
 mod driver;

@@ -55,8 +55,8 @@ pub use auth::{
 };
 pub use bowline_transport::wire;
 pub use bowline_transport::{
-    Identity, MessageReceiver, MessageSender, Piece, SessionDamage, SessionExit, SessionSummary,
-    SessionSummaryState, Stream, TerminalSession,
+    Identity, MessageReceiver, MessageSender, Piece, SessionActivity, SessionDamage, SessionExit,
+    SessionSummary, SessionSummaryState, Stream, TerminalSession,
 };
 pub use client::{LogRange, RunnerClient, RunnerError, RunnerProblem};
 pub use screen::{

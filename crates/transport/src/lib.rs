@@ -115,8 +115,8 @@ pub use received::Received;
 pub use remote::{
     Address, Attachment, BadUrl, Boxed, ByteStream, Carrier, CredentialsProvider, Identity,
     MessageReceiver, MessageSender, Network, NoCredentials, NoToken, Remote, RemoteError,
-    RemoteUrl, SessionDamage, SessionExit, SessionList, SessionRequest, SessionSummary,
-    SessionSummaryState, StartPosition, SystemNetwork, Token, TokenFile, Trust,
+    RemoteUrl, SessionActivity, SessionDamage, SessionExit, SessionList, SessionRequest,
+    SessionSummary, SessionSummaryState, StartPosition, SystemNetwork, Token, TokenFile, Trust,
 };
 pub use screen::Screen;
 pub use session::{Kind, TerminalSession};

@@ -43,7 +43,7 @@ pub use error::RemoteError;
 pub use messages::{MessageReceiver, MessageSender};
 pub use network::{Address, ByteStream, Network, SystemNetwork};
 pub use session_summary::{
-    SessionDamage, SessionExit, SessionList, SessionSummary, SessionSummaryState,
+    SessionActivity, SessionDamage, SessionExit, SessionList, SessionSummary, SessionSummaryState,
 };
 pub use target::Remote;
 pub use trust::{Identity, Trust};

@@ -87,7 +87,7 @@ impl AttachPermit {
                 } else {
                     guard.without_end()
                 };
-                Ok((shim, guard))
+                Ok((shim, guard.counted(app.attached.add(self.session))))
             }
             // A killed session must not be reported as one that has ended.
             Err(error) if has_no_listener(&error) => {

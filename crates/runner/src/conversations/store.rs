@@ -6,13 +6,15 @@ use std::thread::available_parallelism;
 
 use bowline_lifecycle::HandshakeError;
 use bowline_transport::wire::ExitNotice;
-use bowline_transport::{Inbox, Remote, RemoteUrl, SessionId, TerminationPolicy};
+use bowline_transport::{Inbox, Remote, RemoteUrl, SessionActivity, SessionId, TerminationPolicy};
+use futures_util::future::join_all;
 use parking_lot::Mutex;
 use tokio::sync::{OnceCell, Semaphore};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::task_tracker::TaskTrackerToken;
 use tracing::{Instrument as _, info_span, warn};
 
+use super::activity::activity_of;
 use super::control_link::ControlLink;
 use super::conversation::Conversation;
 use super::driver::{Driver, Queues, follow_control};
@@ -32,6 +34,8 @@ const QUEUE: usize = 64;
 pub(crate) struct Conversations {
     sessions: Arc<SessionStore>,
     live: Mutex<HashMap<SessionId, Arc<OnceCell<Conversation>>>>,
+    /// What the conversations were about that have ended while this daemon drove them.
+    ended: Mutex<HashMap<SessionId, SessionActivity>>,
     /// Bounds the logs that are folded at the same time.
     folds: Semaphore,
     shutdown: CancellationToken,
@@ -48,6 +52,7 @@ impl Conversations {
         Self {
             sessions,
             live: Mutex::default(),
+            ended: Mutex::default(),
             folds: Semaphore::new(available_parallelism().map_or(1, usize::from)),
             shutdown,
             tracked,
@@ -97,8 +102,34 @@ impl Conversations {
         Ok(conversation)
     }
 
+    /// Returns what the sessions do that this daemon drives, and what those did that have ended meanwhile. Reads
+    /// the folds that are there.
+    pub(crate) async fn activities(&self) -> HashMap<SessionId, SessionActivity> {
+        let live = self.list().into_iter().map(|it| async move {
+            let activity = it.inspect(activity_of).await;
+            (it.session().id(), activity)
+        });
+        let live = join_all(live).await;
+        let mut activities = self.ended.lock().clone();
+        activities.extend(live);
+        activities
+    }
+
+    /// Returns what one session does, like [`activities`](Self::activities).
+    pub(crate) async fn activity(&self, id: SessionId) -> Option<SessionActivity> {
+        let live = self.live.lock().get(&id).and_then(|it| it.get().cloned());
+        match live {
+            Some(conversation) => Some(conversation.inspect(activity_of).await),
+            None => self.ended.lock().get(&id).cloned(),
+        }
+    }
+
+    /// Forgets a session that was removed.
+    pub(crate) fn removed(&self, id: SessionId) {
+        self.ended.lock().remove(&id);
+    }
+
     /// Returns the conversations that are driven at present.
-    #[expect(dead_code, reason = "for other faces than REST")]
     pub(crate) fn list(&self) -> Vec<Conversation> {
         let live = self.live.lock();
         live.values().filter_map(|it| it.get().cloned()).collect()
@@ -194,8 +225,13 @@ impl Conversations {
             driver.report(id);
         }
         let (conversations, tracked) = (Arc::clone(self), self.tracked.clone());
+        let ended = session.clone();
         let task = async move {
             driver.run().await;
+            if ended.has_ended() {
+                let activity = ended.inspect(activity_of).await;
+                conversations.ended.lock().insert(id, activity);
+            }
             conversations.live.lock().remove(&id);
             drop(tracked);
         };

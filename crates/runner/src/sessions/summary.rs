@@ -2,7 +2,7 @@
 
 use bowline_transport::wire::ExitNotice;
 use bowline_transport::{
-    ExitStatus, SessionDamage, SessionExit, SessionSummary, SessionSummaryState,
+    ExitStatus, SessionActivity, SessionDamage, SessionExit, SessionSummary, SessionSummaryState,
 };
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
@@ -29,7 +29,21 @@ pub(crate) fn summary_of(record: &SessionRecord) -> SessionSummary {
         ended_ms: info.ended_ms,
         exit: info.exit.as_ref().map(SessionExit::from),
         damage: record.damage.clone().map(SessionDamage::elsewhere),
+        activity: SessionActivity {
+            phase: final_phase(state),
+            ..SessionActivity::default()
+        },
     }
+}
+
+/// Returns the phase of a session that does not run.
+fn final_phase(state: SessionSummaryState) -> Option<String> {
+    let phase = match state {
+        SessionSummaryState::Exited => "ended",
+        SessionSummaryState::Lost => "lost",
+        _ => return None,
+    };
+    Some(phase.to_owned())
 }
 
 /// How a session was ended.

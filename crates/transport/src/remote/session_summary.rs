@@ -17,7 +17,7 @@ pub struct SessionList {
 }
 
 /// A session as the REST API lists it.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(utoipa::ToSchema), schema(as = Session))]
 pub struct SessionSummary {
     /// Id of the session.
@@ -53,6 +53,34 @@ pub struct SessionSummary {
     /// defaults, except `id` and `state`. Only a request for one session reads its log.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub damage: Option<SessionDamage>,
+    /// What the session does, as far as the runner knows it.
+    #[serde(flatten)]
+    pub activity: SessionActivity,
+}
+
+/// What a session does, as its runner knows it: of a dialogue that it drives. All is `null` that is not known.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(utoipa::ToSchema), schema(as = Activity))]
+#[serde(default)]
+pub struct SessionActivity {
+    /// What the conversation is about: its title, or its first prompt.
+    pub title: Option<String>,
+    /// The phase: `starting`, `idle`, `running`, `awaiting_permission`, `ended` or `lost`.
+    pub phase: Option<String>,
+    /// Why it is in this phase, as text.
+    pub reason: Option<String>,
+    /// The model.
+    pub model: Option<String>,
+    /// Cost so far, in US dollars.
+    pub cost_usd: Option<f64>,
+    /// Tokens of the context that are used.
+    pub context_used: Option<u64>,
+    /// Tokens of the context that there are.
+    pub context_size: Option<u64>,
+    /// Number of open permission requests.
+    pub open_permissions: Option<u64>,
+    /// Number of hosts that are attached through this daemon.
+    pub hosts: Option<u64>,
 }
 
 /// The state of a session.

@@ -8,7 +8,7 @@ use bowline_transport::SessionId;
 use bowline_transport::wire::{Decoder, Lease, Message, WireError};
 use bytes::Bytes;
 
-use crate::app_state::RateLimiter;
+use crate::app_state::{AttachedHost, RateLimiter};
 
 /// Maximum number of pings per second.
 const MAX_PINGS_PER_SECOND: u32 = 20;
@@ -31,6 +31,8 @@ pub(crate) struct FrameGuard {
     /// Bytes received since the last complete message.
     incomplete: usize,
     pings: RateLimiter<()>,
+    /// Counts the client as attached for as long as it is.
+    _host: Option<AttachedHost>,
 }
 
 /// A frame that the client must not send.
@@ -69,12 +71,19 @@ impl FrameGuard {
             decoder: Decoder::new(),
             incomplete: 0,
             pings: RateLimiter::new(MAX_PINGS_PER_SECOND, MAX_PINGS_PER_SECOND),
+            _host: None,
         }
     }
 
     /// Refuses to end the session.
     pub(crate) const fn without_end(mut self) -> Self {
         self.may_end = false;
+        self
+    }
+
+    /// Counts the client as attached until this is dropped.
+    pub(crate) fn counted(mut self, host: AttachedHost) -> Self {
+        self._host = Some(host);
         self
     }
 

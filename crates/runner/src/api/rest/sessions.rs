@@ -7,7 +7,9 @@ use axum::Json;
 use axum::extract::State;
 use axum::http::StatusCode;
 use bowline_transport::wire::Lease;
-use bowline_transport::{SessionId, SessionList, TerminationPolicy};
+use bowline_transport::{
+    SessionActivity, SessionId, SessionList, SessionSummary, SessionSummaryState, TerminationPolicy,
+};
 use serde::Deserialize;
 use serde_json::{Map, Value};
 use tokio::task::spawn_blocking;
@@ -126,8 +128,26 @@ const fn spawn_problem(fault: Option<SpawnFault>) -> (StatusCode, &'static str, 
     responses((status = 200, description = "Success", body = SessionList), (status = "default", description = "Error", body = Problem)))]
 pub(super) async fn list(State(app): State<Arc<AppState>>) -> Result<Json<SessionList>, Problem> {
     let records = app.sessions.records().await.map_err(Problem::internal)?;
-    let sessions = records.iter().map(summary_of).collect();
+    let mut activities = app.conversations.activities().await;
+    let sessions = records.iter().map(|record| {
+        let mut session = summary_of(record);
+        let activity = activities.remove(&session.id);
+        complete(&app, &mut session, activity);
+        session
+    });
+    let sessions = sessions.collect();
     Ok(Json(SessionList { sessions }))
+}
+
+/// Adds what the daemon knows of a session that is in no file.
+fn complete(app: &AppState, session: &mut SessionSummary, activity: Option<SessionActivity>) {
+    let phase = session.activity.phase.take();
+    session.activity = activity.unwrap_or_default();
+    // The end of the process is more recent than the fold.
+    session.activity.phase = phase.or_else(|| session.activity.phase.take());
+    if session.state == SessionSummaryState::Running {
+        session.activity.hosts = Some(app.attached.count(session.id));
+    }
 }
 
 /// Get a session.
@@ -146,6 +166,8 @@ pub(super) async fn get(
     let (record, damage) = read.await.map_err(Problem::internal)?;
     let mut session = summary_of(&record);
     session.damage = session.damage.or(damage);
+    let activity = app.conversations.activity(id).await;
+    complete(&app, &mut session, activity);
     let mut details = SessionDetails {
         session,
         streams: BTreeMap::new(),
@@ -203,6 +225,7 @@ pub(super) async fn delete(
         if !query.keep {
             let removed = app.sessions.remove(id).await;
             removed.map_err(TerminateError::Remove)?;
+            app.conversations.removed(id);
         }
         Ok(Json(EndedSession::new(termination, !query.keep)))
     })
