@@ -1,7 +1,5 @@
 //! `bowline acp`: an editor's ACP agent, which is the runner's endpoint `/acp` on standard input and output.
 
-mod daemon;
-
 use std::io::{self, BufRead as _};
 use std::process::ExitCode;
 
@@ -9,6 +7,7 @@ use bowline_runner::{MessageReceiver, MessageSender, RunnerClient, RunnerError};
 use tokio::sync::mpsc;
 
 use crate::args;
+use crate::daemon;
 use crate::failure::Failure;
 use crate::runner::{client, request_failed};
 use crate::stdio::print;

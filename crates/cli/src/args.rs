@@ -7,18 +7,24 @@ use std::path::PathBuf;
 
 use bowline_reducer::dialect::DialectName;
 use clap::error::ErrorKind;
-use clap::{Args, Parser, Subcommand, ValueEnum};
+use clap::{Args, CommandFactory as _, FromArgMatches as _, Parser, Subcommand, ValueEnum};
 
 use crate::failure::Failure;
+use crate::settings::Settings;
 use crate::stdio::eprint;
-pub(crate) use runner::{Attach, Credentials, Kill, Ps, RunnerArgs, Serve, Token, TokenCommand};
+pub(crate) use runner::{
+    Answer, Attach, Credentials, Kill, ListArgs, Logs, Ps, RunnerArgs, Send, Serve, Token,
+    TokenCommand, Wait, WaitFor,
+};
 
 /// Run a coding agent's session and show it as it grows.
+///
+/// Without a command, on a terminal, holds a conversation, as `bowline chat` does.
 #[derive(Debug, Parser)]
 #[command(name = "bowline", version, disable_help_subcommand = true, after_help = AFTER_HELP)]
 struct CommandLine {
     #[command(subcommand)]
-    command: Command,
+    command: Option<Command>,
     /// Format of the log on standard error, text or json; RUST_LOG selects what is logged.
     #[arg(
         long,
@@ -43,7 +49,9 @@ Exit code 0: done, 1: the agent or the session failed, 2: usage, 130: interrupte
 pub(crate) enum Command {
     /// Show a session with a scripted agent; needs no key and no network.
     Demo(Demo),
-    /// Run an agent session.
+    /// Hold a conversation with an agent on this terminal.
+    Chat(Box<Chat>),
+    /// Run an agent session with one prompt.
     Run(Box<Run>),
     /// Show a recorded session, or a past conversation.
     Replay(Replay),
@@ -57,10 +65,24 @@ pub(crate) enum Command {
     Ps(Ps),
     /// Attach to a session of a runner.
     Attach(Attach),
+    /// Print what a session of a runner has written.
+    Logs(Logs),
+    /// Send a prompt to a session of a runner.
+    Send(Send),
+    /// Answer a permission request of a session.
+    Answer(Answer),
+    /// Wait until a session is idle, has ended, or asks for a permission.
+    Wait(Wait),
     /// End a session of a runner.
     Kill(Kill),
     /// Make, list and remove tokens with limited scopes for the runner.
     Token(Token),
+    /// Show the settings, with where each value comes from.
+    Config,
+    /// Print the script that completes commands and session ids in a shell.
+    Completions(Completions),
+    /// Print the manual page, or that of a command.
+    Man(Man),
     /// Serve an editor as an ACP agent, on standard input and output.
     Acp(Acp),
     /// Check this machine's setup.
@@ -185,10 +207,72 @@ pub(crate) struct Run {
     pub(crate) credentials: Credentials,
     #[command(flatten)]
     pub(crate) output: OutputArgs,
+    /// Start the session at the runner, print its id, and leave it running; see `bowline attach`. Without
+    /// --runner, this user's own runner is started if it does not run.
+    #[arg(short, long, conflicts_with_all = ["record", "output"])]
+    pub(crate) detach: bool,
+    /// Whether a copy of the conversation is resumed.
+    #[arg(skip)]
+    pub(crate) fork: bool,
     /// The prompt; `-` reads it from standard input.
     #[arg(value_name = "PROMPT")]
-    pub(crate) prompt: String,
+    pub(crate) prompt: Option<String>,
 }
+
+impl Run {
+    /// Returns the runner that the options select.
+    pub(crate) fn runner_args(&self) -> RunnerArgs {
+        RunnerArgs {
+            runner: self.runner.clone(),
+            credentials: self.credentials.clone(),
+        }
+    }
+
+    /// Whether the agent runs on this machine: the runner is this user's own, or listens on a socket.
+    pub(crate) fn is_on_this_machine(&self) -> bool {
+        let url = self.runner.as_deref();
+        url.is_none_or(|url| url.starts_with("unix:"))
+    }
+
+    /// Returns the tools that need no permission.
+    pub(crate) fn allowed_tools(&self) -> Vec<String> {
+        let list = self.allowed_tools.as_deref();
+        list.map(split_tools).unwrap_or_default()
+    }
+}
+
+/// Splits a list of tools at spaces and commas outside parentheses: `Bash(git log:*) Read`.
+fn split_tools(list: &str) -> Vec<String> {
+    let mut depth = 0_u32;
+    let tools = list.split(|c: char| {
+        depth = match c {
+            '(' => depth + 1,
+            ')' => depth.saturating_sub(1),
+            _ => depth,
+        };
+        depth == 0 && (c == ',' || c.is_whitespace())
+    });
+    let tools = tools.filter(|tool| !tool.is_empty());
+    tools.map(str::to_owned).collect()
+}
+
+#[derive(Debug, Args)]
+#[command(after_help = CHAT_HELP)]
+pub(crate) struct Chat {
+    #[command(flatten)]
+    pub(crate) run: Run,
+    /// Run the agent in this program instead of at the runner. It ends with this program.
+    #[arg(long, conflicts_with = "runner")]
+    pub(crate) no_runner: bool,
+}
+
+const CHAT_HELP: &str = "\
+The session is at this user's runner, which is started if it does not run, or at the one of --runner: it goes on \
+when this terminal is closed, and `bowline attach ID` comes back to it from any number of terminals.
+
+Enter sends, Alt-Enter begins a new line, ^C interrupts, ^D ends; /help lists the commands. A prompt that is sent \
+while the agent works is queued, or steers the running turn if the agent can do that. An open permission request \
+is answered by one key.";
 
 /// The kind of the agent's standard streams.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
@@ -233,9 +317,8 @@ pub(crate) struct History {
     /// Only conversations of this agent: claude or codex.
     #[arg(long, value_enum, value_name = "AGENT", hide_possible_values = true)]
     pub(crate) agent: Option<HistoryAgent>,
-    /// Print JSON.
-    #[arg(long)]
-    pub(crate) json: bool,
+    #[command(flatten)]
+    pub(crate) list: ListArgs,
     /// At most this many, the newest.
     #[arg(short = 'n', value_name = "N")]
     pub(crate) count: Option<usize>,
@@ -296,28 +379,91 @@ Neovim, avante.nvim:
     bowline = { command = \"bowline\", args = { \"acp\", \"--agent\", \"claude\" } } } })";
 
 #[derive(Debug, Args)]
+#[command(after_help = "\
+bash: source <(bowline completions bash)
+zsh:  source <(bowline completions zsh)
+fish: bowline completions fish | source")]
+pub(crate) struct Completions {
+    /// The shell: bash, zsh or fish.
+    #[arg(value_name = "SHELL")]
+    pub(crate) shell: String,
+}
+
+#[derive(Debug, Args)]
+#[command(after_help = "`bowline man | man -l -` shows the page.")]
+pub(crate) struct Man {
+    /// The command.
+    #[arg(value_name = "COMMAND")]
+    pub(crate) command: Option<String>,
+}
+
+#[derive(Debug, Args)]
 pub(crate) struct Doctor {
     /// The agent: a name to look up in PATH, or a path.
     #[arg(long, default_value = "claude", value_name = "PATH")]
     pub(crate) agent: OsString,
 }
 
-/// Parses the command line. Help and version are printed here and end the process.
+/// Parses the command line. Help and version are printed here and end the process. Without a command, a
+/// conversation begins if there is a terminal.
 ///
 /// # Errors
 /// If the command line is wrong.
-pub(crate) fn parse() -> Result<(Command, LogFormat), Failure> {
-    CommandLine::try_parse()
-        .map(|line| (line.command, line.log_format))
-        .map_err(|error| match error.kind() {
-            ErrorKind::DisplayHelp | ErrorKind::DisplayVersion => error.exit(),
-            ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand => {
-                // Without a command, the help is the message.
-                eprint(&error.to_string());
-                Failure::usage("")
-            }
-            _ => Failure::usage(one_line(&error)),
-        })
+pub(crate) fn parse(
+    settings: &Settings,
+    has_terminal: bool,
+) -> Result<(Command, LogFormat), Failure> {
+    let line = parse_from(settings, std::env::args_os())?;
+    match line.command {
+        Some(Command::Run(run)) => Ok((Command::Run(at_runner(run, settings)), line.log_format)),
+        Some(command) => Ok((command, line.log_format)),
+        None if has_terminal => {
+            let chat = ["bowline", "chat"].map(OsString::from);
+            let chat = parse_from(settings, chat)?;
+            let command = chat.command.ok_or_else(|| Failure::usage(""))?;
+            Ok((command, line.log_format))
+        }
+        None => {
+            // Without a command and a terminal, the help is the message.
+            eprint(&command().render_long_help().to_string());
+            Err(Failure::usage(""))
+        }
+    }
+}
+
+/// Selects the runner of the settings for a session that is started detached. Others run in the command itself,
+/// unless an option says otherwise.
+fn at_runner(mut run: Box<Run>, settings: &Settings) -> Box<Run> {
+    if run.detach && run.runner.is_none() {
+        let value = |key| settings.value(key).map(str::to_owned);
+        run.runner = value("runner.url");
+        let token = value("runner.token_file").map(PathBuf::from);
+        let credentials = &mut run.credentials;
+        credentials.token_file = credentials.token_file.take().or(token);
+    }
+    run
+}
+
+/// Returns the command line's description.
+pub(crate) fn command() -> clap::Command {
+    CommandLine::command()
+}
+
+/// Parses a command line whose options have the user's defaults.
+fn parse_from(
+    settings: &Settings,
+    words: impl IntoIterator<Item = OsString>,
+) -> Result<CommandLine, Failure> {
+    let command = settings.apply(command());
+    let matches = command.try_get_matches_from(words).map_err(usage)?;
+    CommandLine::from_arg_matches(&matches).map_err(usage)
+}
+
+fn usage(error: clap::Error) -> Failure {
+    match error.kind() {
+        ErrorKind::DisplayHelp | ErrorKind::DisplayVersion => error.exit(),
+        _ => Failure::usage(one_line(&error)),
+    }
 }
 
 /// Returns the first paragraph of clap's message, its tip, and where to read more.
@@ -330,5 +476,20 @@ fn one_line(error: &clap::Error) -> String {
     match lines().find_map(|line| line.strip_prefix("tip: ")) {
         Some(tip) => format!("{first} ({tip}); see `bowline --help`"),
         None => format!("{first}; see `bowline --help`"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::split_tools;
+
+    #[test]
+    fn tools_are_split_outside_parentheses() {
+        let list = "Read, Bash(git log:*) Edit(src/**),Write";
+        assert_eq!(
+            split_tools(list),
+            ["Read", "Bash(git log:*)", "Edit(src/**)", "Write"]
+        );
+        assert_eq!(split_tools(" "), Vec::<String>::new());
     }
 }

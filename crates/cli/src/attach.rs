@@ -6,24 +6,40 @@ mod output_filter;
 mod raw_mode;
 mod terminal;
 
+pub(crate) use dialogue::{LogSource, show_dialogue};
+
 use std::process::ExitCode;
 
 use bowline_runner::SessionSummaryState;
 use bowline_runner::wire::SessionKind;
 
-use crate::args;
+use crate::args::{self, Output};
+use crate::chat;
 use crate::failure::Failure;
 use crate::runner::{client, find_session};
 
-/// Attaches to a session: shows a dialogue's transcript, or connects this terminal to the session's.
+/// Attaches to a session: holds the conversation of a dialogue, or connects this terminal to the session's. Without
+/// a terminal, and with `--read-only`, a dialogue is only shown.
 pub(crate) async fn attach(options: args::Attach) -> Result<ExitCode, Failure> {
     let runner = &options.runner;
     let client = client(runner)?;
     let session = find_session(&client, runner, &options.id).await?;
     let id = session.id;
     let is_running = session.state == SessionSummaryState::Running;
+    let is_read_only = options.read_only || !chat::has_terminal();
     match session.kind {
-        SessionKind::Dialogue => dialogue::show(&client, runner, &session).await,
+        SessionKind::Dialogue if is_running && !is_read_only => {
+            chat::attach(client, runner, &session).await
+        }
+        SessionKind::Dialogue => {
+            let source = LogSource {
+                client: &client,
+                runner,
+                session: &session,
+                follows: is_running,
+            };
+            show_dialogue(&source, Output::Text).await
+        }
         SessionKind::Terminal if is_running => terminal::attach(&client, runner, id).await,
         SessionKind::Terminal => {
             let what = if session.state == SessionSummaryState::Lost {

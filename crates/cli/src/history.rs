@@ -8,8 +8,8 @@ use bowline_history::{Agent, Conversation, History, Query};
 use crate::args::{self, HistoryAgent};
 use crate::failure::Failure;
 use crate::stdio::{eprint, print};
-use crate::table::{self, age, now_ms};
-use crate::text::{escape_json, one_line};
+use crate::table::{self, age, list_text, now_ms};
+use crate::text::one_line;
 
 /// Largest width of a title, a model or a branch, in columns.
 const MAX_TITLE: usize = 60;
@@ -43,18 +43,14 @@ pub(crate) fn list(options: &args::History) -> Result<ExitCode, Failure> {
         eprint(&format!("bowline: {}\n", Failure::failed(line).line()));
     }
     let conversations = &listing.conversations;
-    if options.json {
-        let document = serde_json::to_string_pretty(conversations).unwrap_or_default();
-        print(&(escape_json(document) + "\n"))?;
-    } else if conversations.is_empty() {
-        print("no conversations\n")?;
-    } else {
+    let table = || {
+        if conversations.is_empty() {
+            return "no conversations\n".to_owned();
+        }
         let now = now_ms();
-        print(&table::format(
-            &HEADER,
-            conversations.iter().map(|it| row(it, now)),
-        ))?;
-    }
+        table::format(&HEADER, conversations.iter().map(|it| row(it, now)))
+    };
+    print(&list_text(&options.list, conversations, table)?)?;
     Ok(ExitCode::SUCCESS)
 }
 

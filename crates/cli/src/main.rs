@@ -8,8 +8,11 @@
 //! session of a runner.
 
 mod acp;
+mod agent_start;
 mod args;
 mod attach;
+mod chat;
+mod daemon;
 mod demo;
 mod doctor;
 mod failure;
@@ -24,14 +27,19 @@ mod replay;
 mod run;
 mod runner;
 mod screen;
+mod script;
 mod serve;
 mod service;
+mod session_ids;
 mod session_view;
 mod sessions;
+mod settings;
+mod shell;
 mod signals;
 mod stdio;
 mod style;
 mod table;
+mod template;
 mod text;
 mod token;
 mod view;
@@ -44,6 +52,7 @@ use tokio::runtime::{Builder, Runtime};
 
 use args::Command;
 use failure::Failure;
+use settings::Settings;
 
 /// Worker threads of the runtime.
 const WORKERS: usize = 2;
@@ -59,10 +68,14 @@ fn main() -> ExitCode {
         Some(word) if word == serve::SHIM => return bowline_runner::run_shim(),
         _ => {}
     }
-    match args::parse().and_then(|(command, format)| execute(command, format)) {
-        Ok(code) => code,
-        Err(failure) => stdio::report(&failure),
-    }
+    shell::complete();
+    run_command().unwrap_or_else(|failure| stdio::report(&failure))
+}
+
+fn run_command() -> Result<ExitCode, Failure> {
+    let settings = Settings::load()?;
+    let (command, format) = args::parse(&settings, chat::has_terminal())?;
+    execute(command, format, &settings)
 }
 
 /// Posts one event from the agent to the hook server. The arguments are the server's URL and the
@@ -79,11 +92,16 @@ fn post_hook(args: impl Iterator<Item = OsString>) -> ExitCode {
     }
 }
 
-fn execute(command: Command, format: args::LogFormat) -> Result<ExitCode, Failure> {
+fn execute(
+    command: Command,
+    format: args::LogFormat,
+    settings: &Settings,
+) -> Result<ExitCode, Failure> {
     let default_filter = matches!(command, Command::Serve(_)).then_some("warn");
     log::install(format, default_filter)?;
     match command {
         Command::Demo(demo) => block_on(runtime(), demo::demo(&demo)),
+        Command::Chat(chat) => block_on(runtime(), chat::chat(chat)),
         Command::Run(run) => block_on(runtime(), run::run(run)),
         Command::Replay(replay) => replay::replay(&replay),
         Command::History(history) => history::list(&history),
@@ -93,8 +111,15 @@ fn execute(command: Command, format: args::LogFormat) -> Result<ExitCode, Failur
         Command::Serve(serve) => block_on(bowline_runner::runtime(), serve::serve(*serve)),
         Command::Ps(ps) => block_on(runtime(), sessions::ps(ps)),
         Command::Attach(attach) => block_on(runtime(), attach::attach(attach)),
+        Command::Logs(logs) => block_on(runtime(), script::logs(logs)),
+        Command::Send(send) => block_on(runtime(), script::send(send)),
+        Command::Answer(answer) => block_on(runtime(), script::answer(answer)),
+        Command::Wait(wait) => block_on(runtime(), script::wait(wait)),
         Command::Kill(kill) => block_on(runtime(), sessions::kill(kill)),
         Command::Token(options) => token::token(&options),
+        Command::Config => settings::config(settings),
+        Command::Completions(completions) => shell::completions(&completions),
+        Command::Man(man) => shell::man(&man),
         Command::Acp(acp) => block_on(runtime(), acp::acp(acp)),
         Command::Doctor(doctor) => block_on(runtime(), doctor::doctor(&doctor)),
     }

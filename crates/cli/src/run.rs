@@ -11,15 +11,16 @@ use bowline_lifecycle::{
 };
 use bytes::Bytes;
 
+use crate::agent_start;
 use crate::args::{self, Output, Stdio};
 use crate::failure::Failure;
 use crate::history::history;
 use crate::leases::ConversationLeases;
 use crate::permission::{PermissionPolicy, has_user};
-use crate::runner::client_of;
+use crate::runner::{client, client_of};
 use crate::session_view::{SessionOutcome, SessionView};
 use crate::signals::Signals;
-use crate::stdio::{eprint, report};
+use crate::stdio::{eprint, print, report};
 use crate::text::sanitize;
 
 /// Number of lines shown from the start of a failed agent's standard error.
@@ -31,7 +32,10 @@ const STDERR_TAIL: usize = 5;
 /// Runs a session with one prompt and shows it.
 pub(crate) async fn run(options: Box<args::Run>) -> Result<ExitCode, Failure> {
     let output = options.output.form();
-    let prompt = prompt(&options.prompt)?;
+    let prompt = prompt(options.prompt.as_deref())?;
+    if options.detach {
+        return detached(&options, &prompt).await;
+    }
     let policy = permission_policy(output);
     let mut signals = Signals::new()?;
     let mut configuration = configuration(&options);
@@ -81,11 +85,27 @@ fn shared_folder(options: &args::Run) -> Option<PathBuf> {
     is_local.then(|| std::env::current_dir().ok()).flatten()
 }
 
-fn prompt(argument: &str) -> Result<String, Failure> {
-    let prompt = if argument == "-" {
-        read_prompt()?
-    } else {
-        argument.to_owned()
+/// Starts the agent at the runner, and prints the id of its session.
+async fn detached(options: &args::Run, prompt: &str) -> Result<ExitCode, Failure> {
+    let client = client(&options.runner_args())?;
+    let id = agent_start::start(&client, options, Some(prompt)).await?;
+    print(&format!("{id}\n"))?;
+    Ok(ExitCode::SUCCESS)
+}
+
+/// Returns the prompt of an argument, which is read from standard input for `-`.
+///
+/// # Errors
+/// If it is missing or empty, or cannot be read.
+pub(crate) fn prompt(argument: Option<&str>) -> Result<String, Failure> {
+    let prompt = match argument {
+        None => {
+            return Err(Failure::usage(
+                "a prompt is missing; give one, `-` to read it, or use `bowline chat`",
+            ));
+        }
+        Some("-") => read_prompt()?,
+        Some(prompt) => prompt.to_owned(),
     };
     if prompt.trim().is_empty() {
         return Err(Failure::usage("the prompt is empty; give one"));
@@ -115,11 +135,12 @@ fn permission_policy(output: Output) -> PermissionPolicy {
     }
 }
 
-fn configuration(options: &args::Run) -> DialogueConfiguration {
+/// Returns the configuration of a session on this machine.
+pub(crate) fn configuration(options: &args::Run) -> DialogueConfiguration {
     let conversation = match &options.resume {
         Some(id) => Conversation::Resume {
             id: id.clone(),
-            fork: false,
+            fork: options.fork,
         },
         None => Conversation::New,
     };
@@ -133,11 +154,7 @@ fn configuration(options: &args::Run) -> DialogueConfiguration {
         agent_directory: agent_directory(&options.agent),
         model: options.model.clone(),
         permission_mode: options.permission_mode.clone(),
-        allowed_tools: options
-            .allowed_tools
-            .as_deref()
-            .map(split_tools)
-            .unwrap_or_default(),
+        allowed_tools: options.allowed_tools(),
         record: options.record.clone(),
         exit: ExitPolicy::SHORT,
         // The guard ends the agent if this program is killed; it is this program as well.
@@ -154,21 +171,6 @@ fn agent_directory(agent: &OsStr) -> Option<PathBuf> {
         .file_stem()
         .is_some_and(|it| it == "claude");
     is_known.then(|| bowline_lifecycle::agent_directory(&Environment::inherited()))
-}
-
-/// Splits a list of tools at spaces and commas outside parentheses: `Bash(git log:*) Read`.
-fn split_tools(list: &str) -> Vec<String> {
-    let mut depth = 0_u32;
-    let tools = list.split(|c: char| {
-        depth = match c {
-            '(' => depth + 1,
-            ')' => depth.saturating_sub(1),
-            _ => depth,
-        };
-        depth == 0 && (c == ',' || c.is_whitespace())
-    });
-    let tools = tools.filter(|tool| !tool.is_empty());
-    tools.map(str::to_owned).collect()
 }
 
 /// Returns the exit code or the failure. An incomplete recording is reported in addition to any
@@ -224,13 +226,17 @@ fn cost(outcome: &SessionOutcome) -> String {
     }
 }
 
-/// Formats the command line that resumes the conversation.
+/// Says how to resume the conversation, if it was opened.
 fn resume_hint(options: &args::Run, outcome: &SessionOutcome) -> String {
-    let Some(id) = &outcome.conversation else {
-        return String::new();
-    };
+    let line = |id| resume_line(options, "run", id);
+    let line = outcome.conversation.as_deref().map(line);
+    line.map_or_else(String::new, |line| format!("; resume with `{line} PROMPT`"))
+}
+
+/// Formats the command line that resumes a conversation.
+pub(crate) fn resume_line(options: &args::Run, command: &str, id: &str) -> String {
     let runner = options.credentials.options(options.runner.as_deref());
-    let mut line = format!("bowline run{runner}");
+    let mut line = format!("bowline {command}{runner}");
     let mut add = |option: &str, value: &str| {
         line.push_str(&format!(" {option} {}", Shell::Sh.quote(value)));
     };
@@ -244,7 +250,7 @@ fn resume_hint(options: &args::Run, outcome: &SessionOutcome) -> String {
         add("--agent-arg", &value.to_string_lossy());
     }
     add("--resume", id);
-    format!("; resume with `{line} PROMPT`")
+    line
 }
 
 /// Formats the start and the end of the agent's standard error, without the lines that `reason`
@@ -262,20 +268,5 @@ fn agent_stderr(text: &str, reason: &str) -> String {
             let tail: String = rest.iter().skip(omitted).map(format).collect();
             format!("{head}  … {omitted} more lines\n{tail}")
         }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::split_tools;
-
-    #[test]
-    fn tools_are_split_outside_parentheses() {
-        let list = "Read, Bash(git log:*) Edit(src/**),Write";
-        assert_eq!(
-            split_tools(list),
-            ["Read", "Bash(git log:*)", "Edit(src/**)", "Write"]
-        );
-        assert_eq!(split_tools(" "), Vec::<String>::new());
     }
 }

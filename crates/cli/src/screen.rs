@@ -10,7 +10,7 @@ use crate::style::{ColorMode, Paint, is_dumb_terminal};
 use crate::text::{text_width, truncate};
 
 /// Frames of the spinner, in order.
-const SPINNER: [char; 10] = ['⠋', '⠙', '⠹', '⠸', '⠼', '⠴', '⠦', '⠧', '⠇', '⠏'];
+pub(crate) const SPINNER: [char; 10] = ['⠋', '⠙', '⠹', '⠸', '⠼', '⠴', '⠦', '⠧', '⠇', '⠏'];
 
 /// The output of a running session.
 #[derive(Debug)]

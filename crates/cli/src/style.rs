@@ -5,9 +5,10 @@ use std::io::IsTerminal as _;
 use anstyle::{AnsiColor, Style};
 
 /// The role of a piece of text, which decides its colour.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) enum Paint {
     /// Text of the agent.
+    #[default]
     Plain,
     /// Secondary information.
     Dim,

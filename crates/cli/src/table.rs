@@ -2,7 +2,32 @@
 
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use crate::text::text_width;
+use serde::Serialize;
+
+use crate::args::ListArgs;
+use crate::failure::Failure;
+use crate::text::{escape_json, text_width};
+
+/// Formats a list in the form that the options select: JSON, a template, or the table.
+///
+/// # Errors
+/// If the template has a field that the items do not have.
+pub(crate) fn list_text<T: Serialize>(
+    form: &ListArgs,
+    items: &[T],
+    table: impl FnOnce() -> String,
+) -> Result<String, Failure> {
+    if let Some(template) = &form.format {
+        let values = items.iter().map(serde_json::to_value);
+        let values: Vec<_> = values.filter_map(Result::ok).collect();
+        return template.lines(&values);
+    }
+    if form.json {
+        let document = serde_json::to_string_pretty(items).unwrap_or_default();
+        return Ok(escape_json(document) + "\n");
+    }
+    Ok(table())
+}
 
 /// Formats rows under a header, aligned in columns.
 pub(crate) fn format<const N: usize>(

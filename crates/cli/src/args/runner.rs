@@ -1,14 +1,19 @@
 //! The options of the commands that serve or use a runner.
 
+use std::fmt;
 use std::net::SocketAddr;
 use std::path::PathBuf;
 
 use bowline_lifecycle::Shell;
 use bowline_runner::TokenScope;
-use clap::{Args, Subcommand};
+use clap::{Args, Subcommand, ValueEnum};
+use clap_complete::engine::ArgValueCompleter;
+
+use crate::session_ids::session_ids;
+use crate::template::Template;
 
 /// Selects a runner.
-#[derive(Debug, Args)]
+#[derive(Clone, Debug, Args)]
 pub(crate) struct RunnerArgs {
     /// The runner: unix:/path, or http, https, grpc or grpcs://host:port; by default this user's
     /// own socket.
@@ -46,7 +51,7 @@ impl Credentials {
 }
 
 /// How a runner and its client authenticate each other.
-#[derive(Debug, Args)]
+#[derive(Clone, Debug, Args)]
 pub(crate) struct Credentials {
     /// The file with the runner's token; not needed over the socket.
     #[arg(long, value_name = "PATH", requires = "runner")]
@@ -165,23 +170,136 @@ pub(crate) enum TokenCommand {
 pub(crate) struct Ps {
     #[command(flatten)]
     pub(crate) runner: RunnerArgs,
+    #[command(flatten)]
+    pub(crate) list: ListArgs,
+    /// Print the list again whenever it changes, until ^C.
+    #[arg(short, long)]
+    pub(crate) watch: bool,
+}
+
+/// The form of a list.
+#[derive(Clone, Debug, Args)]
+pub(crate) struct ListArgs {
     /// Print JSON.
     #[arg(long)]
     pub(crate) json: bool,
+    /// Print a line for each item, from a template with the fields of --json: '{id} {phase}'.
+    #[arg(long, value_name = "TEMPLATE", conflicts_with = "json", value_parser = Template::parse)]
+    pub(crate) format: Option<Template>,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Send {
+    #[command(flatten)]
+    pub(crate) runner: RunnerArgs,
+    /// The session's id as `bowline ps` lists it, or the start of it.
+    #[arg(value_name = "ID", add = ArgValueCompleter::new(session_ids))]
+    pub(crate) id: String,
+    /// The prompt; `-` reads it from standard input.
+    #[arg(value_name = "PROMPT")]
+    pub(crate) prompt: String,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Answer {
+    #[command(flatten)]
+    pub(crate) runner: RunnerArgs,
+    /// The reason of a denial, which the agent receives.
+    #[arg(long, value_name = "TEXT")]
+    pub(crate) message: Option<String>,
+    /// The session's id as `bowline ps` lists it, or the start of it.
+    #[arg(value_name = "ID", add = ArgValueCompleter::new(session_ids))]
+    pub(crate) id: String,
+    /// The id of the request, unless only one is open; then allow, deny, or the id of one of its options.
+    #[arg(value_name = "[REQUEST] ANSWER", required = true, num_args = 1..=2)]
+    pub(crate) words: Vec<String>,
 }
 
 #[derive(Debug, Args)]
 #[command(after_help = "\
-Attach to the session's terminal; press ^] to detach. A dialogue is shown as it grows; press ^C to \
-detach. The session keeps running.
+Exits with 1 if the time is over, or the session ends in another state.")]
+pub(crate) struct Wait {
+    #[command(flatten)]
+    pub(crate) runner: RunnerArgs,
+    /// What to wait for: idle (no turn runs), ended, or permission (a request is open).
+    #[arg(
+        long,
+        value_enum,
+        default_value_t,
+        value_name = "STATE",
+        hide_possible_values = true
+    )]
+    pub(crate) until: WaitFor,
+    /// Wait at most this many seconds.
+    #[arg(long, value_name = "SECONDS", value_parser = seconds)]
+    pub(crate) timeout: Option<f64>,
+    /// The session's id as `bowline ps` lists it, or the start of it.
+    #[arg(value_name = "ID", add = ArgValueCompleter::new(session_ids))]
+    pub(crate) id: String,
+}
+
+/// Parses a number of seconds.
+fn seconds(text: &str) -> Result<f64, String> {
+    let seconds = text.parse().ok().filter(|it| (0.0..=1e9).contains(it));
+    seconds.ok_or_else(|| "give a number of seconds, such as 30".to_owned())
+}
+
+/// A state of a session to wait for.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
+pub(crate) enum WaitFor {
+    /// No turn runs.
+    #[default]
+    Idle,
+    /// The session has ended.
+    Ended,
+    /// A permission request is open.
+    Permission,
+}
+
+impl fmt::Display for WaitFor {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Idle => "idle",
+            Self::Ended => "ended",
+            Self::Permission => "waiting for a permission",
+        })
+    }
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Logs {
+    #[command(flatten)]
+    pub(crate) runner: RunnerArgs,
+    /// Go on until the session ends.
+    #[arg(short, long)]
+    pub(crate) follow: bool,
+    /// Print the bytes of the output as they are.
+    #[arg(long, conflicts_with = "events")]
+    pub(crate) raw: bool,
+    /// Print one JSON object a line for each change of the transcript.
+    #[arg(long)]
+    pub(crate) events: bool,
+    /// The session's id as `bowline ps` lists it, or the start of it.
+    #[arg(value_name = "ID", add = ArgValueCompleter::new(session_ids))]
+    pub(crate) id: String,
+}
+
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Attach to the session's terminal; press ^] to detach. A dialogue goes on as in `bowline chat`: prompts, answers \
+and interrupts are sent, and ^D or /detach detaches. The session keeps running. Without a terminal, and with \
+--read-only, a dialogue is shown as it grows; ^C detaches.
 
 Exits with 1 and a message on standard error if output of a dialogue is missing: a gap, damage of its log, \
 or a session whose process was killed.")]
 pub(crate) struct Attach {
     #[command(flatten)]
     pub(crate) runner: RunnerArgs,
+    /// Show a dialogue without sending anything to it.
+    #[arg(short, long)]
+    pub(crate) read_only: bool,
     /// The session's id as `bowline ps` lists it, or the start of it.
-    #[arg(value_name = "ID")]
+    #[arg(value_name = "ID", add = ArgValueCompleter::new(session_ids))]
     pub(crate) id: String,
 }
 
@@ -196,6 +314,6 @@ pub(crate) struct Kill {
     #[arg(long)]
     pub(crate) remove: bool,
     /// The session's id as `bowline ps` lists it, or the start of it.
-    #[arg(value_name = "ID")]
+    #[arg(value_name = "ID", add = ArgValueCompleter::new(session_ids))]
     pub(crate) id: String,
 }

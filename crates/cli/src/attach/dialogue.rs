@@ -23,22 +23,36 @@ use crate::stdio::{eprint, print};
 /// The log carries no arrival times.
 const NO_TIME: Meta = Meta { at_ms: 0 };
 
+/// A session whose log is shown.
+pub(crate) struct LogSource<'a> {
+    pub(crate) client: &'a RunnerClient,
+    pub(crate) runner: &'a RunnerArgs,
+    pub(crate) session: &'a SessionSummary,
+    /// Whether a session that runs is shown until its end, and not only until now.
+    pub(crate) follows: bool,
+}
+
 /// Shows a dialogue from its start until it ends or the connection fails for good. Reports what of its
 /// output is missing, which is a failure.
-pub(super) async fn show(
-    client: &RunnerClient,
-    runner: &RunnerArgs,
-    session: &SessionSummary,
+pub(crate) async fn show_dialogue(
+    source: &LogSource<'_>,
+    output: Output,
 ) -> Result<ExitCode, Failure> {
+    let LogSource {
+        client,
+        runner,
+        session,
+        follows,
+    } = source;
     let id = session.id;
     let mut view = DialogueView {
         framer: Framer::default(),
         transcript: Transcript::with_dialect(DialectName::of_labels(&session.labels)),
-        printer: Printer::live(Output::Text),
+        printer: Printer::live(output),
         losses: Vec::new(),
     };
     let mut failure = None;
-    if session.state == SessionSummaryState::Running {
+    if *follows {
         let session = announced(client.attach_reader(id)).await;
         let session = session.map_err(|error| request_failed(runner, error))?;
         failure = view.follow(&session).await?;
@@ -50,7 +64,9 @@ pub(super) async fn show(
             ));
         }
     }
-    view.framer.finish();
+    if session.state != SessionSummaryState::Running || *follows {
+        view.framer.finish();
+    }
     view.print_lines()?;
     print(&view.printer.finish(&view.transcript))?;
     let reported = report_losses(&format!("session {id}"), &view.losses, true);

@@ -4,7 +4,8 @@ use bowline_lifecycle::Question;
 use bowline_reducer::PermissionState;
 use serde_json::Value;
 
-use crate::style::Paint;
+use super::diff::changed_lines;
+use crate::style::{ColorMode, Paint};
 use crate::text::{one_line, sanitize};
 
 /// Returns what the dialogue says about a request in this state, after the tool's name.
@@ -20,13 +21,26 @@ pub(crate) const fn state_label(state: PermissionState) -> (Paint, &'static str)
     }
 }
 
-/// Formats the arguments of a tool in full: one member a line, texts of several lines indented.
+/// The members of an edit that are shown as a difference.
+const EDIT: [&str; 2] = ["old_string", "new_string"];
+
+/// Formats the arguments of a tool in full: one member a line, texts of several lines indented. The texts of an
+/// edit are shown as a difference.
 pub(super) fn arguments(input: &Value) -> String {
     let Some(members) = input.as_object() else {
         return format!("    {}\n", sanitize(&input.to_string()));
     };
+    let edit = EDIT.map(|name| members.get(name).and_then(Value::as_str));
     let mut out = String::new();
     for (name, value) in members {
+        if let [Some(old), Some(new)] = edit
+            && EDIT.contains(&name.as_str())
+        {
+            if name == EDIT[0] {
+                out.push_str(&difference(old, new));
+            }
+            continue;
+        }
         let text = value
             .as_str()
             .map_or_else(|| value.to_string(), str::to_owned);
@@ -42,6 +56,20 @@ pub(super) fn arguments(input: &Value) -> String {
         }
     }
     out
+}
+
+fn difference(old: &str, new: &str) -> String {
+    let colors = ColorMode::of_stdout();
+    let lines = changed_lines(&sanitize(old), &sanitize(new));
+    let painted = lines.iter().map(|line| {
+        let paint = match line.chars().next() {
+            Some('-') => Paint::Bad,
+            Some('+') => Paint::Good,
+            _ => Paint::Plain,
+        };
+        format!("      {}\n", colors.painted(paint, line))
+    });
+    painted.collect()
 }
 
 /// Formats a plan in full, indented.
@@ -127,6 +155,15 @@ mod tests {
         assert_eq!(
             arguments(&input),
             "    command: \n      a\n      b\n    n: 3\n    x: y\n"
+        );
+    }
+
+    #[test]
+    fn edit_is_shown_as_a_difference() {
+        let input = json!({"file_path": "/a.rs", "old_string": "one\ntwo\n", "new_string": "one\n2\u{1b}[2J\n"});
+        assert_eq!(
+            arguments(&input),
+            "    file_path: /a.rs\n        one\n      - two\n      + 2\n"
         );
     }
 

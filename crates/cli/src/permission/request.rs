@@ -19,8 +19,8 @@ const ACCEPT_EDITS: &str = "acceptEdits";
 
 /// A request that is shown, with the answers given so far.
 #[derive(Debug)]
-pub(super) struct OpenRequest {
-    pub(super) record: Arc<PermissionRecord>,
+pub(crate) struct OpenRequest {
+    pub(crate) record: Arc<PermissionRecord>,
     /// The questions of an `AskUserQuestion` that are not answered yet, the next one first.
     questions: Vec<Question>,
     /// Questions and answers.
@@ -37,7 +37,7 @@ pub(super) fn tool_name(record: &PermissionRecord) -> String {
 }
 
 impl OpenRequest {
-    pub(super) fn new(record: Arc<PermissionRecord>, allow_after: Option<Duration>) -> Self {
+    pub(crate) fn new(record: Arc<PermissionRecord>, allow_after: Option<Duration>) -> Self {
         let questions = match &record.kind {
             PermissionKind::Questions(questions) => questions.clone(),
             _ => Vec::new(),
@@ -53,7 +53,7 @@ impl OpenRequest {
     }
 
     /// Returns what is requested, in full. Empty for questions, which are shown one by one.
-    pub(super) fn details(&self) -> String {
+    pub(crate) fn details(&self) -> String {
         match &self.record.kind {
             PermissionKind::Questions(_) => String::new(),
             PermissionKind::Plan { plan } if !plan.trim().is_empty() => format::plan(plan),
@@ -77,14 +77,38 @@ impl OpenRequest {
 
     /// Shows the question and the choices at the bottom of the screen.
     pub(super) fn show(&self, screen: &mut Screen) -> Result<(), Failure> {
+        if let Some(question) = self.question() {
+            screen.note(&question)?;
+        }
+        screen.open_question(&format!("  {}: ", self.choices_text()))
+    }
+
+    /// Returns the question that is answered next, with its numbered options; `None` unless the request has
+    /// questions.
+    pub(crate) fn question(&self) -> Option<String> {
+        self.questions.first().map(format::question)
+    }
+
+    /// Returns the number of questions that are not answered yet.
+    pub(crate) fn open_questions(&self) -> usize {
+        self.questions.len()
+    }
+
+    /// Whether one key is an answer: not for a question with several answers.
+    pub(crate) fn takes_keys(&self) -> bool {
+        let mut questions = self.questions.iter();
+        questions.next().is_none_or(|it| !it.multi_select)
+    }
+
+    /// Returns the answers to choose from, on one line.
+    pub(crate) fn choices_text(&self) -> String {
         if let Some(question) = self.questions.first() {
-            screen.note(&format::question(question))?;
             let number = if question.multi_select {
                 "numbers"
             } else {
                 "number"
             };
-            return screen.open_question(&format!("  {number}, or your own words: "));
+            return format!("{number}, or your own words");
         }
         let default = match self.deadline {
             Some(deadline) => {
@@ -93,7 +117,7 @@ impl OpenRequest {
             }
             None => String::new(),
         };
-        screen.open_question(&format!("  {}{default}: ", self.choices()))
+        format!("{}{default}", self.choices())
     }
 
     /// Returns the options that are more than yes and no; empty if there are none.
@@ -121,7 +145,7 @@ impl OpenRequest {
 
     /// Reads a typed line. Returns the answer, or `None` if the line is no answer or another
     /// question follows.
-    pub(super) fn read_line(&mut self, line: &str) -> Option<PermissionAnswer> {
+    pub(crate) fn read_line(&mut self, line: &str) -> Option<PermissionAnswer> {
         if let Some(question) = self.questions.first() {
             let answer = choose(question, line)?;
             let question = self.questions.remove(0);

@@ -46,15 +46,21 @@ impl RenderState {
         if let EntryKind::Assistant { state, .. } = kind {
             return self.on_message_state(id, entry.thread(), state);
         }
-        if !self.entries.insert(id) {
+        if self.defers_prompts && entry.is_unconfirmed() || !self.entries.insert(id) {
             return;
         }
         self.print_ends(Some((entry.thread().id(), id)), changes);
         let depth = self.enter(entry.thread());
         match kind {
             EntryKind::User {
-                text, synthetic, ..
-            } => self.print_prompt(depth, text, synthetic),
+                uuid,
+                text,
+                synthetic,
+                ..
+            } => {
+                self.print_prompt(depth, text, synthetic);
+                self.print_author(depth, uuid);
+            }
             EntryKind::Result { .. } => self.print_result_entry(changes, kind),
             EntryKind::Notice { notice, text } => self.print_notice(depth, notice, text),
             EntryKind::Error { text, .. } => {
@@ -119,6 +125,14 @@ impl RenderState {
             let mark = if number == 0 { "> " } else { "  " };
             self.layout
                 .line(0, &[(Paint::Bold, mark), (Paint::Bold, line)]);
+        }
+    }
+
+    /// Prints which host sent a prompt, if that is known.
+    fn print_author(&mut self, depth: usize, uuid: Option<&str>) {
+        if let Some(author) = uuid.and_then(|it| self.authors.remove(it)) {
+            let line = format!("  by {}", one_line(&author, 60));
+            self.layout.line(depth, &[(Paint::Dim, &line)]);
         }
     }
 

@@ -4,13 +4,16 @@ use bowline_reducer::BlockId;
 
 use super::wrap::{BlockPosition, WrappedLine};
 use crate::style::{ColorMode, Paint};
-use crate::text::truncate;
+use crate::text::{text_width, truncate};
 
 /// Prefix of each line of a sub-agent, repeated for each level.
 const RAIL: &str = "│ ";
 
 /// Prefix of each line of the model's thinking.
 const THINKING: &str = "┊ ";
+
+/// Prefix of the rest of a line that is wrapped.
+const INDENT: &str = "  ";
 
 /// Deeper levels are drawn at this one.
 const MAX_DEPTH: usize = 16;
@@ -109,14 +112,37 @@ impl Layout {
         self.section = Some(section);
     }
 
-    /// Writes one line, from coloured parts.
+    /// Writes one line, from coloured parts; on a terminal, one that is too long is wrapped between words.
     pub(crate) fn line(&mut self, depth: usize, parts: &[(Paint, &str)]) {
         self.end_line();
         self.rails(depth);
-        for (paint, text) in parts {
-            self.colors.paint(&mut self.out, *paint, text);
+        let width: usize = parts.iter().map(|(_, text)| text_width(text)).sum();
+        if self.wraps && width > self.width_at(depth) {
+            self.wrapped_line(depth, parts);
+        } else {
+            for (paint, text) in parts {
+                self.colors.paint(&mut self.out, *paint, text);
+            }
         }
         self.out.push('\n');
+    }
+
+    fn wrapped_line(&mut self, depth: usize, parts: &[(Paint, &str)]) {
+        let (width, mut column) = (self.width_at(depth), 0);
+        let words = parts
+            .iter()
+            .flat_map(|(paint, text)| text.split_inclusive(' ').map(|word| (*paint, word)));
+        for (paint, word) in words {
+            let next = column + text_width(word.trim_end());
+            if next > width && column > INDENT.len() {
+                self.out.push('\n');
+                self.rails(depth);
+                self.out.push_str(INDENT);
+                column = INDENT.len();
+            }
+            self.colors.paint(&mut self.out, paint, word);
+            column += text_width(word);
+        }
     }
 
     /// Writes at most `count` lines of a text, truncated to the width, and the number of the others.

@@ -21,6 +21,21 @@ impl Renderer {
         Self(RenderState::new(colors, true))
     }
 
+    /// Prints a prompt once the agent has confirmed it, where its turn begins, instead of when it is sent.
+    pub(crate) const fn defer_unconfirmed_prompts(&mut self) {
+        self.0.defers_prompts = true;
+    }
+
+    /// Sets the host that sent a prompt, by its uuid, which is printed with it.
+    pub(crate) fn set_author(&mut self, uuid: String, author: String) {
+        self.0.authors.insert(uuid, author);
+    }
+
+    /// Returns the last lines that a running tool has printed, if the agent reports them.
+    pub(crate) fn live_output(&self, lines: usize) -> Vec<String> {
+        self.0.live_output(lines)
+    }
+
     /// Wraps and truncates lines at this many columns.
     pub(crate) const fn set_width(&mut self, columns: usize) {
         self.0.layout.set_width(columns);

@@ -27,6 +27,9 @@ impl RenderState {
         let tool = one_line(permission.tool_name(), 60);
         let (paint, label) = state_label(state);
         let mut line = format!("{tool} {label}");
+        if let Some(who) = permission.answered().and_then(|it| it.who.as_deref()) {
+            line.push_str(&format!(" by {}", one_line(who, 60)));
+        }
         let call_id = call.map(|call| call.call_id());
         let follows_call = self.last_call.is_some() && self.last_call == call_id;
         if !follows_call && let Some(input) = permission.input() {

@@ -20,6 +20,10 @@ pub(super) struct RenderState {
     pub(super) layout: Layout,
     /// Changes arrive as they happen, so durations are measured.
     pub(super) is_live: bool,
+    /// Prompts are printed once they are confirmed.
+    pub(super) defers_prompts: bool,
+    /// The hosts that sent prompts, by the uuids of those.
+    pub(super) authors: HashMap<String, String>,
     pub(super) blocks: HashMap<BlockId, ShownBlock>,
     pub(super) entries: HashSet<EntryId>,
     pub(super) message_states: HashMap<EntryId, MessageState>,
@@ -62,6 +66,8 @@ pub(super) struct ShownCall {
     /// The tool's name and a summary of its input.
     pub(super) title: String,
     pub(super) started: Option<Instant>,
+    /// The end of what it has printed so far.
+    pub(super) output: String,
 }
 
 impl RenderState {
@@ -69,6 +75,8 @@ impl RenderState {
         Self {
             layout: Layout::new(colors),
             is_live,
+            defers_prompts: false,
+            authors: HashMap::new(),
             blocks: HashMap::new(),
             entries: HashSet::new(),
             message_states: HashMap::new(),

@@ -5,20 +5,23 @@ use std::iter;
 use std::time::{Duration, Instant};
 
 use bowline_reducer::{
-    Block, CallId, CallState, Changes, EntryId, EntryKind, Thread, ThreadId, ToolCall,
+    Block, CallId, CallState, Changes, EntryId, EntryKind, TextRef, Thread, ThreadId, ToolCall,
 };
 
 use super::layout::Section;
 use super::state::{RenderState, ShownCall, depth};
 use super::summary::summary;
 use crate::style::Paint;
-use crate::text::{one_line, text_width};
+use crate::text::{one_line, sanitize, text_width};
 
 /// Number of lines of a result that are shown.
 const RESULT_LINES: usize = 5;
 
 /// Number of preceding calls that are searched for open siblings, more than ever run in parallel.
 const SIBLING_WINDOW: usize = 64;
+
+/// Longest end of a running tool's output that is kept, in bytes.
+const MAX_TAIL: usize = 2048;
 
 /// Widest summary of the input on an end line, in columns.
 const END_SUMMARY_WIDTH: usize = 48;
@@ -33,6 +36,9 @@ impl RenderState {
         shown.state = call.state();
         if has_started && self.is_live {
             shown.started = Some(Instant::now());
+        }
+        if self.is_live {
+            shown.output = call.output().map(output_tail).unwrap_or_default();
         }
         let is_known = !call.name().is_empty() && call.input().is_some();
         if !shown.has_header && (is_known || !call.state().is_open()) {
@@ -201,6 +207,20 @@ impl RenderState {
         format!("{}{suffix}", one_line(&newest.title, title_width))
     }
 
+    /// Returns the last lines of the output of the newest running call that has some.
+    pub(super) fn live_output(&self, lines: usize) -> Vec<String> {
+        let is_running = |call: &&ShownCall| call.state == CallState::Running && !call.has_end;
+        let mut running = self.calls.values().rev().filter(is_running);
+        let Some(newest) = running.find(|it| !it.output.is_empty()) else {
+            return Vec::new();
+        };
+        let text = sanitize(newest.output.trim_end());
+        let all: Vec<_> = text.lines().collect();
+        let skipped = all.len().saturating_sub(lines);
+        let last = all.into_iter().skip(skipped);
+        last.map(str::to_owned).collect()
+    }
+
     fn model_activity(&self) -> &'static str {
         let is_pending = |call: &ShownCall| call.state == CallState::Pending && !call.has_end;
         if self.calls.values().any(is_pending) {
@@ -209,6 +229,17 @@ impl RenderState {
             "thinking"
         }
     }
+}
+
+/// Returns the end of an output, of at most some lines' length.
+fn output_tail(output: TextRef<'_>) -> String {
+    let mut tail = String::new();
+    for piece in output.pieces() {
+        tail.push_str(piece);
+        let excess = tail.len().saturating_sub(MAX_TAIL);
+        tail.drain(..tail.ceil_char_boundary(excess));
+    }
+    tail
 }
 
 /// Whether the last text of a sub-agent is its report.

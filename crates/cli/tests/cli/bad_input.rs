@@ -107,7 +107,7 @@ fn wrong_command_lines_are_refused() {
             &["run", "--output", "xml", "f"],
             "[possible values: text, changes, transcript]",
         ),
-        (&["run"], "<PROMPT>"),
+        (&["run"], "a prompt is missing"),
         (&["run", ""], "the prompt is empty; give one"),
         (&["run", "-"], "the prompt is empty; give one"),
         (
@@ -139,7 +139,7 @@ fn no_command_prints_help() {
     let done = bowline(&[]);
     assert_eq!((done.code, done.stdout.as_str()), (Some(2), ""));
     assert!(
-        done.stderr.contains("Usage: bowline [OPTIONS] <COMMAND>"),
+        done.stderr.contains("Usage: bowline [OPTIONS] [COMMAND]"),
         "{}",
         done.stderr
     );

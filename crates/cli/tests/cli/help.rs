@@ -6,7 +6,24 @@ use crate::support::{ScriptedAgent, bowline, command, finish};
 fn help_is_printed_to_stdout() {
     let text = bowline(&["--help"]).ok();
     for command in [
-        "demo", "run", "replay", "inspect", "serve", "ps", "attach", "kill", "acp", "doctor",
+        "demo",
+        "chat",
+        "run",
+        "replay",
+        "inspect",
+        "serve",
+        "ps",
+        "attach",
+        "logs",
+        "send",
+        "answer",
+        "wait",
+        "kill",
+        "config",
+        "completions",
+        "man",
+        "acp",
+        "doctor",
     ] {
         assert!(text.contains(&format!("\n  {command} ")), "{text}");
         let text = bowline(&[command, "--help"]).ok();

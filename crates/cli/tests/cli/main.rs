@@ -5,6 +5,7 @@ mod acp;
 mod acp_client;
 mod attach;
 mod bad_input;
+mod chat;
 mod connection;
 mod demo;
 mod dialects;
@@ -21,6 +22,8 @@ mod older_agent;
 mod real_agent;
 mod recordings;
 mod runner;
+mod screen_model;
+mod scripts;
 #[cfg(target_os = "linux")]
 mod service;
 mod session_end;

@@ -24,7 +24,7 @@ const START_TIMEOUT: Duration = Duration::from_secs(30);
 ///
 /// # Errors
 /// If it does not start, or another one runs.
-pub(super) async fn start() -> Result<(), Failure> {
+pub(crate) async fn start() -> Result<(), Failure> {
     let state = state_dir()?;
     let log = state.path().join(LOG);
     let failed = |why: &dyn std::fmt::Display| {

@@ -1,0 +1,82 @@
+//! Starts an agent at a runner by its name, which the runner's daemon then drives.
+
+use std::path::Path;
+
+use bowline_lifecycle::SessionId;
+use bowline_runner::{RunnerClient, RunnerError};
+use serde_json::{Value, json};
+
+use crate::args;
+use crate::daemon;
+use crate::failure::Failure;
+use crate::runner::{announced, request_failed};
+
+/// Starts an agent, with a first prompt or without. Starts this user's own runner if it does not run.
+///
+/// # Errors
+/// If the agent cannot be started, or the runner cannot be reached.
+pub(crate) async fn start(
+    client: &RunnerClient,
+    run: &args::Run,
+    prompt: Option<&str>,
+) -> Result<SessionId, Failure> {
+    let runner = run.runner_args();
+    let body = body(run, prompt);
+    let failed = |error| request_failed(&runner, error);
+    match announced(client.create(&body)).await {
+        Err(RunnerError::Remote(_)) if runner.runner.is_none() => {}
+        created => return created.map_err(failed),
+    }
+    let started = daemon::start().await;
+    // Another command may have started one at the same time.
+    let created = announced(client.create(&body)).await;
+    created.map_err(|error| match started {
+        Ok(()) => failed(error),
+        Err(failure) => failure,
+    })
+}
+
+/// The request that starts the agent.
+fn body(run: &args::Run, prompt: Option<&str>) -> Value {
+    let is_here = run.is_on_this_machine();
+    let here = || std::env::current_dir().ok().filter(|_| is_here);
+    let args: Vec<_> = run
+        .agent_args
+        .iter()
+        .map(|it| it.to_string_lossy())
+        .collect();
+    let mut body = json!({
+        "agent": agent(run, here().as_deref()),
+        "agent_args": args,
+        "allowed_tools": run.allowed_tools(),
+        "fork": run.fork,
+    });
+    let options = [
+        ("prompt", prompt.map(str::to_owned)),
+        ("cwd", here().map(|it| it.to_string_lossy().into_owned())),
+        ("dialect", run.dialect.map(|it| it.to_string())),
+        ("model", run.model.clone()),
+        ("mode", run.permission_mode.clone()),
+        ("resume", run.resume.clone()),
+    ];
+    for (name, value) in options {
+        if let Some(value) = value {
+            body[name] = value.into();
+        }
+    }
+    // The daemon may have been started where the agent is not in the path.
+    if is_here && let Ok(path) = std::env::var("PATH") {
+        body["env"] = json!({"set": {"PATH": path}});
+    }
+    body
+}
+
+/// Returns the name of the agent, or the path of its program.
+fn agent(run: &args::Run, here: Option<&Path>) -> String {
+    let agent = Path::new(&run.agent);
+    let is_path = agent.components().count() > 1;
+    match here {
+        Some(here) if is_path => here.join(agent).to_string_lossy().into_owned(),
+        _ => run.agent.to_string_lossy().into_owned(),
+    }
+}

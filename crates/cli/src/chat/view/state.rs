@@ -1,0 +1,193 @@
+//! What the chat shows of a transcript below it.
+
+use bowline_lifecycle::Capability;
+use bowline_reducer::{Phase, Transcript};
+
+use super::super::area::AreaContent;
+use super::ChatView;
+use crate::failure::Failure;
+use crate::style::Paint;
+use crate::text::{one_line, text_width};
+
+/// Lines of a running tool's output that are shown.
+const LIVE_LINES: usize = 3;
+
+/// What the chat needs to know of a transcript.
+#[derive(Debug, Default)]
+pub(super) struct ChatState {
+    pub(super) has_open_turn: bool,
+    /// Number of background tasks that are running.
+    pub(super) tasks: usize,
+    is_starting: bool,
+    /// Ids of the open permission requests.
+    pub(super) permissions: Vec<String>,
+    pub(super) conversation: Option<String>,
+    /// Ids and texts of the prompts that wait.
+    queue: Vec<(String, String)>,
+    /// Names of the agent's commands.
+    pub(super) commands: Vec<String>,
+    model: Option<String>,
+    mode: Option<String>,
+    cost_usd: f64,
+    /// Used and available tokens of the context.
+    context: Option<(u64, u64)>,
+}
+
+impl ChatState {
+    pub(super) fn of(transcript: &Transcript) -> Self {
+        let session = transcript.session();
+        let option = |id: &str| {
+            let option = session.options().iter().find(|it| it.id == id)?;
+            option.value.clone()
+        };
+        let status = transcript.status();
+        Self {
+            has_open_turn: transcript.has_open_turn(),
+            tasks: transcript.tasks().filter(|it| it.state().is_open()).count(),
+            is_starting: status.phase == Phase::Starting,
+            permissions: transcript
+                .pending_permissions()
+                .map(|it| it.request_id().to_owned())
+                .collect(),
+            conversation: session.id().map(str::to_owned),
+            queue: session
+                .queue()
+                .map(|it| (it.id.clone(), one_line(&it.text, 200)))
+                .collect(),
+            commands: session
+                .commands()
+                .iter()
+                .map(|it| it.name.clone())
+                .collect(),
+            model: session
+                .model()
+                .map(str::to_owned)
+                .or_else(|| option("model")),
+            mode: session
+                .permission_mode()
+                .map(str::to_owned)
+                .or_else(|| option("mode")),
+            cost_usd: transcript.usage().cost_usd(),
+            context: session.context_used().zip(session.context_size()),
+        }
+    }
+
+    /// Whether the agent does something.
+    pub(super) const fn is_working(&self) -> bool {
+        self.has_open_turn || self.tasks > 0
+    }
+}
+
+impl ChatView<'_> {
+    /// Prints what is to be printed, and draws what is below it.
+    pub(super) fn draw(&mut self) -> Result<(), Failure> {
+        let text = std::mem::take(&mut self.unprinted);
+        let width = self.screen.columns().saturating_sub(1);
+        let mut lines = self.activity_lines(width);
+        lines.extend(self.waiting_lines(width));
+        let mut content = AreaContent {
+            footer: self.footer(),
+            mark: (Paint::Bold, "> "),
+            prompt: self.editor.line(),
+            ..AreaContent::default()
+        };
+        if let Some(answer) = &self.answer {
+            lines.extend(wrapped(&format!("? {}", answer.choices()), width));
+            (content.mark, content.prompt) = match answer.typed() {
+                Some((editor, mark)) => ((Paint::Ask, mark), editor.line()),
+                None => ((Paint::Ask, "? "), ("", 0)),
+            };
+        } else if let Some(search) = self.editor.search() {
+            lines.push((Paint::Dim, format!("search: {search}")));
+        }
+        content.lines = lines;
+        self.screen.draw(&text, &content)
+    }
+
+    /// What the agent does, and the last output of a tool.
+    fn activity_lines(&mut self, width: usize) -> Vec<(Paint, String)> {
+        let spinner = self.screen.spinner();
+        let mut lines = Vec::new();
+        if self.is_ending {
+            lines.push((Paint::Dim, format!("{spinner} ending the session")));
+        } else if self.state.has_open_turn
+            && self.answer.is_none()
+            && let Some(renderer) = self.printer.renderer()
+        {
+            let output = renderer.live_output(LIVE_LINES);
+            lines.extend(output.into_iter().map(|it| (Paint::Dim, format!("  {it}"))));
+            let activity = renderer.activity(width.saturating_sub(2));
+            lines.push((Paint::Dim, format!("{spinner} {activity}")));
+        } else if self.state.tasks > 0 && self.answer.is_none() {
+            let tasks = self.state.tasks;
+            let plural = if tasks == 1 { "" } else { "s" };
+            lines.push((
+                Paint::Dim,
+                format!("{spinner} {tasks} background task{plural}"),
+            ));
+        } else if self.state.is_starting && !self.prompts.is_empty() {
+            lines.push((Paint::Dim, format!("{spinner} starting the agent")));
+        }
+        lines
+    }
+
+    /// The prompts that wait, and the candidates of a completion.
+    fn waiting_lines(&self, width: usize) -> Vec<(Paint, String)> {
+        let label = if !self.state.has_open_turn {
+            "sent"
+        } else if self.chat.supported.has(Capability::Steer) {
+            "steers this turn"
+        } else {
+            "queued"
+        };
+        let own = self.prompts.iter();
+        let others = self.state.queue.iter();
+        let others = others.filter(|(id, _)| self.prompts.iter().all(|(own, _)| own != id));
+        let mut lines: Vec<_> = own
+            .chain(others)
+            .map(|(_, text)| {
+                let room = width.saturating_sub(text_width(label) + 4);
+                (Paint::Dim, format!("… {label}: {}", one_line(text, room)))
+            })
+            .collect();
+        if !self.candidates.is_empty() {
+            lines.extend(
+                wrapped(&self.candidates.join("  "), width)
+                    .into_iter()
+                    .map(|(_, it)| (Paint::Dim, it)),
+            );
+        }
+        lines
+    }
+
+    fn footer(&self) -> String {
+        let state = &self.state;
+        let mut parts = vec![self.chat.agent.clone()];
+        parts.extend(state.model.clone());
+        let mode = state.mode.as_deref().filter(|it| *it != "default");
+        parts.extend(mode.map(|mode| format!("mode {mode}")));
+        if state.cost_usd > 0.0 {
+            parts.push(format!("${:.4}", state.cost_usd));
+        }
+        if let Some((used, size)) = state.context.filter(|(_, size)| *size > 0) {
+            parts.push(format!("{} % of context", used * 100 / size));
+        }
+        parts.push(self.chat.place());
+        parts.join(" · ")
+    }
+}
+
+/// Wraps a line between words.
+fn wrapped(text: &str, width: usize) -> Vec<(Paint, String)> {
+    let mut lines: Vec<String> = Vec::new();
+    for word in text.split(' ') {
+        match lines.last_mut() {
+            Some(line) if text_width(line) + 1 + text_width(word) <= width => {
+                line.push(' ');
+                line.push_str(word);
+            }
+            _ => lines.push(word.to_owned()),
+        }
+    }
+    lines.into_iter().map(|it| (Paint::Ask, it)).collect()
+}
