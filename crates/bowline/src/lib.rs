@@ -64,7 +64,7 @@
 //! | [Questions](#questions) | [`Permissions`], [`PermissionKind`], [`Question`], [`QuestionOption`], [`RequestState`] |
 //! | [Other agents](#other-agents) | [`KnownAgent`], [`DialectName`], [`Capabilities`], [`Capability`], [`HandshakeError`], [`RequestOption`], [`AnswerKind`] |
 //! | [Interrupt and end](#interrupt-and-end) | [`EventLimits`], [`InterruptScope`], [`InterruptReport`], [`SessionEnd`], [`TerminationReport`], [`Exit`], [`ExitStatus`], [`Signal`], [`Snapshot`], [`Phase`] |
-//! | [Runners](#runners) | [`ConnectionState`], `CredentialsProvider`, `NoCredentials`, `NoToken`, `Token`, `TokenFile`, `Trust`, `Identity` |
+//! | [Runners](#runners) | [`ConnectionState`], [`ConnectionStates`], `CredentialsProvider`, `NoCredentials`, `NoToken`, `Token`, `TokenFile`, `Trust`, `Identity` |
 //! | [Past conversations](#past-conversations) | `history` |
 //!
 //! ## Configuration
@@ -195,7 +195,7 @@
 //!
 #![cfg_attr(feature = "remote", doc = "```no_run")]
 #![cfg_attr(not(feature = "remote"), doc = "```ignore")]
-//! use bowline::{ConnectionState, Identity, Remote, Session, TokenFile, Trust};
+//! use bowline::{ConnectionState, ConnectionStates, Identity, Remote, Session, TokenFile, Trust};
 //!
 //! # async fn run() -> Result<(), Box<dyn std::error::Error>> {
 //! let mut runner = Remote::new("https://runner.example:7420".parse()?)
@@ -203,10 +203,12 @@
 //! runner.trust = Trust::Authorities;
 //! runner.identity = Some(Identity { certificate: "client.pem".into(), key: "client.key".into() });
 //! let session = Session::builder().runner(runner).start().await?;
-//! let mut connection = session.connection();
-//! while connection.changed().await.is_ok() {
-//!     if let ConnectionState::Reconnecting { attempt } = &*connection.borrow_and_update() {
-//!         println!("reconnecting, attempt {attempt}");
+//! let mut states: ConnectionStates = session.connection_states();
+//! while let Some(state) = states.next().await {
+//!     match state {
+//!         ConnectionState::Reconnecting { attempt } => println!("reconnecting, attempt {attempt}"),
+//!         ConnectionState::Failed(failed) if failed.failure.can_retry() => session.retry()?,
+//!         _ => {}
 //!     }
 //! }
 //! # Ok(())
@@ -252,8 +254,8 @@ pub use bowline_shell as shell;
 pub use ask::{Answer, AskError, ask, ask_with};
 pub use bowline_lifecycle::{
     AgentLocation, AgentOptions, AnswerKind, Capabilities, Capability, ConnectionState,
-    Containment, ContainmentProbe, Conversation, Decision, DialectName, DialogueChanges as Changes,
-    DialogueConfiguration as Configuration, DialogueEnd as SessionEnd,
+    ConnectionStates, Containment, ContainmentProbe, Conversation, Decision, DialectName,
+    DialogueChanges as Changes, DialogueConfiguration as Configuration, DialogueEnd as SessionEnd,
     DialogueError as SessionError, DialogueEvent as Event, DialogueEventKind as EventKind,
     DialogueEvents as Events, DialogueSession as Session, Environment, EventLimits, Exit,
     ExitStatus, HandshakeError, InterruptReport, InterruptScope, KnownAgent, LoginEnvironment,

@@ -315,6 +315,34 @@ pub enum ConnectionView {
     },
 }
 
+event_stream! {
+    /// A stream of the states of the connection to the machine of a session, apart from its other events.
+    ///
+    /// It begins with the current state and ends with the session. No outage is left out; attempts that
+    /// were not read are one, the newest. A reader that falls 64 states behind skips the oldest.
+    ConnectionStream;
+    /// Consecutive states of a connection.
+    ConnectionBatch { /// The states in order.
+        ConnectionView };
+    ConnectionSource
+}
+
+pub(crate) struct ConnectionSource(core::ConnectionStates);
+
+impl From<core::ConnectionStates> for ConnectionSource {
+    fn from(states: core::ConnectionStates) -> Self {
+        Self(states)
+    }
+}
+
+impl EventSource for ConnectionSource {
+    type Event = ConnectionView;
+
+    async fn next(&mut self) -> Option<ConnectionView> {
+        self.0.next().await.map(Into::into)
+    }
+}
+
 impl From<core::ConnectionState> for ConnectionView {
     fn from(state: core::ConnectionState) -> Self {
         use core::ConnectionState as Core;

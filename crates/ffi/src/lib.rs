@@ -78,8 +78,9 @@ pub use environment::{
 };
 pub use error::BowlineError;
 pub use events::{
-    ActivitySource, ConnectionView, DialogueEvent, DialogueEventBatch, DialogueEventItem,
-    DialogueEventKind, DialogueEventStream, EventLimits, LastActivity, SilenceView, WorkPhase,
+    ActivitySource, ConnectionBatch, ConnectionStream, ConnectionView, DialogueEvent,
+    DialogueEventBatch, DialogueEventItem, DialogueEventKind, DialogueEventStream, EventLimits,
+    LastActivity, SilenceView, WorkPhase,
 };
 pub use executor::{
     CommandOutcome, EvidenceKind, ExecutorCommand, ExecutorConfiguration, HostTerminal,

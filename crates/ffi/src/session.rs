@@ -12,7 +12,9 @@ use crate::counters::ObjectKind;
 use crate::cursor::CursorSpace;
 use crate::environment::SignalKind;
 use crate::error::{BowlineError, Result};
-use crate::events::{ConnectionView, DialogueEventStream, EventLimits, LastActivity};
+use crate::events::{
+    ConnectionStream, ConnectionView, DialogueEventStream, EventLimits, LastActivity,
+};
 use crate::outcome::DialogueEnd;
 use crate::permission::{PermissionAnswer, PermissionRecord};
 use crate::prompt::{InterruptReport, InterruptScope, Prompt, Receipt};
@@ -127,6 +129,15 @@ impl DialogueSession {
     /// Returns the state of the connection to the agent's machine.
     pub fn connection(&self) -> Result<ConnectionView> {
         call(|| Ok(self.session.used().connection().borrow().clone().into()))
+    }
+
+    /// Returns a stream of the states of that connection, from the current one until the session's end.
+    pub fn connection_stream(&self) -> Result<Arc<ConnectionStream>> {
+        call(|| {
+            Ok(ConnectionStream::new(
+                self.session.used().connection_states(),
+            ))
+        })
     }
 
     /// Tries again to restore a connection that has failed.

@@ -11,7 +11,7 @@ use crate::core;
 use crate::counters::ObjectKind;
 use crate::environment::{SignalKind, TerminalSize};
 use crate::error::{BowlineError, Result};
-use crate::events::ConnectionView;
+use crate::events::{ConnectionStream, ConnectionView};
 use crate::outcome::{ExitView, TerminationView};
 use crate::runtime::{abortable, call, uncancelled};
 use crate::started::SessionHandle;
@@ -77,6 +77,11 @@ impl ShellSession {
     /// Returns the state of the connection to the runner. A local shell is always connected.
     pub fn connection(&self) -> Result<ConnectionView> {
         call(|| Ok(self.shell.used().connection().borrow().clone().into()))
+    }
+
+    /// Returns a stream of the states of that connection, from the current one until the program's exit.
+    pub fn connection_stream(&self) -> Result<Arc<ConnectionStream>> {
+        call(|| Ok(ConnectionStream::new(self.shell.used().connection_states())))
     }
 
     /// Tries again to restore a connection that has failed.

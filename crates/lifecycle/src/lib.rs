@@ -45,7 +45,7 @@
 //! | [The installed agent](#the-installed-agent) | [`InstalledAgent`], [`AgentVersion`], [`AgentCapabilities`], [`AgentFeature`], [`ProbeError`] |
 //! | [What runs in this process](#what-runs-in-this-process) | [`TerminalRegistry`], [`RegisteredTerminal`], [`TerminalTag`], [`Tombstone`], [`SessionPermission`], [`Metrics`] |
 //! | [Limits](#limits) | [`DialogueStdio`], [`ExitPolicy`], [`TerminationPolicy`], [`PhaseLimits`], [`SilenceLimit`] |
-//! | [What a session reports](#what-a-session-reports) | [`WorkPhase`], [`LastActivity`], [`Activity`], [`ActivitySource`], [`Silence`], [`ProbeAnswer`], [`PageError`], [`SignalError`], [`Drained`], [`StderrReport`], [`UnknownOption`], [`ReconnectFailed`], [`ReconnectFailure`], [`RetryError`], [`DialogueEvents`], [`DialogueEvent`], [`DialogueEventKind`], [`DialogueEnd`], [`DialogueError`], [`error_chain`] |
+//! | [What a session reports](#what-a-session-reports) | [`WorkPhase`], [`LastActivity`], [`Activity`], [`ActivitySource`], [`Silence`], [`ProbeAnswer`], [`PageError`], [`SignalError`], [`Drained`], [`StderrReport`], [`UnknownOption`], [`ReconnectFailed`], [`ReconnectFailure`], [`RetryError`], [`ConnectionStates`], [`DialogueEvents`], [`DialogueEvent`], [`DialogueEventKind`], [`DialogueEnd`], [`DialogueError`], [`error_chain`] |
 //! | [Requests](#requests) | [`HostRequest`], [`Priority`], [`PromptPart`], [`Source`], [`Intent`] |
 //! | [The login environment](#the-login-environment) | [`LoginSource`], [`LoginFailure`], [`Provenance`] |
 //! | [A terminal in the list](#a-terminal-in-the-list) | [`TerminalSession`], [`Registration`], [`WindowSize`], [`ResourceUsage`], [`check_threads`] |
@@ -164,10 +164,13 @@
 //!     println!("a tool runs, without output for {:?}", last.age);
 //!     session.signal(Signal::Interrupt)?; // a `SignalError` if the agent has ended
 //! }
-//! if let ConnectionState::Failed(failed) = &*session.connection().borrow()
-//!     && failed.failure.can_retry()
-//! {
-//!     session.retry()?; // a `RetryError` if the link is up
+//! let mut states = session.connection_states();
+//! while let Some(state) = states.next().await {
+//!     match state {
+//!         ConnectionState::Failed(failed) if failed.failure.can_retry() => session.retry()?,
+//!         ConnectionState::Reconnected { gap, .. } => println!("{gap} bytes were lost"),
+//!         _ => {}
+//!     }
 //! }
 //! let mut events = session.events();
 //! while let Some(event) = events.next().await {
@@ -360,8 +363,8 @@ pub use bowline_transport::{
     RemoteUrl, SessionActivity, SessionSummary, SessionSummaryState, Token, TokenFile, Trust,
 };
 pub use bowline_transport::{
-    ConnectionState, Containment, ContainmentProbe, Drained, Environment, Exit, ExitStatus,
-    LoginEnvironment, LoginFailure, LoginShell, LoginSource, Provenance, PtyBackend,
+    ConnectionState, ConnectionStates, Containment, ContainmentProbe, Drained, Environment, Exit,
+    ExitStatus, LoginEnvironment, LoginFailure, LoginShell, LoginSource, Provenance, PtyBackend,
     ReconnectFailed, ReconnectFailure, ResourceUsage, RetryError, SessionId, Signal, SignalError,
     SpawnError, TerminalSession, TerminationPolicy, TerminationReport, WindowSize, check_threads,
     default_guard, probe, run_guard,

@@ -58,11 +58,14 @@ pub enum HostEvent<'a> {
         /// What is damaged, and where.
         reason: &'a str,
     },
-    /// A lost connection was not restored.
+    /// A lost connection was not restored. Until [`Reconnecting`](Self::Reconnecting), the reason of the
+    /// status begins with `disconnected: `.
     ReconnectFailed {
         /// The cause and the remedy.
         reason: &'a str,
     },
+    /// A connection that was given up is being restored, or is up.
+    Reconnecting,
     /// The agent produced no output for too long.
     SessionTimeout {
         /// For how long, and in which phase.

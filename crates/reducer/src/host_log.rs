@@ -108,7 +108,8 @@ impl LoggedHostEvent {
                 kind: ErrorKind::SessionTimeout,
                 reason: reason.into(),
             },
-            HostEvent::ProcessEnded { .. } => return None,
+            // Neither adds an entry that could be evicted.
+            HostEvent::Reconnecting | HostEvent::ProcessEnded { .. } => return None,
         })
     }
 

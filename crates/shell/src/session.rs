@@ -11,9 +11,9 @@ use std::fmt;
 use std::sync::Arc;
 
 use bowline_transport::{
-    ConnectionState, Exit, ResizeError, RetryError, SessionId, Signal, SignalError, SpawnError,
-    Stream, TerminalEngine, TerminalSession, TerminationPolicy, TerminationReport, WindowSize,
-    WriteError,
+    ConnectionState, ConnectionStates, Exit, ResizeError, RetryError, SessionId, Signal,
+    SignalError, SpawnError, Stream, TerminalEngine, TerminalSession, TerminationPolicy,
+    TerminationReport, WindowSize, WriteError,
 };
 use bytes::Bytes;
 use tokio::sync::{Mutex, Notify, oneshot, watch};
@@ -127,6 +127,11 @@ impl ShellSession {
     /// Returns the state of the connection to the runner; a local terminal is always connected.
     pub fn connection(&self) -> watch::Receiver<ConnectionState> {
         self.inner.terminal.connection()
+    }
+
+    /// Returns the states of that connection from the current one on, until the program has exited.
+    pub fn connection_states(&self) -> ConnectionStates {
+        self.inner.terminal.connection_states()
     }
 
     /// Reconnects after the connection was given up.

@@ -53,7 +53,7 @@
 //! `TerminalEngine::attach_remote` return the same [`TerminalSession`] for a child
 //! that belongs to a runner. A lost connection is reestablished: output resumes at its offset, lost
 //! bytes are a [`Piece::Gap`], and input is written at most once. [`ConnectionState`] is the state of
-//! the connection; [`wire`] is the protocol.
+//! the connection, and [`ConnectionStates`] the stream of them; [`wire`] is the protocol.
 //!
 //! # Termination
 //!
@@ -88,6 +88,7 @@
 //! as portable-pty's implementation.
 
 mod connection;
+mod connection_states;
 mod engine;
 mod local;
 mod output_reader;
@@ -108,6 +109,7 @@ pub use bowline_process::{
 };
 pub use bowline_wire as wire;
 pub use connection::{ConnectionState, ReconnectFailed, ReconnectFailure, RetryError};
+pub use connection_states::ConnectionStates;
 pub use engine::TerminalEngine;
 pub use output_reader::OutputReader;
 pub use received::Received;

@@ -8,6 +8,7 @@ use bytes::Bytes;
 use tokio::sync::{oneshot, watch};
 
 use crate::connection::{ConnectionState, RetryError};
+use crate::connection_states::ConnectionStates;
 use crate::screen::Screen;
 use bowline_process::Containment;
 use bowline_process::ResourceUsage;
@@ -50,6 +51,9 @@ pub(crate) trait Terminal: fmt::Debug + Send + Sync {
     fn exit(&self) -> watch::Receiver<Option<Exit>>;
     fn terminate(&self, policy: TerminationPolicy) -> watch::Receiver<Option<TerminationReport>>;
     fn connection(&self) -> watch::Receiver<ConnectionState>;
+    fn connection_states(&self) -> ConnectionStates {
+        ConnectionStates::of_local(self.exit())
+    }
     /// Reconnects after the link was given up.
     fn retry(&self) -> Result<(), RetryError> {
         Err(RetryError::NotFailed)
@@ -290,6 +294,11 @@ impl TerminalSession {
     /// Returns a watch of the state of the link to the child's machine.
     pub fn connection(&self) -> watch::Receiver<ConnectionState> {
         self.terminal.connection()
+    }
+
+    /// Returns the states of the link from the current one on, none of which is skipped as in a watch.
+    pub fn connection_states(&self) -> ConnectionStates {
+        self.terminal.connection_states()
     }
 
     /// Tries to reconnect after [`ConnectionState::Failed`]. The result is a new state; the streams continue

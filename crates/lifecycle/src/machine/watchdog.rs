@@ -78,9 +78,12 @@ impl Machine {
             ConnectionState::Failed(failed) => Some(failed.clone()),
             _ => None,
         };
-        if let ConnectionState::Failed(failed) = &state {
-            let reason = failed.to_string();
-            self.host(HostEvent::ReconnectFailed { reason: &reason });
+        match &state {
+            ConnectionState::Failed(failed) => {
+                let reason = format!("{}; {}", failed.failure, failed.detail);
+                self.host(HostEvent::ReconnectFailed { reason: &reason });
+            }
+            _ => self.host(HostEvent::Reconnecting),
         }
         self.emit(DialogueEventKind::Connection(state));
     }

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use bowline_jsonl::Prompt;
 use bowline_reducer::dialect::DialectName;
 use bowline_transport::{
-    ConnectionState, RetryError, SessionId, Signal, SignalError, TerminalSession,
+    ConnectionState, ConnectionStates, RetryError, SessionId, Signal, SignalError, TerminalSession,
 };
 use tokio::sync::{mpsc, oneshot, watch};
 use uuid::Uuid;
@@ -75,6 +75,13 @@ impl DialogueSession {
     #[must_use]
     pub fn connection(&self) -> watch::Receiver<ConnectionState> {
         self.terminal.connection()
+    }
+
+    /// Returns the states of that connection from the current one on, until the session ends. None of them
+    /// is skipped as in a watch. They do not keep the session alive.
+    #[must_use]
+    pub fn connection_states(&self) -> ConnectionStates {
+        self.terminal.connection_states()
     }
 
     /// Tries once more to reach the agent's machine, after reconnecting has failed.

@@ -49,6 +49,13 @@ impl Transcript {
             }
             HostEvent::ReconnectFailed { reason } => {
                 self.error(ErrorKind::ReconnectFailed, reason, context);
+                self.evidence.disconnected = Some(self.keep(reason));
+                self.touch_status();
+            }
+            HostEvent::Reconnecting => {
+                if self.evidence.disconnected.take().is_some() {
+                    self.touch_status();
+                }
             }
             HostEvent::SessionTimeout { reason } => {
                 self.error(ErrorKind::SessionTimeout, reason, context);

@@ -23,6 +23,8 @@ pub(crate) struct Evidence {
     pub(crate) tasks: BTreeSet<TaskId>,
     /// Those of the tasks that are in the background.
     pub(crate) background: BTreeSet<TaskId>,
+    /// Why the connection to the agent's machine was given up, while it is.
+    pub(crate) disconnected: Option<Text>,
     pub(crate) ended: Option<Ended>,
 }
 

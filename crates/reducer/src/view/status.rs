@@ -46,10 +46,17 @@ impl Transcript {
         }
     }
 
-    /// Returns the session's activity, derived from what is open.
+    /// Returns the session's activity, derived from what is open. While the connection to the agent's
+    /// machine is given up, the phase is the last one known, and its reason begins with `disconnected: `.
     #[must_use]
     pub fn status(&self) -> Status<'_> {
         let (phase, reason) = self.phase();
+        let reason = match self.evidence.disconnected {
+            Some(cause) if phase != Phase::Ended => {
+                format!("disconnected: {}", self.arena.text(cause).to_cow()).into()
+            }
+            _ => reason,
+        };
         Status { phase, reason }
     }
 

@@ -8,6 +8,7 @@ use tokio::sync::{mpsc, oneshot, watch};
 
 use super::dialogue_log::DialogueLog;
 use crate::connection::{ConnectionState, ReconnectFailed, RetryError};
+use crate::connection_states::{ConnectionStates, StateHistory};
 use crate::screen::Screen;
 use crate::session::{Kind, Terminal};
 use bowline_journal::Arrival;
@@ -118,6 +119,7 @@ pub(super) struct SessionUpdates {
     pub(super) exit: watch::Receiver<Option<Exit>>,
     pub(super) report: watch::Receiver<Option<TerminationReport>>,
     pub(super) state: watch::Receiver<ConnectionState>,
+    pub(super) states: watch::Receiver<StateHistory>,
     pub(super) screen: watch::Receiver<Option<Screen>>,
 }
 
@@ -230,6 +232,10 @@ impl Terminal for RemoteTerminal {
         let mut state = self.updates.state.clone();
         state.mark_unchanged();
         state
+    }
+
+    fn connection_states(&self) -> ConnectionStates {
+        ConnectionStates::new(self.updates.states.clone(), self.exit())
     }
 
     fn retry(&self) -> Result<(), RetryError> {

@@ -446,7 +446,12 @@ fn failed_reconnect_is_reported() {
     fixture.input(Input::Connection(ConnectionState::Failed(failed)));
     assert_eq!(
         fixture.errors(),
-        ["reconnect_failed: reconnecting failed: the session is gone; start or resume one"]
+        ["reconnect_failed: the session is gone; start or resume one"]
+    );
+    let reason = |fixture: &Fixture| fixture.machine.transcript().status().reason.into_owned();
+    assert_eq!(
+        reason(&fixture),
+        "disconnected: the session is gone; start or resume one"
     );
     assert_eq!(
         fixture.count(|kind| matches!(kind, DialogueEventKind::Connection(_))),
@@ -457,6 +462,7 @@ fn failed_reconnect_is_reported() {
         from: 0,
         gap: 0,
     }));
+    assert!(!reason(&fixture).contains("disconnected"));
     fixture.pass(MINUTE * 12);
     assert_eq!(fixture.terminations, 1);
 }

@@ -188,6 +188,28 @@ fn damage_is_an_entry_and_a_statistic() {
 }
 
 #[test]
+fn status_names_a_connection_that_was_given_up() {
+    let mut session = TestSession::new();
+    session.assistant_block("m1", &text("one"));
+    let before = session.json()["status"].clone();
+    session.host_event(HostEvent::ReconnectFailed { reason: "no route" });
+    let phase = &before["phase"];
+    assert_eq!(
+        session.json()["status"],
+        json!({"phase": phase, "reason": "disconnected: no route"})
+    );
+    session.host_event(HostEvent::Reconnecting);
+    assert_eq!(session.json()["status"], before);
+    // The end of the process is the reason, whatever was lost before.
+    session.host_event(HostEvent::ReconnectFailed { reason: "no route" });
+    session.host_event(HostEvent::ProcessEnded {
+        exit: "signal 9",
+        expected: true,
+    });
+    assert_eq!(session.json()["status"]["reason"], "signal 9");
+}
+
+#[test]
 fn host_errors_are_entries() {
     let mut session = TestSession::new();
     session.host_event(HostEvent::ReconnectFailed { reason: "no route" });

@@ -7,6 +7,7 @@ use std::time::Duration;
 use tokio::sync::{oneshot, watch};
 
 use crate::connection::{ConnectionState, ReconnectFailed, ReconnectFailure};
+use crate::connection_states::StateHistory;
 use crate::remote::machine::{Output, Ticket, WriteFailure};
 use crate::remote::terminal::{Done, Logs, SessionUpdates};
 use crate::screen::Screen;
@@ -26,6 +27,7 @@ pub(in crate::remote) struct Notifications {
     exit: watch::Sender<Option<Exit>>,
     report: watch::Sender<Option<TerminationReport>>,
     state: watch::Sender<ConnectionState>,
+    states: watch::Sender<StateHistory>,
     screen: watch::Sender<Option<Screen>>,
     writes: HashMap<Ticket, (Option<ReservedBytes>, Done)>,
     prompts: HashMap<Ticket, oneshot::Sender<PromptStatus>>,
@@ -40,6 +42,7 @@ impl Notifications {
         let (exit, exit_updates) = watch::channel(None);
         let (report, report_updates) = watch::channel(None);
         let (state, state_updates) = watch::channel(ConnectionState::Connected);
+        let (states, all_states) = watch::channel(StateHistory::default());
         let (screen, screen_updates) = watch::channel(None);
         let notifications = Self {
             joined: Some(joined),
@@ -47,6 +50,7 @@ impl Notifications {
             exit,
             report,
             state,
+            states,
             screen,
             writes: HashMap::new(),
             prompts: HashMap::new(),
@@ -57,6 +61,7 @@ impl Notifications {
             exit: exit_updates,
             report: report_updates,
             state: state_updates,
+            states: all_states,
             screen: screen_updates,
         };
         (notifications, updates, is_joined)
@@ -133,6 +138,7 @@ impl Notifications {
             // The caller may have stopped waiting.
             let _ = joined.send(answer);
         }
+        self.states.send_modify(|states| states.push(state.clone()));
         self.state.send_replace(state);
     }
 
