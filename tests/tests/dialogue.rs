@@ -8,5 +8,7 @@ mod misbehaviour;
 mod ownership;
 #[path = "dialogue/play.rs"]
 mod play;
+#[path = "dialogue/raw_output.rs"]
+mod raw_output;
 #[path = "dialogue/turns.rs"]
 mod turns;

@@ -41,3 +41,26 @@ suspend fun resumeNewest(words: String): DialogueSession? {
         ),
     )
 }
+
+suspend fun keepConnected(session: DialogueSession) = session.connectionStates().collect { state ->
+    when (state) {
+        is ConnectionView.Reconnecting -> println("reconnecting, attempt ${state.attempt}")
+        is ConnectionView.Failed -> {
+            println(state.reason)
+            if (state.canRetry) session.retry()
+        }
+        else -> println("connected")
+    }
+}
+
+suspend fun show(shell: ShellSession, feed: (ByteArray) -> Unit) = shell.rawOutput(from = 0u).collect { piece ->
+    when (piece) {
+        is RawPiece.Bytes -> feed(piece.bytes)
+        is RawPiece.Gap -> println("bytes ${piece.from} to ${piece.to} are no longer kept")
+    }
+}
+
+suspend fun recordFromNowOn(session: DialogueSession) {
+    val begin = session.record("/tmp/session.bjl")
+    if (begin > 0u) println("the first $begin bytes are missing")
+}

@@ -76,6 +76,10 @@ pub struct DialogueConfiguration {
     /// from its end.
     #[uniffi(default = 65536)]
     pub stderr_bytes: u64,
+    /// How much of the agent's output is kept in memory for `rawOutput` and for a recording that begins later,
+    /// in bytes, and as much of its standard error and of its input. With 0 late readers get a gap.
+    #[uniffi(default = 1048576)]
+    pub kept_output: u64,
     /// How long the agent may take to answer a control request, in milliseconds.
     #[uniffi(default = 60000)]
     pub control_timeout_ms: u64,
@@ -225,6 +229,7 @@ impl TryFrom<DialogueConfiguration> for core::DialogueConfiguration {
             },
             window: it.window.map(Into::into),
             stderr_bytes: size(it.stderr_bytes),
+            kept_output: size(it.kept_output),
             control_timeout: duration(it.control_timeout_ms),
             end_grace: duration(it.end_grace_ms),
             exit: it.exit.map_or(plain.exit, Into::into),

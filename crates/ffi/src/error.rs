@@ -235,6 +235,17 @@ impl From<core::PageError> for BowlineError {
     }
 }
 
+impl From<core::RecordError> for BowlineError {
+    fn from(error: core::RecordError) -> Self {
+        let reason = core::error_chain(&error);
+        match error {
+            core::RecordError::Ended => Self::Ended { reason },
+            core::RecordError::AlreadyRecorded { .. } => Self::Invalid { reason },
+            _ => Self::Io { reason },
+        }
+    }
+}
+
 /// Maps an error of the core to one case, with its text as the reason.
 macro_rules! map_error {
     ($($error:ident => $case:ident),* $(,)?) => {

@@ -20,6 +20,7 @@ use crate::limits::duration;
 use crate::mirror::mirror;
 use crate::options::AgentOptions;
 use crate::outcome::millis;
+use crate::raw_output::RawStream;
 use crate::runtime::{Tracked, abortable, call, uncancelled};
 
 pub use host_terminal::{HostTerminal, HostTerminalCommand, TerminalOutput};
@@ -182,6 +183,21 @@ impl TerminalExecutor {
         }))
     }
 
+    /// Returns the terminal of the library, with the session's name.
+    fn own_terminal(&self, what: &str) -> Result<(&str, &core::PtyTerminal)> {
+        let (session, pty) = self.pty.as_ref().ok_or_else(|| {
+            BowlineError::invalid(format!(
+                "{what}: the commands run in a terminal of the host; ask that terminal"
+            ))
+        })?;
+        if self.executor.subscribe().is_none() {
+            return Err(BowlineError::Ended {
+                reason: format!("{what}: the executor was cleaned up; start another one"),
+            });
+        }
+        Ok((session, pty))
+    }
+
     fn command(&self, it: ExecutorCommand) -> Result<core::ExecutorCommand> {
         let mut options: core::AgentOptions = it.options.unwrap_or_default().try_into()?;
         options.mode = if it.is_print {
@@ -270,6 +286,15 @@ impl TerminalExecutor {
     ///
     /// `NotFound` if no command is running in such a terminal.
     pub async fn type_text(&self, text: String) -> Result<()> {
+        self.type_bytes(text.into_bytes()).await
+    }
+
+    /// Types bytes, such as those of a terminal view, into the running command's terminal.
+    ///
+    /// # Errors
+    ///
+    /// As `typeText`.
+    pub async fn type_bytes(&self, bytes: Vec<u8>) -> Result<()> {
         let running = self
             .pty
             .as_ref()
@@ -280,12 +305,38 @@ impl TerminalExecutor {
                 .to_owned(),
         })?;
         uncancelled(async move {
-            let written = terminal.write(Bytes::from(text)).await;
+            let written = terminal.write(Bytes::from(bytes)).await;
             written.map_err(|error| BowlineError::NotFound {
                 reason: error.to_string(),
             })
         })
         .await
+    }
+
+    /// Returns a stream of the bytes of all commands, one after another, for a terminal view. The newest
+    /// megabyte is kept; earlier bytes are a gap. The stream ends with `cleanup`.
+    ///
+    /// # Errors
+    ///
+    /// `Invalid` if the commands run in a terminal of the host; `Ended` after `cleanup`.
+    pub fn raw_stream(&self) -> Result<Arc<RawStream>> {
+        call(|| {
+            let (session, pty) = self.own_terminal("read the output")?;
+            Ok(RawStream::new(pty.raw_output(session, 0)))
+        })
+    }
+
+    /// Changes the size of the terminal, also for later commands.
+    ///
+    /// # Errors
+    ///
+    /// As `rawStream`.
+    pub fn resize(&self, size: TerminalSize) -> Result<()> {
+        call(|| {
+            let (session, pty) = self.own_terminal("resize the terminal")?;
+            pty.resize(session, size.into());
+            Ok(())
+        })
     }
 
     /// Runs a command and waits until its process has exited *and* its session has ended, each for a

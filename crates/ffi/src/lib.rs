@@ -42,6 +42,7 @@ mod options;
 mod outcome;
 mod permission;
 mod prompt;
+mod raw_output;
 mod recording;
 mod recording_fold;
 mod registry;
@@ -114,6 +115,7 @@ pub use prompt::{
     InterruptReport, InterruptScope, Priority, Prompt, PromptPart, Receipt, ReceiptState,
     SourceData,
 };
+pub use raw_output::{OutputKind, RawBatch, RawPiece, RawStream};
 pub use recording::Recording;
 pub use registry::{MetricsView, SessionPermission, TerminalEntry, TombstoneEntry};
 pub use remote::{ClientIdentity, RunnerConfiguration, TokenProvider};

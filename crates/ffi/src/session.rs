@@ -18,6 +18,7 @@ use crate::events::{
 use crate::outcome::DialogueEnd;
 use crate::permission::{PermissionAnswer, PermissionRecord};
 use crate::prompt::{InterruptReport, InterruptScope, Prompt, Receipt};
+use crate::raw_output::{OutputKind, RawStream};
 use crate::runtime::{abortable, call, uncancelled};
 use crate::snapshot::{SnapshotPage, TranscriptSnapshot};
 use crate::started::SessionHandle;
@@ -147,6 +148,38 @@ impl DialogueSession {
     /// `Invalid` if the connection has not failed, or cannot be restored.
     pub fn retry(&self) -> Result<()> {
         call(|| Ok(self.session.used().retry()?))
+    }
+
+    /// Returns a stream of the bytes of one of the agent's output streams; the output if `kind` is absent.
+    ///
+    /// Bytes that are no longer kept (`DialogueConfiguration.keptOutput`) come from the session's recording,
+    /// if there is one; otherwise they are a gap.
+    #[uniffi::method(default(kind = None))]
+    pub fn raw_stream(&self, kind: Option<OutputKind>) -> Result<Arc<RawStream>> {
+        call(|| {
+            let stream = kind.unwrap_or_default().into();
+            Ok(RawStream::new(self.session.used().raw_output(stream, 0)))
+        })
+    }
+
+    /// Returns the offset past the last byte of a stream so far, from which only later bytes are read.
+    #[uniffi::method(default(kind = None))]
+    pub fn raw_end(&self, kind: Option<OutputKind>) -> Result<u64> {
+        call(|| Ok(self.session.used().raw_end(kind.unwrap_or_default().into())))
+    }
+
+    /// Records the session from now on in a new file, as `record` of its configuration does from its start.
+    ///
+    /// The recording begins with the oldest bytes that are kept. Returns the offset of the first one in the
+    /// output: if it is not 0, earlier output is missing, and the end of the session says so.
+    ///
+    /// # Errors
+    ///
+    /// `Io` if the file exists or cannot be created; `Invalid` if the session is recorded already; `Ended`
+    /// if it has ended.
+    pub async fn record(&self, path: String) -> Result<u64> {
+        let session = self.core();
+        uncancelled(async move { Ok(session.record(path).await?) }).await
     }
 
     /// Returns a stream of the transcript's changes from the beginning.

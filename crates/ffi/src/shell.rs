@@ -13,6 +13,7 @@ use crate::environment::{SignalKind, TerminalSize};
 use crate::error::{BowlineError, Result};
 use crate::events::{ConnectionStream, ConnectionView};
 use crate::outcome::{ExitView, TerminationView};
+use crate::raw_output::RawStream;
 use crate::runtime::{abortable, call, uncancelled};
 use crate::started::SessionHandle;
 
@@ -122,6 +123,12 @@ impl ShellSession {
     /// Returns the number of output bytes so far.
     pub fn output_bytes(&self) -> Result<u64> {
         call(|| Ok(self.shell.used().output_bytes()))
+    }
+
+    /// Returns a stream of the bytes of the terminal's output. The newest megabyte is kept; earlier bytes are
+    /// a gap.
+    pub fn raw_stream(&self) -> Result<Arc<RawStream>> {
+        call(|| Ok(RawStream::new(self.shell.used().raw_output(0))))
     }
 
     /// Returns a stream of the session's events, from the oldest line that is kept or from now on.

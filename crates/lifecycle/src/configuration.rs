@@ -24,6 +24,9 @@ use crate::watchdog::WatchdogPolicy;
 /// The default of the agent vendor's own hosts (`crates/jsonl/PROTOCOL.md`).
 const CONTROL_TIMEOUT: Duration = Duration::from_secs(60);
 
+/// As much as a session of a runner keeps.
+const KEPT_OUTPUT: usize = 1 << 20;
+
 const END_GRACE: Duration = Duration::from_secs(30);
 
 /// The configuration of a dialogue session: the agent, its options, and its supervision.
@@ -85,6 +88,10 @@ pub struct DialogueConfiguration {
     /// Bytes of the agent's standard error that are kept: one half from its beginning, the other from
     /// its end.
     pub stderr_bytes: usize,
+    /// Bytes of the agent's output that are kept in memory for a [`RawOutput`](crate::RawOutput) or a recording
+    /// that begins later, and as many of its standard error and of the input. With 0 none are kept: a late
+    /// reader gets a gap.
+    pub kept_output: usize,
     /// Timeout of a control request.
     pub control_timeout: Duration,
     /// Time that an agent has to finish its turn and exit before it is terminated.
@@ -158,6 +165,7 @@ impl Default for DialogueConfiguration {
             ask_permissions: true,
             initialize: true,
             max_line: bowline_jsonl::DEFAULT_MAX_LINE,
+            kept_output: KEPT_OUTPUT,
             window: None,
             stderr_bytes: 64 << 10,
             control_timeout: CONTROL_TIMEOUT,

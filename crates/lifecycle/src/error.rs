@@ -1,5 +1,6 @@
 //! Errors of starting and using a session.
 
+use std::io;
 use std::path::PathBuf;
 
 #[cfg(feature = "remote")]
@@ -52,7 +53,7 @@ pub enum StartError {
         path: String,
         /// The error of the system.
         #[source]
-        source: std::io::Error,
+        source: io::Error,
     },
 }
 
@@ -240,6 +241,30 @@ impl ResumeError {
             Self::Exists { .. } => "CONVERSATION_EXISTS",
         }
     }
+}
+
+/// Why a session is not recorded.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum RecordError {
+    /// The file cannot be created, or exists.
+    #[error("create the recording {}", path.display())]
+    Create {
+        /// The file.
+        path: PathBuf,
+        /// The error of the system.
+        #[source]
+        source: io::Error,
+    },
+    /// The session has a recording.
+    #[error("record the session: it is recorded in {} since before; read that file", path.display())]
+    AlreadyRecorded {
+        /// The recording.
+        path: PathBuf,
+    },
+    /// The session has ended.
+    #[error("record the session: it has ended; record the next one from its start")]
+    Ended,
 }
 
 /// Why an operation on a running session failed.

@@ -46,6 +46,7 @@
 //! | [What runs in this process](#what-runs-in-this-process) | [`TerminalRegistry`], [`RegisteredTerminal`], [`TerminalTag`], [`Tombstone`], [`SessionPermission`], [`Metrics`] |
 //! | [Limits](#limits) | [`DialogueStdio`], [`ExitPolicy`], [`TerminationPolicy`], [`PhaseLimits`], [`SilenceLimit`] |
 //! | [What a session reports](#what-a-session-reports) | [`WorkPhase`], [`LastActivity`], [`Activity`], [`ActivitySource`], [`Silence`], [`ProbeAnswer`], [`PageError`], [`SignalError`], [`Drained`], [`StderrReport`], [`UnknownOption`], [`ReconnectFailed`], [`ReconnectFailure`], [`RetryError`], [`ConnectionStates`], [`DialogueEvents`], [`DialogueEvent`], [`DialogueEventKind`], [`DialogueEnd`], [`DialogueError`], [`error_chain`] |
+//! | [The bytes of a session](#the-bytes-of-a-session) | [`RawOutput`], [`Stream`], [`RecordError`], [`Piece`] |
 //! | [Requests](#requests) | [`HostRequest`], [`Priority`], [`PromptPart`], [`Source`], [`Intent`] |
 //! | [The login environment](#the-login-environment) | [`LoginSource`], [`LoginFailure`], [`Provenance`] |
 //! | [A terminal in the list](#a-terminal-in-the-list) | [`TerminalSession`], [`Registration`], [`WindowSize`], [`ResourceUsage`], [`check_threads`] |
@@ -190,6 +191,28 @@
 //! }
 //! if let Some(option) = end.unknown_option {
 //!     println!("this version of the agent does not have an option: {option:?}");
+//! }
+//! # Ok(())
+//! # }
+//! ```
+//!
+//! ## The bytes of a session
+//!
+//! ```no_run
+//! use bowline_lifecycle::{DialogueSession, Piece, RawOutput, RecordError, Stream};
+//!
+//! # async fn show(session: DialogueSession) -> Result<(), Box<dyn std::error::Error>> {
+//! let mut output: RawOutput = session.raw_output(Stream::Output, 0);
+//! while let Some(piece) = output.next().await {
+//!     match piece {
+//!         Piece::Bytes { offset, bytes } => println!("{} bytes at {offset}", bytes.len()),
+//!         Piece::Gap { from, to } => println!("bytes {from} to {to} are no longer kept"),
+//!     }
+//! }
+//! match session.record("session.bjl").await {
+//!     Ok(from) => println!("recorded from byte {from} of the output on"),
+//!     Err(RecordError::AlreadyRecorded { path }) => println!("see {}", path.display()),
+//!     Err(error) => return Err(error.into()),
 //! }
 //! # Ok(())
 //! # }
@@ -369,7 +392,7 @@ pub use bowline_transport::{
     SpawnError, TerminalSession, TerminationPolicy, TerminationReport, WindowSize, check_threads,
     default_guard, probe, run_guard,
 };
-pub use bowline_transport::{Piece, journal, wire::StreamId};
+pub use bowline_transport::{Piece, Stream, journal, wire::StreamId};
 pub use command::{
     AgentCommand, AgentDocument, AgentEnvironment, AgentMode, AgentOptions, AgentText,
     CommandError, Effort, PermissionPrompts, PrintFormat, SettingSource, Shell, SkipPermissions,
@@ -377,7 +400,7 @@ pub use command::{
 };
 pub use configuration::{AgentLocation, DialogueConfiguration, DialogueStdio};
 pub use conversations::{Conversation, agent_directory, check_conversation_id};
-pub use error::{DialogueError, HandshakeError, ResumeError, StartError, error_chain};
+pub use error::{DialogueError, HandshakeError, RecordError, ResumeError, StartError, error_chain};
 pub use events::{DialogueEvent, DialogueEventKind, DialogueEvents, EventLimits};
 pub use exit_policy::ExitPolicy;
 pub use intent::Intent;
@@ -397,7 +420,7 @@ pub use secrecy::{ExposeSecret, SecretString};
 pub use session::SessionRecovery;
 pub use session::{
     DialogueChanges, DialogueEnd, DialogueSession, InterruptReport, InterruptScope, PageError,
-    Receipt, SessionBuilder, exit_ends,
+    RawOutput, Receipt, SessionBuilder, exit_ends,
 };
 pub use stderr::StderrReport;
 pub use watchdog::{

@@ -14,8 +14,10 @@ mod interrupt;
 mod observers;
 mod pages;
 mod permissions;
+mod raw_output;
 mod reader;
 mod receipt;
+mod recorded_output;
 mod recording;
 #[cfg(feature = "remote")]
 mod recovery;
@@ -30,6 +32,7 @@ pub use self::end::DialogueEnd;
 pub use self::handle::DialogueSession;
 pub use self::interrupt::{InterruptReport, InterruptScope};
 pub use self::pages::PageError;
+pub use self::raw_output::RawOutput;
 pub use self::receipt::Receipt;
 pub use self::recording::exit_ends;
 #[cfg(feature = "remote")]

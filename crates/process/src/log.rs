@@ -60,6 +60,17 @@ pub enum Piece {
     },
 }
 
+impl Piece {
+    /// Returns the offset past the last byte, present or missing.
+    #[must_use]
+    pub fn end(&self) -> u64 {
+        match self {
+            Self::Bytes { offset, bytes } => offset.saturating_add(bytes.len() as u64),
+            Self::Gap { to, .. } => *to,
+        }
+    }
+}
+
 /// Identifies a reader of a log.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Cursor(u64);
@@ -133,6 +144,8 @@ pub(crate) struct Log {
     overflow: Overflow,
     cursors: BTreeMap<Cursor, u64>,
     next_cursor: u64,
+    /// Number of readers that retain nothing.
+    observers: usize,
     /// The largest offset that any reader has reached.
     taken: u64,
     closed: bool,
@@ -149,6 +162,7 @@ impl Log {
             overflow,
             cursors: BTreeMap::new(),
             next_cursor: 0,
+            observers: 0,
             taken: 0,
             closed: false,
         }
@@ -186,9 +200,21 @@ impl Log {
         self.drop_read();
     }
 
-    /// Returns whether a reader is attached.
+    /// Counts a reader that retains nothing and keeps its own offset. Returns the offset at which it begins:
+    /// `offset`, or the end if the stream is shorter.
+    pub(crate) fn observe(&mut self, offset: u64) -> u64 {
+        self.observers += 1;
+        offset.min(self.end)
+    }
+
+    /// Forgets a reader of [`observe`](Self::observe).
+    pub(crate) fn unobserve(&mut self) {
+        self.observers -= 1;
+    }
+
+    /// Returns whether any reader is to be woken.
     pub(crate) fn has_readers(&self) -> bool {
-        !self.cursors.is_empty()
+        !self.cursors.is_empty() || self.observers > 0
     }
 
     /// Returns the offset of a reader.
@@ -196,33 +222,35 @@ impl Log {
         self.cursors.get(&cursor).copied().unwrap_or(self.end)
     }
 
-    /// Returns whether the next piece of a reader was written before this host attached.
-    pub(crate) fn is_replay(&self, cursor: Cursor) -> bool {
-        let next = self.chunks.get(self.index_of(self.position(cursor)));
+    /// Returns whether the byte at an offset was written before this host attached.
+    pub(crate) fn is_replay(&self, at: u64) -> bool {
+        let next = self.chunks.get(self.index_of(at));
         next.is_some_and(|chunk| chunk.is_replay)
     }
 
     /// Returns the next piece of a reader and advances the reader.
     pub(crate) fn take(&mut self, cursor: Cursor) -> Taken {
-        let at = self.position(cursor);
+        let taken = self.piece_at(self.position(cursor));
+        if let Taken::Piece(piece) = &taken {
+            self.advance(cursor, piece.end());
+            self.drop_read();
+        }
+        taken
+    }
+
+    /// Returns the piece at an offset.
+    pub(crate) fn piece_at(&self, at: u64) -> Taken {
         if at < self.start {
-            self.advance(cursor, self.start);
             return Taken::Piece(Piece::Gap {
                 from: at,
                 to: self.start,
             });
         }
-        let Some(chunk) = self.chunks.get(self.index_of(at)) else {
-            return if self.closed {
-                Taken::Ended
-            } else {
-                Taken::Pending
-            };
-        };
-        let (piece, end) = (chunk.piece(at), chunk.end());
-        self.advance(cursor, end);
-        self.drop_read();
-        Taken::Piece(piece)
+        match self.chunks.get(self.index_of(at)) {
+            Some(chunk) => Taken::Piece(chunk.piece(at)),
+            None if self.closed => Taken::Ended,
+            None => Taken::Pending,
+        }
     }
 
     /// Returns how many bytes may be read from the child now. Zero only with [`Overflow::Block`].
@@ -285,7 +313,7 @@ impl Log {
         }
         let offset = self.end;
         self.taken = offset + bytes.len() as u64;
-        if self.history == 0 && self.cursors.is_empty() && self.chunks.is_empty() {
+        if self.history == 0 && !self.has_readers() && self.chunks.is_empty() {
             (self.start, self.end) = (self.taken, self.taken);
         } else if bytes.len() < SHARED_BYTES {
             self.push(Bytes::copy_from_slice(bytes));

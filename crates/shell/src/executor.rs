@@ -1,5 +1,6 @@
 //! Runs an agent in a visible terminal and reports how each command ended.
 
+mod command_output;
 mod error;
 mod evidence;
 mod outcome;

@@ -10,6 +10,7 @@ mod state;
 use std::fmt;
 use std::sync::Arc;
 
+use bowline_lifecycle::RawOutput;
 use bowline_transport::{
     ConnectionState, ConnectionStates, Exit, ResizeError, RetryError, SessionId, Signal,
     SignalError, SpawnError, Stream, TerminalEngine, TerminalSession, TerminationPolicy,
@@ -132,6 +133,13 @@ impl ShellSession {
     /// Returns the states of that connection from the current one on, until the program has exited.
     pub fn connection_states(&self) -> ConnectionStates {
         self.inner.terminal.connection_states()
+    }
+
+    /// Returns the bytes of the terminal's output from an offset on: 0 for the beginning, or
+    /// [`output_bytes`](Self::output_bytes) for what comes. What is no longer kept is a gap. The stream does
+    /// not hold the program back, nor keep the session alive.
+    pub fn raw_output(&self, from: u64) -> RawOutput {
+        RawOutput::of_terminal(&self.inner.terminal, Stream::Output, from)
     }
 
     /// Reconnects after the connection was given up.

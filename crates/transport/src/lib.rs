@@ -99,6 +99,7 @@ mod screen;
 mod session;
 
 pub use bowline_journal as journal;
+pub use bowline_process::log::SharedLog;
 pub use bowline_process::{
     Configuration, Containment, ContainmentProbe, Drained, Environment, Exit, ExitStatus,
     HardenedPtySystem, Inbox, InputLimits, LogLimits, LogReader, LoginEnvironment, LoginFailure,

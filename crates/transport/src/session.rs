@@ -141,6 +141,13 @@ impl TerminalSession {
         self.terminal.log(stream).reader_at(offset)
     }
 
+    /// Returns a reader of a stream at an offset that never holds the child back: bytes that are dropped
+    /// before it reads them come as a [`Gap`](crate::Piece::Gap), as do those that are no longer kept. An
+    /// offset past the current end is the current end.
+    pub fn observer_at(&self, stream: Stream, offset: u64) -> LogReader {
+        self.terminal.log(stream).observer_at(offset)
+    }
+
     /// Returns the offset past the last byte of a stream so far, without attaching a reader.
     pub fn end(&self, stream: Stream) -> u64 {
         self.terminal.log(stream).end()

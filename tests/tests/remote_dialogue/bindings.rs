@@ -64,6 +64,7 @@ impl Host {
             max_line: None,
             window: None,
             stderr_bytes: 65_536,
+            kept_output: 1 << 20,
             control_timeout_ms: 60_000,
             end_grace_ms: 30_000,
             exit: None,

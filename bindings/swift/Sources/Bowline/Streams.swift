@@ -8,6 +8,12 @@ protocol CursorStream: Sendable {
 extension ChangeStream: CursorStream {}
 extension DialogueEventStream: CursorStream {}
 extension SessionEventStream: CursorStream {}
+extension RawStream: CursorStream {
+    func next(cursor: UInt64, maxCount: UInt32, coalesceForMs: UInt32) async throws -> RawBatch? {
+        try await next(offset: cursor, maxBytes: maxCount, coalesceForMs: coalesceForMs)
+    }
+}
+extension ConnectionStream: CursorStream {}
 extension HookStream: CursorStream {}
 extension HookQuestionStream: CursorStream {}
 
@@ -108,6 +114,16 @@ func transcriptStream(
     return AsyncThrowingStream { try await reader.next() }
 }
 
+/// Reads the states of a connection one by one.
+private func states(
+    of source: ConnectionStream
+) -> AsyncThrowingStream<ConnectionView, any Error> {
+    let reader = StreamReader<ConnectionStream, Void, ConnectionView?>(
+        source, from: 0, maxCount: 1, coalesceFor: .zero, state: ()
+    ) { ($1.cursor, $1.events.first) }
+    return AsyncThrowingStream { try await reader.next() ?? nil }
+}
+
 extension Duration {
     fileprivate var wholeMilliseconds: UInt32 {
         let (seconds, attoseconds) = components
@@ -148,6 +164,33 @@ extension DialogueSession {
     ) throws -> AsyncThrowingStream<DialogueEventBatch, any Error> {
         batches(of: try eventStream(limits: limits), coalesceFor: coalesceFor) { $0.cursor }
     }
+
+    /// The bytes of the agent's output from an offset on, batch by batch, until the session ends.
+    ///
+    /// Bytes that are no longer kept, or that were not read in time, are a gap; a reader never holds the
+    /// program back.
+    ///
+    /// - Parameters:
+    ///   - offset: The offset to read from: 0 for the beginning, ``rawEnd(kind:)`` for what comes.
+    ///   - kind: The stream; the output if it is nil.
+    ///   - maxBytes: About how many bytes a batch has at most.
+    /// - Throws: ``BowlineError``.
+    public func rawOutput(
+        from offset: UInt64 = 0, kind: OutputKind? = nil, maxBytes: UInt32 = 65_536
+    ) throws -> AsyncThrowingStream<RawBatch, any Error> {
+        batches(of: try rawStream(kind: kind), from: offset, maxCount: maxBytes, coalesceFor: .zero) {
+            $0.offset
+        }
+    }
+
+    /// The states of the connection to the agent's machine, from the current one until the session ends.
+    ///
+    /// No outage is left out; attempts that were not read in time are one, the newest.
+    ///
+    /// - Throws: ``BowlineError``.
+    public func connectionStates() throws -> AsyncThrowingStream<ConnectionView, any Error> {
+        states(of: try connectionStream())
+    }
 }
 
 extension Recording {
@@ -173,6 +216,30 @@ extension ShellSession {
         fromStart: Bool = true, coalesceFor: Duration = .zero
     ) throws -> AsyncThrowingStream<SessionEventBatch, any Error> {
         batches(of: try eventStream(fromStart: fromStart), coalesceFor: coalesceFor) { $0.cursor }
+    }
+
+    /// The bytes of the terminal from an offset on, batch by batch, until the program ends.
+    ///
+    /// Bytes that are no longer kept, or that were not read in time, are a gap; a reader never holds the
+    /// program back.
+    ///
+    /// - Parameters:
+    ///   - offset: The offset to read from: 0 for the beginning, ``outputBytes()`` for what comes.
+    ///   - maxBytes: About how many bytes a batch has at most.
+    /// - Throws: ``BowlineError``.
+    public func rawOutput(
+        from offset: UInt64 = 0, maxBytes: UInt32 = 65_536
+    ) throws -> AsyncThrowingStream<RawBatch, any Error> {
+        batches(of: try rawStream(), from: offset, maxCount: maxBytes, coalesceFor: .zero) {
+            $0.offset
+        }
+    }
+
+    /// The states of the connection to the shell's machine; see ``DialogueSession/connectionStates()``.
+    ///
+    /// - Throws: ``BowlineError``.
+    public func connectionStates() throws -> AsyncThrowingStream<ConnectionView, any Error> {
+        states(of: try connectionStream())
     }
 }
 
@@ -208,6 +275,23 @@ extension HookServer {
 }
 
 extension TerminalExecutor {
+    /// The bytes of all commands, one after another, from an offset on, batch by batch, until the executor is cleaned up.
+    ///
+    /// Bytes that are no longer kept, or that were not read in time, are a gap; a reader never holds the
+    /// program back.
+    ///
+    /// - Parameters:
+    ///   - offset: The offset to read from: 0 for the beginning, that of the last batch for what comes.
+    ///   - maxBytes: About how many bytes a batch has at most.
+    /// - Throws: ``BowlineError``.
+    public func rawOutput(
+        from offset: UInt64 = 0, maxBytes: UInt32 = 65_536
+    ) throws -> AsyncThrowingStream<RawBatch, any Error> {
+        batches(of: try rawStream(), from: offset, maxCount: maxBytes, coalesceFor: .zero) {
+            $0.offset
+        }
+    }
+
     /// The hook events from now on, batch by batch, until the executor is cleaned up.
     ///
     /// - Parameter coalesceFor: How long to wait for further events after the first one.

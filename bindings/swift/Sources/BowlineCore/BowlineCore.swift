@@ -1040,6 +1040,193 @@ public func FfiConverterTypeChangeStream_lower(_ value: ChangeStream) -> UInt64 
 
 
 /**
+ * A stream of the states of the connection to the machine of a session, apart from its other events.
+ *
+ * It begins with the current state and ends with the session. No outage is left out; attempts that
+ * were not read are one, the newest. A reader that falls 64 states behind skips the oldest.
+ */
+public protocol ConnectionStreamProtocol: AnyObject, Sendable {
+
+    /**
+     * Waits for events after `cursor` and returns them as one batch.
+     *
+     * Pass 0 first, and the cursor of the last batch from then on; this acknowledges the
+     * batch. Until then the same cursor returns the same events again. After the first
+     * event the call waits `coalesceForMs` milliseconds for more. A batch has at most
+     * `maxCount` events. Returns nothing once the stream was stopped or released, or has
+     * ended and every event was acknowledged.
+     *
+     * Cancel safe: no event is lost.
+     *
+     * # Errors
+     *
+     * `Invalid` if `maxCount` is 0 or the cursor is of another stream.
+     */
+    func next(cursor: UInt64, maxCount: UInt32, coalesceForMs: UInt32) async throws  -> ConnectionBatch?
+
+    /**
+     * Stops the stream: pending and later calls of `next` return nothing.
+     *
+     * May be called more than once and from any thread. The source is not affected.
+     */
+    func stop()
+
+}
+/**
+ * A stream of the states of the connection to the machine of a session, apart from its other events.
+ *
+ * It begins with the current state and ends with the session. No outage is left out; attempts that
+ * were not read are one, the newest. A reader that falls 64 states behind skips the oldest.
+ */
+open class ConnectionStream: ConnectionStreamProtocol, @unchecked Sendable {
+    fileprivate let handle: UInt64
+
+    /// Used to instantiate a [FFIObject] without an actual handle, for fakes in tests, mostly.
+#if swift(>=5.8)
+    @_documentation(visibility: private)
+#endif
+    public struct NoHandle {
+        public init() {}
+    }
+
+    // TODO: We'd like this to be `private` but for Swifty reasons,
+    // we can't implement `FfiConverter` without making this `required` and we can't
+    // make it `required` without making it `public`.
+#if swift(>=5.8)
+    @_documentation(visibility: private)
+#endif
+    required public init(unsafeFromHandle handle: UInt64) {
+        self.handle = handle
+    }
+
+    // This constructor can be used to instantiate a fake object.
+    // - Parameter noHandle: Placeholder value so we can have a constructor separate from the default empty one that may be implemented for classes extending [FFIObject].
+    //
+    // - Warning:
+    //     Any object instantiated with this constructor cannot be passed to an actual Rust-backed object. Since there isn't a backing handle the FFI lower functions will crash.
+#if swift(>=5.8)
+    @_documentation(visibility: private)
+#endif
+    public init(noHandle: NoHandle) {
+        self.handle = 0
+    }
+
+#if swift(>=5.8)
+    @_documentation(visibility: private)
+#endif
+    public func uniffiCloneHandle() -> UInt64 {
+        return try! rustCall { uniffi_bowline_ffi_fn_clone_connectionstream(self.handle, $0) }
+    }
+    // No primary constructor declared for this class.
+
+    deinit {
+        if handle == 0 {
+            // Mock objects have handle=0 don't try to free them
+            return
+        }
+
+        try! rustCall { uniffi_bowline_ffi_fn_free_connectionstream(handle, $0) }
+    }
+
+
+
+
+    /**
+     * Waits for events after `cursor` and returns them as one batch.
+     *
+     * Pass 0 first, and the cursor of the last batch from then on; this acknowledges the
+     * batch. Until then the same cursor returns the same events again. After the first
+     * event the call waits `coalesceForMs` milliseconds for more. A batch has at most
+     * `maxCount` events. Returns nothing once the stream was stopped or released, or has
+     * ended and every event was acknowledged.
+     *
+     * Cancel safe: no event is lost.
+     *
+     * # Errors
+     *
+     * `Invalid` if `maxCount` is 0 or the cursor is of another stream.
+     */
+open func next(cursor: UInt64, maxCount: UInt32, coalesceForMs: UInt32)async throws  -> ConnectionBatch?  {
+    return
+        try  await uniffiRustCallAsync(
+            rustFutureFunc: {
+                uniffi_bowline_ffi_fn_method_connectionstream_next(
+                        self.uniffiCloneHandle(),FfiConverterUInt64.lower(cursor),FfiConverterUInt32.lower(maxCount),FfiConverterUInt32.lower(coalesceForMs)
+                )
+            },
+            pollFunc: ffi_bowline_ffi_rust_future_poll_rust_buffer,
+            completeFunc: ffi_bowline_ffi_rust_future_complete_rust_buffer,
+            freeFunc: ffi_bowline_ffi_rust_future_free_rust_buffer,
+            cancelFunc: { ffi_bowline_ffi_rust_future_cancel_rust_buffer($0) },
+            liftFunc: FfiConverterOptionTypeConnectionBatch.lift,
+            errorHandler: FfiConverterTypeBowlineError_lift
+        )
+}
+
+    /**
+     * Stops the stream: pending and later calls of `next` return nothing.
+     *
+     * May be called more than once and from any thread. The source is not affected.
+     */
+open func stop()  {try! rustCall() {
+        uniffiCallStatus in
+    uniffi_bowline_ffi_fn_method_connectionstream_stop(
+            self.uniffiCloneHandle(),uniffiCallStatus
+    )
+}
+}
+
+
+
+}
+
+
+#if swift(>=5.8)
+@_documentation(visibility: private)
+#endif
+public struct FfiConverterTypeConnectionStream: FfiConverter {
+    typealias FfiType = UInt64
+    typealias SwiftType = ConnectionStream
+
+    public static func lift(_ handle: UInt64) throws -> ConnectionStream {
+        return ConnectionStream(unsafeFromHandle: handle)
+    }
+
+    public static func lower(_ value: ConnectionStream) -> UInt64 {
+        return value.uniffiCloneHandle()
+    }
+
+    public static func read(from buf: inout (data: Data, offset: Data.Index)) throws -> ConnectionStream {
+        let handle: UInt64 = try readInt(&buf)
+        return try lift(handle)
+    }
+
+    public static func write(_ value: ConnectionStream, into buf: inout [UInt8]) {
+        writeInt(&buf, lower(value))
+    }
+}
+
+
+#if swift(>=5.8)
+@_documentation(visibility: private)
+#endif
+public func FfiConverterTypeConnectionStream_lift(_ handle: UInt64) throws -> ConnectionStream {
+    return try FfiConverterTypeConnectionStream.lift(handle)
+}
+
+#if swift(>=5.8)
+@_documentation(visibility: private)
+#endif
+public func FfiConverterTypeConnectionStream_lower(_ value: ConnectionStream) -> UInt64 {
+    return FfiConverterTypeConnectionStream.lower(value)
+}
+
+
+
+
+
+
+/**
  * A stream of a session's events.
  *
  * Use events to react to what happens; use the transcript to show it.
@@ -1252,6 +1439,11 @@ public protocol DialogueSessionProtocol: AnyObject, Sendable {
     func connection() throws  -> ConnectionView
 
     /**
+     * Returns a stream of the states of that connection, from the current one until the session's end.
+     */
+    func connectionStream() throws  -> ConnectionStream
+
+    /**
      * Detaches from a session at a runner: this handle ends, the agent keeps running.
      *
      * # Errors
@@ -1336,6 +1528,32 @@ public protocol DialogueSessionProtocol: AnyObject, Sendable {
      * Returns the agent's process id on the machine it runs on.
      */
     func pid() throws  -> UInt32?
+
+    /**
+     * Returns the offset past the last byte of a stream so far, from which only later bytes are read.
+     */
+    func rawEnd(kind: OutputKind?) throws  -> UInt64
+
+    /**
+     * Returns a stream of the bytes of one of the agent's output streams; the output if `kind` is absent.
+     *
+     * Bytes that are no longer kept (`DialogueConfiguration.keptOutput`) come from the session's recording,
+     * if there is one; otherwise they are a gap.
+     */
+    func rawStream(kind: OutputKind?) throws  -> RawStream
+
+    /**
+     * Records the session from now on in a new file, as `record` of its configuration does from its start.
+     *
+     * The recording begins with the oldest bytes that are kept. Returns the offset of the first one in the
+     * output: if it is not 0, earlier output is missing, and the end of the session says so.
+     *
+     * # Errors
+     *
+     * `Io` if the file exists or cannot be created; `Invalid` if the session is recorded already; `Ended`
+     * if it has ended.
+     */
+    func record(path: String) async throws  -> UInt64
 
     /**
      * Sends a control request of the agent's protocol and returns the answer as a JSON value.
@@ -1555,6 +1773,18 @@ open func connection()throws  -> ConnectionView  {
     return try  FfiConverterTypeConnectionView_lift(try rustCallWithError(FfiConverterTypeBowlineError_lift) {
         uniffiCallStatus in
     uniffi_bowline_ffi_fn_method_dialoguesession_connection(
+            self.uniffiCloneHandle(),uniffiCallStatus
+    )
+})
+}
+
+    /**
+     * Returns a stream of the states of that connection, from the current one until the session's end.
+     */
+open func connectionStream()throws  -> ConnectionStream  {
+    return try  FfiConverterTypeConnectionStream_lift(try rustCallWithError(FfiConverterTypeBowlineError_lift) {
+        uniffiCallStatus in
+    uniffi_bowline_ffi_fn_method_dialoguesession_connection_stream(
             self.uniffiCloneHandle(),uniffiCallStatus
     )
 })
@@ -1785,6 +2015,63 @@ open func pid()throws  -> UInt32?  {
             self.uniffiCloneHandle(),uniffiCallStatus
     )
 })
+}
+
+    /**
+     * Returns the offset past the last byte of a stream so far, from which only later bytes are read.
+     */
+open func rawEnd(kind: OutputKind? = nil)throws  -> UInt64  {
+    return try  FfiConverterUInt64.lift(try rustCallWithError(FfiConverterTypeBowlineError_lift) {
+        uniffiCallStatus in
+    uniffi_bowline_ffi_fn_method_dialoguesession_raw_end(
+            self.uniffiCloneHandle(),
+        FfiConverterOptionTypeOutputKind.lower(kind),uniffiCallStatus
+    )
+})
+}
+
+    /**
+     * Returns a stream of the bytes of one of the agent's output streams; the output if `kind` is absent.
+     *
+     * Bytes that are no longer kept (`DialogueConfiguration.keptOutput`) come from the session's recording,
+     * if there is one; otherwise they are a gap.
+     */
+open func rawStream(kind: OutputKind? = nil)throws  -> RawStream  {
+    return try  FfiConverterTypeRawStream_lift(try rustCallWithError(FfiConverterTypeBowlineError_lift) {
+        uniffiCallStatus in
+    uniffi_bowline_ffi_fn_method_dialoguesession_raw_stream(
+            self.uniffiCloneHandle(),
+        FfiConverterOptionTypeOutputKind.lower(kind),uniffiCallStatus
+    )
+})
+}
+
+    /**
+     * Records the session from now on in a new file, as `record` of its configuration does from its start.
+     *
+     * The recording begins with the oldest bytes that are kept. Returns the offset of the first one in the
+     * output: if it is not 0, earlier output is missing, and the end of the session says so.
+     *
+     * # Errors
+     *
+     * `Io` if the file exists or cannot be created; `Invalid` if the session is recorded already; `Ended`
+     * if it has ended.
+     */
+open func record(path: String)async throws  -> UInt64  {
+    return
+        try  await uniffiRustCallAsync(
+            rustFutureFunc: {
+                uniffi_bowline_ffi_fn_method_dialoguesession_record(
+                        self.uniffiCloneHandle(),FfiConverterString.lower(path)
+                )
+            },
+            pollFunc: ffi_bowline_ffi_rust_future_poll_u64,
+            completeFunc: ffi_bowline_ffi_rust_future_complete_u64,
+            freeFunc: ffi_bowline_ffi_rust_future_free_u64,
+            cancelFunc: { ffi_bowline_ffi_rust_future_cancel_u64($0) },
+            liftFunc: FfiConverterUInt64.lift,
+            errorHandler: FfiConverterTypeBowlineError_lift
+        )
 }
 
     /**
@@ -4381,6 +4668,193 @@ public func FfiConverterTypeLogSink_lower(_ value: LogSink) -> UInt64 {
 
 
 /**
+ * A reader of the bytes of a session.
+ *
+ * Reading does not consume: each call names the offset to read from. A reader never holds the program
+ * back: bytes that it does not read in time are a gap. Memory per reader is bounded by a batch. It does
+ * not keep its session alive.
+ */
+public protocol RawStreamProtocol: AnyObject, Sendable {
+
+    /**
+     * Waits for bytes from `offset` on and returns them as one batch.
+     *
+     * Pass 0 for the beginning of the stream, and the offset of the last batch from then on. An offset
+     * past the end is the end. After the first piece the call waits `coalesceForMs` milliseconds for
+     * more. A batch has about `maxBytes` bytes at most: at least one piece, and no piece begins past
+     * that. Returns nothing once the stream was stopped or released, or has ended and was read.
+     *
+     * Cancel safe: the offset stays with the caller.
+     *
+     * # Errors
+     *
+     * `Invalid` if `maxBytes` is 0.
+     */
+    func next(offset: UInt64, maxBytes: UInt32, coalesceForMs: UInt32) async throws  -> RawBatch?
+
+    /**
+     * Stops the stream: pending and later calls of `next` return nothing.
+     *
+     * May be called more than once and from any thread. The session is not affected.
+     */
+    func stop()
+
+}
+/**
+ * A reader of the bytes of a session.
+ *
+ * Reading does not consume: each call names the offset to read from. A reader never holds the program
+ * back: bytes that it does not read in time are a gap. Memory per reader is bounded by a batch. It does
+ * not keep its session alive.
+ */
+open class RawStream: RawStreamProtocol, @unchecked Sendable {
+    fileprivate let handle: UInt64
+
+    /// Used to instantiate a [FFIObject] without an actual handle, for fakes in tests, mostly.
+#if swift(>=5.8)
+    @_documentation(visibility: private)
+#endif
+    public struct NoHandle {
+        public init() {}
+    }
+
+    // TODO: We'd like this to be `private` but for Swifty reasons,
+    // we can't implement `FfiConverter` without making this `required` and we can't
+    // make it `required` without making it `public`.
+#if swift(>=5.8)
+    @_documentation(visibility: private)
+#endif
+    required public init(unsafeFromHandle handle: UInt64) {
+        self.handle = handle
+    }
+
+    // This constructor can be used to instantiate a fake object.
+    // - Parameter noHandle: Placeholder value so we can have a constructor separate from the default empty one that may be implemented for classes extending [FFIObject].
+    //
+    // - Warning:
+    //     Any object instantiated with this constructor cannot be passed to an actual Rust-backed object. Since there isn't a backing handle the FFI lower functions will crash.
+#if swift(>=5.8)
+    @_documentation(visibility: private)
+#endif
+    public init(noHandle: NoHandle) {
+        self.handle = 0
+    }
+
+#if swift(>=5.8)
+    @_documentation(visibility: private)
+#endif
+    public func uniffiCloneHandle() -> UInt64 {
+        return try! rustCall { uniffi_bowline_ffi_fn_clone_rawstream(self.handle, $0) }
+    }
+    // No primary constructor declared for this class.
+
+    deinit {
+        if handle == 0 {
+            // Mock objects have handle=0 don't try to free them
+            return
+        }
+
+        try! rustCall { uniffi_bowline_ffi_fn_free_rawstream(handle, $0) }
+    }
+
+
+
+
+    /**
+     * Waits for bytes from `offset` on and returns them as one batch.
+     *
+     * Pass 0 for the beginning of the stream, and the offset of the last batch from then on. An offset
+     * past the end is the end. After the first piece the call waits `coalesceForMs` milliseconds for
+     * more. A batch has about `maxBytes` bytes at most: at least one piece, and no piece begins past
+     * that. Returns nothing once the stream was stopped or released, or has ended and was read.
+     *
+     * Cancel safe: the offset stays with the caller.
+     *
+     * # Errors
+     *
+     * `Invalid` if `maxBytes` is 0.
+     */
+open func next(offset: UInt64, maxBytes: UInt32, coalesceForMs: UInt32)async throws  -> RawBatch?  {
+    return
+        try  await uniffiRustCallAsync(
+            rustFutureFunc: {
+                uniffi_bowline_ffi_fn_method_rawstream_next(
+                        self.uniffiCloneHandle(),FfiConverterUInt64.lower(offset),FfiConverterUInt32.lower(maxBytes),FfiConverterUInt32.lower(coalesceForMs)
+                )
+            },
+            pollFunc: ffi_bowline_ffi_rust_future_poll_rust_buffer,
+            completeFunc: ffi_bowline_ffi_rust_future_complete_rust_buffer,
+            freeFunc: ffi_bowline_ffi_rust_future_free_rust_buffer,
+            cancelFunc: { ffi_bowline_ffi_rust_future_cancel_rust_buffer($0) },
+            liftFunc: FfiConverterOptionTypeRawBatch.lift,
+            errorHandler: FfiConverterTypeBowlineError_lift
+        )
+}
+
+    /**
+     * Stops the stream: pending and later calls of `next` return nothing.
+     *
+     * May be called more than once and from any thread. The session is not affected.
+     */
+open func stop()  {try! rustCall() {
+        uniffiCallStatus in
+    uniffi_bowline_ffi_fn_method_rawstream_stop(
+            self.uniffiCloneHandle(),uniffiCallStatus
+    )
+}
+}
+
+
+
+}
+
+
+#if swift(>=5.8)
+@_documentation(visibility: private)
+#endif
+public struct FfiConverterTypeRawStream: FfiConverter {
+    typealias FfiType = UInt64
+    typealias SwiftType = RawStream
+
+    public static func lift(_ handle: UInt64) throws -> RawStream {
+        return RawStream(unsafeFromHandle: handle)
+    }
+
+    public static func lower(_ value: RawStream) -> UInt64 {
+        return value.uniffiCloneHandle()
+    }
+
+    public static func read(from buf: inout (data: Data, offset: Data.Index)) throws -> RawStream {
+        let handle: UInt64 = try readInt(&buf)
+        return try lift(handle)
+    }
+
+    public static func write(_ value: RawStream, into buf: inout [UInt8]) {
+        writeInt(&buf, lower(value))
+    }
+}
+
+
+#if swift(>=5.8)
+@_documentation(visibility: private)
+#endif
+public func FfiConverterTypeRawStream_lift(_ handle: UInt64) throws -> RawStream {
+    return try FfiConverterTypeRawStream.lift(handle)
+}
+
+#if swift(>=5.8)
+@_documentation(visibility: private)
+#endif
+public func FfiConverterTypeRawStream_lower(_ value: RawStream) -> UInt64 {
+    return FfiConverterTypeRawStream.lower(value)
+}
+
+
+
+
+
+
+/**
  * Tracks the state of one prompt.
  */
 public protocol ReceiptProtocol: AnyObject, Sendable {
@@ -5753,6 +6227,11 @@ public protocol ShellSessionProtocol: AnyObject, Sendable {
     func connection() throws  -> ConnectionView
 
     /**
+     * Returns a stream of the states of that connection, from the current one until the program's exit.
+     */
+    func connectionStream() throws  -> ConnectionStream
+
+    /**
      * Detaches from a shell at a runner: the session ends for all of its handles, the program keeps
      * running.
      *
@@ -5791,6 +6270,12 @@ public protocol ShellSessionProtocol: AnyObject, Sendable {
      * Returns the program's process id on the machine it runs on.
      */
     func pid() throws  -> UInt32?
+
+    /**
+     * Returns a stream of the bytes of the terminal's output. The newest megabyte is kept; earlier bytes are
+     * a gap.
+     */
+    func rawStream() throws  -> RawStream
 
     /**
      * Changes the terminal's size.
@@ -5945,6 +6430,18 @@ open func connection()throws  -> ConnectionView  {
 }
 
     /**
+     * Returns a stream of the states of that connection, from the current one until the program's exit.
+     */
+open func connectionStream()throws  -> ConnectionStream  {
+    return try  FfiConverterTypeConnectionStream_lift(try rustCallWithError(FfiConverterTypeBowlineError_lift) {
+        uniffiCallStatus in
+    uniffi_bowline_ffi_fn_method_shellsession_connection_stream(
+            self.uniffiCloneHandle(),uniffiCallStatus
+    )
+})
+}
+
+    /**
      * Detaches from a shell at a runner: the session ends for all of its handles, the program keeps
      * running.
      *
@@ -6045,6 +6542,19 @@ open func pid()throws  -> UInt32?  {
     return try  FfiConverterOptionUInt32.lift(try rustCallWithError(FfiConverterTypeBowlineError_lift) {
         uniffiCallStatus in
     uniffi_bowline_ffi_fn_method_shellsession_pid(
+            self.uniffiCloneHandle(),uniffiCallStatus
+    )
+})
+}
+
+    /**
+     * Returns a stream of the bytes of the terminal's output. The newest megabyte is kept; earlier bytes are
+     * a gap.
+     */
+open func rawStream()throws  -> RawStream  {
+    return try  FfiConverterTypeRawStream_lift(try rustCallWithError(FfiConverterTypeBowlineError_lift) {
+        uniffiCallStatus in
+    uniffi_bowline_ffi_fn_method_shellsession_raw_stream(
             self.uniffiCloneHandle(),uniffiCallStatus
     )
 })
@@ -6352,6 +6862,34 @@ public protocol TerminalExecutorProtocol: AnyObject, Sendable {
     func questionStream() throws  -> HookQuestionStream
 
     /**
+     * Returns a stream of the bytes of all commands, one after another, for a terminal view. The newest
+     * megabyte is kept; earlier bytes are a gap. The stream ends with `cleanup`.
+     *
+     * # Errors
+     *
+     * `Invalid` if the commands run in a terminal of the host; `Ended` after `cleanup`.
+     */
+    func rawStream() throws  -> RawStream
+
+    /**
+     * Changes the size of the terminal, also for later commands.
+     *
+     * # Errors
+     *
+     * As `rawStream`.
+     */
+    func resize(size: TerminalSize) throws
+
+    /**
+     * Types bytes, such as those of a terminal view, into the running command's terminal.
+     *
+     * # Errors
+     *
+     * As `typeText`.
+     */
+    func typeBytes(bytes: Data) async throws
+
+    /**
      * Types text into the running command's terminal, if it is a terminal of the library.
      *
      * # Errors
@@ -6551,6 +7089,63 @@ open func questionStream()throws  -> HookQuestionStream  {
             self.uniffiCloneHandle(),uniffiCallStatus
     )
 })
+}
+
+    /**
+     * Returns a stream of the bytes of all commands, one after another, for a terminal view. The newest
+     * megabyte is kept; earlier bytes are a gap. The stream ends with `cleanup`.
+     *
+     * # Errors
+     *
+     * `Invalid` if the commands run in a terminal of the host; `Ended` after `cleanup`.
+     */
+open func rawStream()throws  -> RawStream  {
+    return try  FfiConverterTypeRawStream_lift(try rustCallWithError(FfiConverterTypeBowlineError_lift) {
+        uniffiCallStatus in
+    uniffi_bowline_ffi_fn_method_terminalexecutor_raw_stream(
+            self.uniffiCloneHandle(),uniffiCallStatus
+    )
+})
+}
+
+    /**
+     * Changes the size of the terminal, also for later commands.
+     *
+     * # Errors
+     *
+     * As `rawStream`.
+     */
+open func resize(size: TerminalSize)throws   {try rustCallWithError(FfiConverterTypeBowlineError_lift) {
+        uniffiCallStatus in
+    uniffi_bowline_ffi_fn_method_terminalexecutor_resize(
+            self.uniffiCloneHandle(),
+        FfiConverterTypeTerminalSize_lower(size),uniffiCallStatus
+    )
+}
+}
+
+    /**
+     * Types bytes, such as those of a terminal view, into the running command's terminal.
+     *
+     * # Errors
+     *
+     * As `typeText`.
+     */
+open func typeBytes(bytes: Data)async throws   {
+    return
+        try  await uniffiRustCallAsync(
+            rustFutureFunc: {
+                uniffi_bowline_ffi_fn_method_terminalexecutor_type_bytes(
+                        self.uniffiCloneHandle(),FfiConverterData.lower(bytes)
+                )
+            },
+            pollFunc: ffi_bowline_ffi_rust_future_poll_void,
+            completeFunc: ffi_bowline_ffi_rust_future_complete_void,
+            freeFunc: ffi_bowline_ffi_rust_future_free_void,
+            cancelFunc: { ffi_bowline_ffi_rust_future_cancel_void($0) },
+            liftFunc: { $0 },
+            errorHandler: FfiConverterTypeBowlineError_lift
+        )
 }
 
     /**
@@ -8306,6 +8901,75 @@ public func FfiConverterTypeCommandOutcome_lower(_ value: CommandOutcome) -> Rus
 
 
 /**
+ * Consecutive states of a connection.
+ */
+public struct ConnectionBatch: Equatable, Hashable {
+    /**
+     * The cursor for the next call of `next`, which acknowledges this batch.
+     */
+    public var cursor: UInt64
+    /**
+     * The states in order.
+     */
+    public var events: [ConnectionView]
+
+    // Default memberwise initializers are never public by default, so we
+    // declare one manually.
+    public init(
+        /**
+         * The cursor for the next call of `next`, which acknowledges this batch.
+         */cursor: UInt64,
+        /**
+         * The states in order.
+         */events: [ConnectionView]) {
+        self.cursor = cursor
+        self.events = events
+    }
+
+
+
+
+}
+
+#if compiler(>=6)
+extension ConnectionBatch: Sendable {}
+#endif
+
+#if swift(>=5.8)
+@_documentation(visibility: private)
+#endif
+public struct FfiConverterTypeConnectionBatch: FfiConverterRustBuffer {
+    public static func read(from buf: inout (data: Data, offset: Data.Index)) throws -> ConnectionBatch {
+        return
+            try ConnectionBatch(
+                cursor: FfiConverterUInt64.read(from: &buf),
+                events: FfiConverterSequenceTypeConnectionView.read(from: &buf)
+        )
+    }
+
+    public static func write(_ value: ConnectionBatch, into buf: inout [UInt8]) {
+        FfiConverterUInt64.write(value.cursor, into: &buf)
+        FfiConverterSequenceTypeConnectionView.write(value.events, into: &buf)
+    }
+}
+
+
+#if swift(>=5.8)
+@_documentation(visibility: private)
+#endif
+public func FfiConverterTypeConnectionBatch_lift(_ buf: RustBuffer) throws -> ConnectionBatch {
+    return try FfiConverterTypeConnectionBatch.lift(buf)
+}
+
+#if swift(>=5.8)
+@_documentation(visibility: private)
+#endif
+public func FfiConverterTypeConnectionBatch_lower(_ value: ConnectionBatch) -> RustBuffer {
+    return FfiConverterTypeConnectionBatch.lower(value)
+}
+
+
+/**
  * The process containment that this machine supports.
  */
 public struct ContainmentView: Equatable, Hashable {
@@ -8621,6 +9285,11 @@ public struct DialogueConfiguration {
      */
     public var stderrBytes: UInt64
     /**
+     * How much of the agent's output is kept in memory for `rawOutput` and for a recording that begins later,
+     * in bytes, and as much of its standard error and of its input. With 0 late readers get a gap.
+     */
+    public var keptOutput: UInt64
+    /**
      * How long the agent may take to answer a control request, in milliseconds.
      */
     public var controlTimeoutMs: UInt64
@@ -8726,6 +9395,10 @@ public struct DialogueConfiguration {
          * from its end.
          */stderrBytes: UInt64 = UInt64(65536),
         /**
+         * How much of the agent's output is kept in memory for `rawOutput` and for a recording that begins later,
+         * in bytes, and as much of its standard error and of its input. With 0 late readers get a gap.
+         */keptOutput: UInt64 = UInt64(1048576),
+        /**
          * How long the agent may take to answer a control request, in milliseconds.
          */controlTimeoutMs: UInt64 = UInt64(60000),
         /**
@@ -8774,6 +9447,7 @@ public struct DialogueConfiguration {
         self.maxLine = maxLine
         self.window = window
         self.stderrBytes = stderrBytes
+        self.keptOutput = keptOutput
         self.controlTimeoutMs = controlTimeoutMs
         self.endGraceMs = endGraceMs
         self.exit = exit
@@ -8820,6 +9494,7 @@ public struct FfiConverterTypeDialogueConfiguration: FfiConverterRustBuffer {
                 maxLine: FfiConverterOptionUInt64.read(from: &buf),
                 window: FfiConverterOptionTypeTranscriptWindow.read(from: &buf),
                 stderrBytes: FfiConverterUInt64.read(from: &buf),
+                keptOutput: FfiConverterUInt64.read(from: &buf),
                 controlTimeoutMs: FfiConverterUInt64.read(from: &buf),
                 endGraceMs: FfiConverterUInt64.read(from: &buf),
                 exit: FfiConverterOptionTypeExitPolicy.read(from: &buf),
@@ -8852,6 +9527,7 @@ public struct FfiConverterTypeDialogueConfiguration: FfiConverterRustBuffer {
         FfiConverterOptionUInt64.write(value.maxLine, into: &buf)
         FfiConverterOptionTypeTranscriptWindow.write(value.window, into: &buf)
         FfiConverterUInt64.write(value.stderrBytes, into: &buf)
+        FfiConverterUInt64.write(value.keptOutput, into: &buf)
         FfiConverterUInt64.write(value.controlTimeoutMs, into: &buf)
         FfiConverterUInt64.write(value.endGraceMs, into: &buf)
         FfiConverterOptionTypeExitPolicy.write(value.exit, into: &buf)
@@ -14222,6 +14898,75 @@ public func FfiConverterTypeQueuedPrompt_lift(_ buf: RustBuffer) throws -> Queue
 #endif
 public func FfiConverterTypeQueuedPrompt_lower(_ value: QueuedPrompt) -> RustBuffer {
     return FfiConverterTypeQueuedPrompt.lower(value)
+}
+
+
+/**
+ * Consecutive pieces of a stream of bytes.
+ */
+public struct RawBatch: Equatable, Hashable {
+    /**
+     * The pieces in order.
+     */
+    public var pieces: [RawPiece]
+    /**
+     * The offset after them, from which to read on.
+     */
+    public var offset: UInt64
+
+    // Default memberwise initializers are never public by default, so we
+    // declare one manually.
+    public init(
+        /**
+         * The pieces in order.
+         */pieces: [RawPiece],
+        /**
+         * The offset after them, from which to read on.
+         */offset: UInt64) {
+        self.pieces = pieces
+        self.offset = offset
+    }
+
+
+
+
+}
+
+#if compiler(>=6)
+extension RawBatch: Sendable {}
+#endif
+
+#if swift(>=5.8)
+@_documentation(visibility: private)
+#endif
+public struct FfiConverterTypeRawBatch: FfiConverterRustBuffer {
+    public static func read(from buf: inout (data: Data, offset: Data.Index)) throws -> RawBatch {
+        return
+            try RawBatch(
+                pieces: FfiConverterSequenceTypeRawPiece.read(from: &buf),
+                offset: FfiConverterUInt64.read(from: &buf)
+        )
+    }
+
+    public static func write(_ value: RawBatch, into buf: inout [UInt8]) {
+        FfiConverterSequenceTypeRawPiece.write(value.pieces, into: &buf)
+        FfiConverterUInt64.write(value.offset, into: &buf)
+    }
+}
+
+
+#if swift(>=5.8)
+@_documentation(visibility: private)
+#endif
+public func FfiConverterTypeRawBatch_lift(_ buf: RustBuffer) throws -> RawBatch {
+    return try FfiConverterTypeRawBatch.lift(buf)
+}
+
+#if swift(>=5.8)
+@_documentation(visibility: private)
+#endif
+public func FfiConverterTypeRawBatch_lower(_ value: RawBatch) -> RustBuffer {
+    return FfiConverterTypeRawBatch.lower(value)
 }
 
 
@@ -21954,6 +22699,81 @@ public func FfiConverterTypeMessageState_lower(_ value: MessageState) -> RustBuf
 
 
 /**
+ * One of the output streams of a program.
+ */
+
+public enum OutputKind: Equatable, Hashable {
+
+    /**
+     * Standard output; on a terminal, all of the output.
+     */
+    case output
+    /**
+     * Standard error, where it is apart: not on a terminal.
+     */
+    case errors
+
+
+
+
+
+}
+
+#if compiler(>=6)
+extension OutputKind: Sendable {}
+#endif
+
+#if swift(>=5.8)
+@_documentation(visibility: private)
+#endif
+public struct FfiConverterTypeOutputKind: FfiConverterRustBuffer {
+    typealias SwiftType = OutputKind
+
+    public static func read(from buf: inout (data: Data, offset: Data.Index)) throws -> OutputKind {
+        let variant: Int32 = try readInt(&buf)
+        switch variant {
+
+        case 1: return .output
+
+        case 2: return .errors
+
+        default: throw UniffiInternalError.unexpectedEnumCase
+        }
+    }
+
+    public static func write(_ value: OutputKind, into buf: inout [UInt8]) {
+        switch value {
+
+
+        case .output:
+            writeInt(&buf, Int32(1))
+
+
+        case .errors:
+            writeInt(&buf, Int32(2))
+
+        }
+    }
+}
+
+
+#if swift(>=5.8)
+@_documentation(visibility: private)
+#endif
+public func FfiConverterTypeOutputKind_lift(_ buf: RustBuffer) throws -> OutputKind {
+    return try FfiConverterTypeOutputKind.lift(buf)
+}
+
+#if swift(>=5.8)
+@_documentation(visibility: private)
+#endif
+public func FfiConverterTypeOutputKind_lower(_ value: OutputKind) -> RustBuffer {
+    return FfiConverterTypeOutputKind.lower(value)
+}
+
+
+
+/**
  * Where [`force_panic`] panics.
  */
 
@@ -23133,6 +23953,101 @@ public func FfiConverterTypeQueuedState_lift(_ buf: RustBuffer) throws -> Queued
 #endif
 public func FfiConverterTypeQueuedState_lower(_ value: QueuedState) -> RustBuffer {
     return FfiConverterTypeQueuedState.lower(value)
+}
+
+
+
+/**
+ * A part of a stream of bytes.
+ */
+
+public enum RawPiece: Equatable, Hashable {
+
+    /**
+     * Bytes that follow each other.
+     */
+    case bytes(
+        /**
+         * The offset of the first byte.
+         */offset: UInt64,
+        /**
+         * The bytes.
+         */bytes: Data
+    )
+    /**
+     * Bytes that are no longer kept, or that were dropped before they were read.
+     */
+    case gap(
+        /**
+         * The offset of the first missing byte.
+         */from: UInt64,
+        /**
+         * The offset after the last missing byte.
+         */to: UInt64
+    )
+
+
+
+
+
+}
+
+#if compiler(>=6)
+extension RawPiece: Sendable {}
+#endif
+
+#if swift(>=5.8)
+@_documentation(visibility: private)
+#endif
+public struct FfiConverterTypeRawPiece: FfiConverterRustBuffer {
+    typealias SwiftType = RawPiece
+
+    public static func read(from buf: inout (data: Data, offset: Data.Index)) throws -> RawPiece {
+        let variant: Int32 = try readInt(&buf)
+        switch variant {
+
+        case 1: return .bytes(offset: try FfiConverterUInt64.read(from: &buf), bytes: try FfiConverterData.read(from: &buf)
+        )
+
+        case 2: return .gap(from: try FfiConverterUInt64.read(from: &buf), to: try FfiConverterUInt64.read(from: &buf)
+        )
+
+        default: throw UniffiInternalError.unexpectedEnumCase
+        }
+    }
+
+    public static func write(_ value: RawPiece, into buf: inout [UInt8]) {
+        switch value {
+
+
+        case let .bytes(offset,bytes):
+            writeInt(&buf, Int32(1))
+            FfiConverterUInt64.write(offset, into: &buf)
+            FfiConverterData.write(bytes, into: &buf)
+
+
+        case let .gap(from,to):
+            writeInt(&buf, Int32(2))
+            FfiConverterUInt64.write(from, into: &buf)
+            FfiConverterUInt64.write(to, into: &buf)
+
+        }
+    }
+}
+
+
+#if swift(>=5.8)
+@_documentation(visibility: private)
+#endif
+public func FfiConverterTypeRawPiece_lift(_ buf: RustBuffer) throws -> RawPiece {
+    return try FfiConverterTypeRawPiece.lift(buf)
+}
+
+#if swift(>=5.8)
+@_documentation(visibility: private)
+#endif
+public func FfiConverterTypeRawPiece_lower(_ value: RawPiece) -> RustBuffer {
+    return FfiConverterTypeRawPiece.lower(value)
 }
 
 
@@ -25950,6 +26865,30 @@ fileprivate struct FfiConverterOptionTypeClientIdentity: FfiConverterRustBuffer 
 #if swift(>=5.8)
 @_documentation(visibility: private)
 #endif
+fileprivate struct FfiConverterOptionTypeConnectionBatch: FfiConverterRustBuffer {
+    typealias SwiftType = ConnectionBatch?
+
+    public static func write(_ value: SwiftType, into buf: inout [UInt8]) {
+        guard let value = value else {
+            writeInt(&buf, Int8(0))
+            return
+        }
+        writeInt(&buf, Int8(1))
+        FfiConverterTypeConnectionBatch.write(value, into: &buf)
+    }
+
+    public static func read(from buf: inout (data: Data, offset: Data.Index)) throws -> SwiftType {
+        switch try readInt(&buf) as Int8 {
+        case 0: return nil
+        case 1: return try FfiConverterTypeConnectionBatch.read(from: &buf)
+        default: throw UniffiInternalError.unexpectedOptionalTag
+        }
+    }
+}
+
+#if swift(>=5.8)
+@_documentation(visibility: private)
+#endif
 fileprivate struct FfiConverterOptionTypeContextView: FfiConverterRustBuffer {
     typealias SwiftType = ContextView?
 
@@ -26454,6 +27393,30 @@ fileprivate struct FfiConverterOptionTypeManagedSession: FfiConverterRustBuffer 
 #if swift(>=5.8)
 @_documentation(visibility: private)
 #endif
+fileprivate struct FfiConverterOptionTypeRawBatch: FfiConverterRustBuffer {
+    typealias SwiftType = RawBatch?
+
+    public static func write(_ value: SwiftType, into buf: inout [UInt8]) {
+        guard let value = value else {
+            writeInt(&buf, Int8(0))
+            return
+        }
+        writeInt(&buf, Int8(1))
+        FfiConverterTypeRawBatch.write(value, into: &buf)
+    }
+
+    public static func read(from buf: inout (data: Data, offset: Data.Index)) throws -> SwiftType {
+        switch try readInt(&buf) as Int8 {
+        case 0: return nil
+        case 1: return try FfiConverterTypeRawBatch.read(from: &buf)
+        default: throw UniffiInternalError.unexpectedOptionalTag
+        }
+    }
+}
+
+#if swift(>=5.8)
+@_documentation(visibility: private)
+#endif
 fileprivate struct FfiConverterOptionTypeRunnerConfiguration: FfiConverterRustBuffer {
     typealias SwiftType = RunnerConfiguration?
 
@@ -26950,6 +27913,30 @@ fileprivate struct FfiConverterOptionTypeInterruptScope: FfiConverterRustBuffer 
         switch try readInt(&buf) as Int8 {
         case 0: return nil
         case 1: return try FfiConverterTypeInterruptScope.read(from: &buf)
+        default: throw UniffiInternalError.unexpectedOptionalTag
+        }
+    }
+}
+
+#if swift(>=5.8)
+@_documentation(visibility: private)
+#endif
+fileprivate struct FfiConverterOptionTypeOutputKind: FfiConverterRustBuffer {
+    typealias SwiftType = OutputKind?
+
+    public static func write(_ value: SwiftType, into buf: inout [UInt8]) {
+        guard let value = value else {
+            writeInt(&buf, Int8(0))
+            return
+        }
+        writeInt(&buf, Int8(1))
+        FfiConverterTypeOutputKind.write(value, into: &buf)
+    }
+
+    public static func read(from buf: inout (data: Data, offset: Data.Index)) throws -> SwiftType {
+        switch try readInt(&buf) as Int8 {
+        case 0: return nil
+        case 1: return try FfiConverterTypeOutputKind.read(from: &buf)
         default: throw UniffiInternalError.unexpectedOptionalTag
         }
     }
@@ -28071,6 +29058,31 @@ fileprivate struct FfiConverterSequenceTypeChange: FfiConverterRustBuffer {
 #if swift(>=5.8)
 @_documentation(visibility: private)
 #endif
+fileprivate struct FfiConverterSequenceTypeConnectionView: FfiConverterRustBuffer {
+    typealias SwiftType = [ConnectionView]
+
+    public static func write(_ value: [ConnectionView], into buf: inout [UInt8]) {
+        let len = Int32(value.count)
+        writeInt(&buf, len)
+        for item in value {
+            FfiConverterTypeConnectionView.write(item, into: &buf)
+        }
+    }
+
+    public static func read(from buf: inout (data: Data, offset: Data.Index)) throws -> [ConnectionView] {
+        let len: Int32 = try readInt(&buf)
+        var seq = [ConnectionView]()
+        seq.reserveCapacity(Int(len))
+        for _ in 0 ..< len {
+            seq.append(try FfiConverterTypeConnectionView.read(from: &buf))
+        }
+        return seq
+    }
+}
+
+#if swift(>=5.8)
+@_documentation(visibility: private)
+#endif
 fileprivate struct FfiConverterSequenceTypeDialogueEventItem: FfiConverterRustBuffer {
     typealias SwiftType = [DialogueEventItem]
 
@@ -28138,6 +29150,31 @@ fileprivate struct FfiConverterSequenceTypePromptPart: FfiConverterRustBuffer {
         seq.reserveCapacity(Int(len))
         for _ in 0 ..< len {
             seq.append(try FfiConverterTypePromptPart.read(from: &buf))
+        }
+        return seq
+    }
+}
+
+#if swift(>=5.8)
+@_documentation(visibility: private)
+#endif
+fileprivate struct FfiConverterSequenceTypeRawPiece: FfiConverterRustBuffer {
+    typealias SwiftType = [RawPiece]
+
+    public static func write(_ value: [RawPiece], into buf: inout [UInt8]) {
+        let len = Int32(value.count)
+        writeInt(&buf, len)
+        for item in value {
+            FfiConverterTypeRawPiece.write(item, into: &buf)
+        }
+    }
+
+    public static func read(from buf: inout (data: Data, offset: Data.Index)) throws -> [RawPiece] {
+        let len: Int32 = try readInt(&buf)
+        var seq = [RawPiece]()
+        seq.reserveCapacity(Int(len))
+        for _ in 0 ..< len {
+            seq.append(try FfiConverterTypeRawPiece.read(from: &buf))
         }
         return seq
     }
@@ -28522,6 +29559,12 @@ private let initializationResult: InitializationResult = {
     if (uniffi_bowline_ffi_checksum_method_engine_tombstones() != 43435) {
         return InitializationResult.apiChecksumMismatch
     }
+    if (uniffi_bowline_ffi_checksum_method_connectionstream_next() != 32103) {
+        return InitializationResult.apiChecksumMismatch
+    }
+    if (uniffi_bowline_ffi_checksum_method_connectionstream_stop() != 51216) {
+        return InitializationResult.apiChecksumMismatch
+    }
     if (uniffi_bowline_ffi_checksum_method_dialogueeventstream_next() != 24465) {
         return InitializationResult.apiChecksumMismatch
     }
@@ -28547,6 +29590,15 @@ private let initializationResult: InitializationResult = {
         return InitializationResult.apiChecksumMismatch
     }
     if (uniffi_bowline_ffi_checksum_method_terminalexecutor_question_stream() != 60161) {
+        return InitializationResult.apiChecksumMismatch
+    }
+    if (uniffi_bowline_ffi_checksum_method_terminalexecutor_raw_stream() != 54100) {
+        return InitializationResult.apiChecksumMismatch
+    }
+    if (uniffi_bowline_ffi_checksum_method_terminalexecutor_resize() != 13694) {
+        return InitializationResult.apiChecksumMismatch
+    }
+    if (uniffi_bowline_ffi_checksum_method_terminalexecutor_type_bytes() != 34348) {
         return InitializationResult.apiChecksumMismatch
     }
     if (uniffi_bowline_ffi_checksum_method_terminalexecutor_type_text() != 8559) {
@@ -28672,6 +29724,12 @@ private let initializationResult: InitializationResult = {
     if (uniffi_bowline_ffi_checksum_method_receipt_wait_for() != 32069) {
         return InitializationResult.apiChecksumMismatch
     }
+    if (uniffi_bowline_ffi_checksum_method_rawstream_next() != 11737) {
+        return InitializationResult.apiChecksumMismatch
+    }
+    if (uniffi_bowline_ffi_checksum_method_rawstream_stop() != 17606) {
+        return InitializationResult.apiChecksumMismatch
+    }
     if (uniffi_bowline_ffi_checksum_method_recording_change_stream() != 3243) {
         return InitializationResult.apiChecksumMismatch
     }
@@ -28703,6 +29761,9 @@ private let initializationResult: InitializationResult = {
         return InitializationResult.apiChecksumMismatch
     }
     if (uniffi_bowline_ffi_checksum_method_dialoguesession_connection() != 2029) {
+        return InitializationResult.apiChecksumMismatch
+    }
+    if (uniffi_bowline_ffi_checksum_method_dialoguesession_connection_stream() != 15841) {
         return InitializationResult.apiChecksumMismatch
     }
     if (uniffi_bowline_ffi_checksum_method_dialoguesession_detach() != 35554) {
@@ -28739,6 +29800,15 @@ private let initializationResult: InitializationResult = {
         return InitializationResult.apiChecksumMismatch
     }
     if (uniffi_bowline_ffi_checksum_method_dialoguesession_pid() != 53526) {
+        return InitializationResult.apiChecksumMismatch
+    }
+    if (uniffi_bowline_ffi_checksum_method_dialoguesession_raw_end() != 24748) {
+        return InitializationResult.apiChecksumMismatch
+    }
+    if (uniffi_bowline_ffi_checksum_method_dialoguesession_raw_stream() != 12570) {
+        return InitializationResult.apiChecksumMismatch
+    }
+    if (uniffi_bowline_ffi_checksum_method_dialoguesession_record() != 15673) {
         return InitializationResult.apiChecksumMismatch
     }
     if (uniffi_bowline_ffi_checksum_method_dialoguesession_request() != 34835) {
@@ -28783,6 +29853,9 @@ private let initializationResult: InitializationResult = {
     if (uniffi_bowline_ffi_checksum_method_shellsession_connection() != 52291) {
         return InitializationResult.apiChecksumMismatch
     }
+    if (uniffi_bowline_ffi_checksum_method_shellsession_connection_stream() != 20659) {
+        return InitializationResult.apiChecksumMismatch
+    }
     if (uniffi_bowline_ffi_checksum_method_shellsession_detach() != 50987) {
         return InitializationResult.apiChecksumMismatch
     }
@@ -28802,6 +29875,9 @@ private let initializationResult: InitializationResult = {
         return InitializationResult.apiChecksumMismatch
     }
     if (uniffi_bowline_ffi_checksum_method_shellsession_pid() != 36682) {
+        return InitializationResult.apiChecksumMismatch
+    }
+    if (uniffi_bowline_ffi_checksum_method_shellsession_raw_stream() != 18160) {
         return InitializationResult.apiChecksumMismatch
     }
     if (uniffi_bowline_ffi_checksum_method_shellsession_resize() != 25224) {

@@ -1,5 +1,6 @@
 // The examples of bindings/README.md; `.ci/covered.py` compares them.
 import Bowline
+import Foundation
 
 func readme() async throws {
     let engine = try Engine.make()
@@ -36,4 +37,32 @@ func resumeNewest(about words: String) async throws -> DialogueSession? {
     configuration.conversation = .resume(id: conversation.id, fork: false)
     configuration.history = HistoryConfiguration()
     return try await engine.start(configuration: configuration)
+}
+
+func keepConnected(_ session: DialogueSession) async throws {
+    for try await state in try session.connectionStates() {
+        switch state {
+        case .reconnecting(let attempt): print("reconnecting, attempt \(attempt)")
+        case .failed(let reason, let canRetry):
+            print(reason)
+            if canRetry { try session.retry() }
+        default: print("connected")
+        }
+    }
+}
+
+func show(_ shell: ShellSession, feed: (Data) -> Void) async throws {
+    for try await batch in try shell.rawOutput(from: 0) {
+        for piece in batch.pieces {
+            switch piece {
+            case .bytes(_, let bytes): feed(bytes)
+            case .gap(let from, let to): print("bytes \(from) to \(to) are no longer kept")
+            }
+        }
+    }
+}
+
+func recordFromNowOn(_ session: DialogueSession) async throws {
+    let begin = try await session.record(path: "/tmp/session.bjl")
+    if begin > 0 { print("the first \(begin) bytes are missing") }
 }

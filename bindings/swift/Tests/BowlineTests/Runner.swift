@@ -44,17 +44,20 @@ final class RunningProgram {
     }
 }
 
-/// A runner, on a free port unless an address is given. With an authority it uses TLS and accepts only
+/// A runner, on a free port unless an address is given, with the sessions and the token of a folder. With an authority it uses TLS and accepts only
 /// clients with a certificate of that authority.
 final class Runner {
     private let running: RunningProgram
     let address: String
+    let folder: URL
     let configuration: RunnerConfiguration
 
     init(
-        at address: String = "127.0.0.1:0", for hosts: [String] = [], authority: URL? = nil
+        at address: String = "127.0.0.1:0", for hosts: [String] = [], authority: URL? = nil,
+        in existing: URL? = nil
     ) throws {
-        let folder = try temporaryDirectory()
+        let folder = try existing ?? temporaryDirectory()
+        self.folder = folder
         running = try RunningProgram(
             "bowline",
             [

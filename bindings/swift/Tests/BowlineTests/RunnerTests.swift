@@ -1,4 +1,4 @@
-// Tests: Engine, DialogueSession, ShellSession, TokenProvider
+// Tests: Engine, DialogueSession, ShellSession, ConnectionStream, TokenProvider
 import Bowline
 import XCTest
 
@@ -172,6 +172,63 @@ final class RunnerTests: TimedTestCase {
         }
         let kind = await errorKind { try await session.send("hello") }
         XCTAssertEqual(kind, "Disconnected")
+    }
+
+    func testRetryContinuesASessionWhenItsRunnerIsBack() async throws {
+        let runner = try Runner()
+        var there = try at(runner.configuration)
+        there.runner?.reconnectTimeoutMs = 1
+        let session = try await engine().start(configuration: there)
+        _ = try await session.send("hello").waitUntilSettled()
+        let seen = Shared<ConnectionView>()
+        var states = try session.connectionStates().makeAsyncIterator()
+        func state(_ wanted: (ConnectionView) -> Bool) async throws -> ConnectionView {
+            while let state = try await states.next() {
+                seen.add(state)
+                if wanted(state) { return state }
+            }
+            throw MissingValue()
+        }
+        _ = try await state { $0 == .connected }
+        runner.stopAndWait()
+        let failed = try await state { if case .failed = $0 { true } else { false } }
+        guard case .failed(let reason, true) = failed else { return XCTFail("\(failed)") }
+        let lost = try await session.until { $0.reason.hasPrefix("disconnected: ") }
+        XCTAssertEqual(lost.phase, .idle, reason)
+        let again = try Runner(at: runner.address, in: runner.folder)
+        defer { again.stop() }
+        try session.retry()
+        let restored = try await state { if case .reconnected = $0 { true } else { false } }
+        guard case .reconnected(_, 0) = restored else { return XCTFail("\(restored)") }
+        try await session.until { !$0.reason.hasPrefix("disconnected: ") }
+        let settled = try await session.send("again").waitUntilSettled()
+        XCTAssertEqual(settled, .answered)
+        _ = try await session.terminate()
+        while let late = try await states.next() { XCTAssertNotEqual(late, failed) }
+        XCTAssertEqual(seen.all.first, .connected)
+    }
+
+    func testLocalSessionsAreConnectedUntilTheyEnd() async throws {
+        let states = try await withSession(configuration()) { session in
+            let states = try session.connectionStates()
+            _ = try await session.send("hello").waitUntilSettled()
+            return states
+        }
+        var all: [ConnectionView] = []
+        for try await state in states { all.append(state) }
+        XCTAssertEqual(all, [.connected])
+        let shell = try await engine().startShell(configuration: echo())
+        for try await state in try shell.connectionStates() {
+            XCTAssertEqual(state, .connected)
+            break
+        }
+        let stream = try shell.connectionStream()
+        let first = try await stream.next(cursor: 0, maxCount: 10, coalesceForMs: 0)
+        XCTAssertEqual(first?.events, [.connected])
+        stream.stop()
+        let stopped = try await stream.next(cursor: first?.cursor ?? 0, maxCount: 10, coalesceForMs: 0)
+        XCTAssertNil(stopped)
+        _ = try await shell.kill()
     }
 
     private func echo(_ runner: RunnerConfiguration? = nil) throws -> ShellConfiguration {

@@ -88,7 +88,7 @@ impl DialogueSession {
         let is_driven = is_driven(&labels);
         let recorder = Recorder::create(configuration.record.as_deref()).await?;
         let attachment = Attachment {
-            limits: log_limits(),
+            limits: log_limits(configuration.kept_output),
             lease: if is_driven || configuration.joins {
                 Lease::Append
             } else {

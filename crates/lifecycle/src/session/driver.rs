@@ -25,7 +25,7 @@ use tokio::time::Instant;
 use super::end::{DialogueEnd, EndedSession};
 use super::input_writer::InputWriter;
 use super::observers::Observers;
-use super::recording::{Recorder, Recording};
+use super::recording::OutputSources;
 use super::timer::Timer;
 use crate::error::HandshakeError;
 use crate::machine::{Command, Input, Machine, Output, ReceiptState, Ticket};
@@ -68,7 +68,7 @@ struct Driver {
     is_detached: bool,
     /// Whether there is a handle that can send messages.
     has_handles: bool,
-    recording: Option<Recording>,
+    sources: Arc<OutputSources>,
     /// How the process exited, once it has.
     exit: Option<Exit>,
     observers: Observers,
@@ -90,12 +90,11 @@ impl DriverTask {
         (terminal, streams): (TerminalSession, OutputReader),
         policy: TerminationPolicy,
         inbox: Inbox<Message>,
-        recorder: Option<Recorder>,
+        sources: Arc<OutputSources>,
         observers: Observers,
     ) -> (Self, Watches) {
         let (revision, newest) = watch::channel(machine.transcript().revision());
         let (ended, last) = watch::channel(None);
-        let recording = recorder.map(|recorder| recorder.start(&terminal));
         let connection = terminal.is_remote().then(|| terminal.connection());
         let driver = Driver {
             streams: Some(streams),
@@ -114,7 +113,7 @@ impl DriverTask {
             handshake_waiters: Vec::new(),
             is_detached: false,
             has_handles: true,
-            recording,
+            sources,
             exit: None,
             observers,
             connection,
@@ -346,7 +345,7 @@ impl Driver {
                 let _ = waiter.send(handshake.clone());
             }
         }
-        self.writer.start_next(self.recording.as_ref());
+        self.writer.start_next(&self.sources.log);
     }
 
     fn receipt(&mut self, uuid: &str, state: ReceiptState) {
@@ -390,7 +389,7 @@ impl Driver {
         } else {
             self.terminal.terminate(rest).await
         };
-        let recording_failed = match self.recording.take() {
+        let recording_failed = match self.sources.log.end() {
             Some(recording) => recording.finish(exit).await,
             None => None,
         };
@@ -418,7 +417,7 @@ impl Driver {
             self.exited(exit);
         }
         let report = TerminationReport::untouched(self.terminal.containment(), exit);
-        let recording = self.recording.take();
+        let recording = self.sources.log.end();
         let mut end = self.end(exit, report, recording.map(|_| ABANDONED.to_owned()));
         if known.is_none() {
             ABANDONED.clone_into(&mut end.reason);

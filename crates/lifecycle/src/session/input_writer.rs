@@ -7,12 +7,12 @@ use std::io;
 use std::pin::Pin;
 
 use bowline_transport::wire::{Prompt, PromptMode, PromptStatus};
-use bowline_transport::{Stream, TerminalSession, WriteError};
+use bowline_transport::{TerminalSession, WriteError};
 use bytes::Bytes;
 use tracing::{debug, warn};
 use uuid::Uuid;
 
-use super::recording::Recording;
+use super::recording::SessionLog;
 use crate::machine::{Input, LinePurpose};
 
 /// Maximum length of the id of a line at a runner, in bytes.
@@ -52,8 +52,8 @@ impl InputWriter {
         self.queue.push_back(Write::Close);
     }
 
-    /// Starts the next write if none is under way. Its line goes to the recording.
-    pub(super) fn start_next(&mut self, recording: Option<&Recording>) {
+    /// Starts the next write if none is under way. Its line goes to the log of the session.
+    pub(super) fn start_next(&mut self, log: &SessionLog) {
         if self.current.is_some() {
             return;
         }
@@ -70,9 +70,8 @@ impl InputWriter {
                 None
             })),
             Some(Write::Line { line, purpose }) => {
-                if let Some(recording) = recording.filter(|_| !is_intent(&purpose)) {
-                    let output_end = terminal.end(Stream::Output);
-                    recording.notes().input(line.clone(), output_end);
+                if !is_intent(&purpose) {
+                    log.input(line.clone(), &terminal);
                 }
                 Some(Box::pin(async move {
                     match write(&terminal, line.clone(), &purpose).await {

@@ -1,22 +1,20 @@
 //! Entries that the transcript's window has evicted, read again from the recording.
 
-use std::fs::File;
 use std::io;
 use std::ops::Range;
-use std::os::unix::fs::FileExt as _;
 use std::path::PathBuf;
 use std::sync::Arc;
 
 use bowline_jsonl::Framer;
 use bowline_reducer::{Meta, Page, Transcript};
 use bowline_transport::Piece;
-use bowline_transport::journal::{JournalReader, OneFile};
+use bowline_transport::journal::Arrived;
 use bowline_transport::wire::StreamId;
-use bytes::Bytes;
 use tokio::task::spawn_blocking;
 
 use super::handle::DialogueSession;
-use super::recording::{OutputSources, RecordedOutput, output_stream};
+use super::recorded_output::OutputSource;
+use super::recording::{OutputSources, output_stream};
 
 /// Bytes per read of the recording.
 const CHUNK: usize = 256 << 10;
@@ -117,15 +115,12 @@ impl PageReader {
             // A session is one run of the agent.
             _ => return Err(self.missing(wanted.clone())),
         }
-        let recorded = self
-            .sources
-            .recorded
-            .as_ref()
-            .ok_or(PageError::NoRecording)?;
+        let recorded = self.sources.log.recorded();
+        let recorded = recorded.ok_or(PageError::NoRecording)?;
         let mut end = recorded.end.clone();
         // Fails if the recording has ended: then it is read as far as it goes.
         let _ = end.wait_for(|end| *end >= wanted.end).await;
-        OutputSource::open(recorded, self.stream).map_err(|error| self.failed(error))
+        OutputSource::open(&recorded, self.stream).map_err(|error| self.failed(error))
     }
 
     fn fold(
@@ -141,7 +136,14 @@ impl PageReader {
             let read = source
                 .read(at, length)
                 .map_err(|error| self.failed(error))?;
-            let (bytes, at_ms) = read.ok_or_else(|| self.missing(at..wanted.end))?;
+            let Some(Arrived {
+                arrival,
+                piece: Piece::Bytes { bytes, .. },
+            }) = read
+            else {
+                return Err(self.missing(at..wanted.end));
+            };
+            let at_ms = arrival.at_ms.unwrap_or(0);
             at += bytes.len() as u64;
             framer.push(bytes);
             if at == wanted.end {
@@ -161,8 +163,8 @@ impl PageReader {
     }
 
     fn path(&self) -> PathBuf {
-        let recorded = self.sources.recorded.as_ref();
-        recorded.map(|it| it.path.clone()).unwrap_or_default()
+        let recorded = self.sources.log.recorded();
+        recorded.map(|it| it.path).unwrap_or_default()
     }
 
     fn missing(&self, range: Range<u64>) -> PageError {
@@ -177,48 +179,6 @@ impl PageReader {
         PageError::Io {
             path: self.path(),
             source,
-        }
-    }
-}
-
-enum OutputSource {
-    History(Bytes),
-    File(File),
-    Journal(JournalReader<OneFile>, StreamId),
-}
-
-impl OutputSource {
-    fn open(recorded: &RecordedOutput, stream: StreamId) -> io::Result<Self> {
-        let path = &recorded.path;
-        Ok(if recorded.is_journal {
-            Self::Journal(JournalReader::open(OneFile::at(path))?, stream)
-        } else {
-            Self::File(File::open(path)?)
-        })
-    }
-
-    /// Reads up to `length` bytes at an offset, and when they arrived, in milliseconds since 1970; 0 if that
-    /// is unknown. Returns `None` where there are none.
-    fn read(&mut self, at: u64, length: usize) -> io::Result<Option<(Bytes, u64)>> {
-        match self {
-            Self::History(history) => {
-                let from = usize::try_from(at).unwrap_or(usize::MAX).min(history.len());
-                let bytes = history.slice(from..history.len().min(from + length));
-                Ok((!bytes.is_empty()).then_some((bytes, 0)))
-            }
-            Self::File(file) => {
-                let mut bytes = vec![0; length];
-                let length = file.read_at(&mut bytes, at)?;
-                bytes.truncate(length);
-                Ok((length > 0).then(|| (bytes.into(), 0)))
-            }
-            Self::Journal(reader, stream) => {
-                let read = reader.read_arrived(*stream, at, length)?;
-                Ok(read.and_then(|it| match it.piece {
-                    Piece::Bytes { bytes, .. } => Some((bytes, it.arrival.at_ms.unwrap_or(0))),
-                    Piece::Gap { .. } => None,
-                }))
-            }
         }
     }
 }

@@ -2,10 +2,13 @@
 //! offsets as a journal.
 
 mod journal;
+mod kept_input;
 mod note;
 mod recorder;
+mod session_log;
 
 pub use self::journal::exit_ends;
 pub(super) use self::journal::output_stream;
-pub(super) use self::note::{OutputSources, RecordedOutput};
-pub(super) use self::recorder::{Recorder, Recording};
+pub(super) use self::note::RecordedOutput;
+pub(super) use self::recorder::Recorder;
+pub(super) use self::session_log::{OutputSources, SessionLog};

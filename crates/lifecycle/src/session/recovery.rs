@@ -115,7 +115,7 @@ impl SessionRecovery {
                 errors: 0,
                 input: self.next_input,
             },
-            limits: log_limits(),
+            limits: log_limits(self.configuration.kept_output),
             ..Attachment::default()
         };
         let attached = TerminalEngine

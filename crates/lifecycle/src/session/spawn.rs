@@ -2,20 +2,21 @@
 
 use std::ffi::OsStr;
 
-#[cfg(feature = "remote")]
-use bowline_transport::LogLimits;
-use bowline_transport::{OutputReader, SpawnError, TerminalEngine, TerminalSession, default_guard};
+use bowline_transport::{
+    LogLimits, OutputReader, SpawnError, TerminalEngine, TerminalSession, default_guard,
+};
 
 use crate::agent::KnownAgent;
 use crate::configuration::{AgentLocation, DialogueConfiguration};
 use crate::error::StartError;
 
-/// The log keeps no history: output is folded as it arrives, and late readers have the transcript.
-#[cfg(feature = "remote")]
-pub(super) fn log_limits() -> LogLimits {
+/// Returns limits by which `kept_output` bytes are kept for late readers, once they are folded.
+pub(super) fn log_limits(kept_output: usize) -> LogLimits {
+    let limits = LogLimits::default();
     LogLimits {
-        history_bytes: 0,
-        ..LogLimits::default()
+        output_bytes: limits.output_bytes.max(kept_output),
+        history_bytes: kept_output,
+        ..limits
     }
 }
 
@@ -38,7 +39,10 @@ pub(super) async fn spawn(
     let mut terminal = configuration.terminal()?;
     match &configuration.location {
         AgentLocation::Local => {
-            terminal.limits.history_bytes = 0;
+            terminal.limits = LogLimits {
+                output_overflow: terminal.limits.output_overflow,
+                ..log_limits(configuration.kept_output)
+            };
             if terminal.guard.is_none() {
                 terminal.guard = default_guard().await.map(Into::into);
             }
@@ -52,7 +56,7 @@ pub(super) async fn spawn(
             use bowline_transport::SessionRequest;
             use bowline_transport::wire::SessionKind;
 
-            terminal.limits = log_limits();
+            terminal.limits = log_limits(configuration.kept_output);
             let mut request = SessionRequest::new(SessionKind::Dialogue, terminal);
             if configuration.dialect != DialectName::Claude {
                 let dialect = configuration.dialect.to_string();

@@ -13,7 +13,7 @@ use super::driver::DriverTask;
 use super::handle::DialogueSession;
 use super::observers::{ClosingRouter, Observers};
 use super::reader::TranscriptReader;
-use super::recording::{OutputSources, Recorder};
+use super::recording::{OutputSources, Recorder, SessionLog};
 use super::spans::{self, SessionSpans};
 use super::spawn;
 use crate::configuration::DialogueConfiguration;
@@ -151,17 +151,21 @@ pub(super) fn drive(
         last_state: None,
         _files: configuration.options.private_files(),
     };
-    let sources = OutputSources {
-        recorded: recorder.as_ref().map(Recorder::recorded),
+    let sources = Arc::new(OutputSources {
+        log: SessionLog::new(configuration.kept_output),
         history: configuration.history.clone(),
         dialect: configuration.dialect,
-    };
+    });
+    if let Some(recorder) = recorder {
+        // A session that has not begun has no other recording.
+        let _ = sources.log.record(recorder, &terminal);
+    }
     let (driver, (revision, ended)) = DriverTask::new(
         machine,
         (terminal.clone(), streams),
         configuration.termination,
         inbox,
-        recorder,
+        Arc::clone(&sources),
         observers,
     );
     tokio::spawn(driver.run().instrument(span));
@@ -175,7 +179,7 @@ pub(super) fn drive(
         permissions: published,
         terminal,
         router,
-        sources: Arc::new(sources),
+        sources,
         max_line: configuration.max_line,
     };
     (session, events)

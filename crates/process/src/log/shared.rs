@@ -162,19 +162,26 @@ impl SharedLog {
     /// Returns a reader at the oldest byte kept.
     pub fn reader(self: &Arc<Self>) -> LogReader {
         let cursor = self.lock().log.attach_oldest();
-        LogReader {
-            log: Arc::clone(self),
-            cursor,
-            was_replay: false,
-        }
+        self.reader_of(Position::Attached(cursor))
     }
 
     /// Returns a reader at an offset; bytes that are no longer kept are reported as a gap.
     pub fn reader_at(self: &Arc<Self>, offset: u64) -> LogReader {
         let cursor = self.lock().log.attach(offset);
+        self.reader_of(Position::Attached(cursor))
+    }
+
+    /// Returns a reader at an offset that retains nothing: it never holds the child back, and what is
+    /// dropped before it was read is reported as a gap.
+    pub fn observer_at(self: &Arc<Self>, offset: u64) -> LogReader {
+        let offset = self.lock().log.observe(offset);
+        self.reader_of(Position::Observing(offset))
+    }
+
+    fn reader_of(self: &Arc<Self>, position: Position) -> LogReader {
         LogReader {
             log: Arc::clone(self),
-            cursor,
+            position,
             was_replay: false,
         }
     }
@@ -204,12 +211,20 @@ impl SharedLog {
 
 /// A reader of one stream. Independent of the session: it reads to the end of the kept bytes after
 /// the session has ended. An attached reader applies backpressure to an
-/// [`Overflow::Block`](crate::Overflow) log; dropping it releases its bytes.
+/// [`Overflow::Block`](crate::Overflow) log, and dropping it releases its bytes; one that observes does not.
 #[derive(Debug)]
 pub struct LogReader {
     log: Arc<SharedLog>,
-    cursor: Cursor,
+    position: Position,
     was_replay: bool,
+}
+
+#[derive(Clone, Copy, Debug)]
+enum Position {
+    /// The log has the offset, and retains the bytes from there on.
+    Attached(Cursor),
+    /// The offset of a reader that retains nothing.
+    Observing(u64),
 }
 
 impl LogReader {
@@ -217,7 +232,8 @@ impl LogReader {
     /// stream is open. Cancel safe: a dropped call consumes nothing.
     pub async fn next(&mut self) -> Option<Piece> {
         loop {
-            let grown = self.log.grown.notified();
+            let log = Arc::clone(&self.log);
+            let grown = log.grown.notified();
             let (taken, is_replay) = self.take();
             match taken {
                 Taken::Piece(piece) => {
@@ -249,22 +265,46 @@ impl LogReader {
         self.was_replay
     }
 
+    /// Returns a reader of the same stream at an offset that retains nothing, as
+    /// [`SharedLog::observer_at`] does.
+    #[must_use]
+    pub fn observer_at(&self, offset: u64) -> Self {
+        self.log.observer_at(offset)
+    }
+
     /// Returns the offset of the next byte that this reader has not returned.
     pub fn offset(&self) -> u64 {
-        self.log.lock().log.position(self.cursor)
+        match self.position {
+            Position::Attached(cursor) => self.log.lock().log.position(cursor),
+            Position::Observing(offset) => offset,
+        }
     }
 
     /// Takes the next piece, and whether it was written before this host attached.
-    fn take(&self) -> (Taken, bool) {
-        self.log.with(|log| {
-            let is_replay = log.is_replay(self.cursor);
-            (log.take(self.cursor), is_replay)
-        })
+    fn take(&mut self) -> (Taken, bool) {
+        match &mut self.position {
+            Position::Attached(cursor) => self.log.with(|log| {
+                let is_replay = log.is_replay(log.position(*cursor));
+                (log.take(*cursor), is_replay)
+            }),
+            Position::Observing(offset) => {
+                let state = self.log.lock();
+                let (taken, is_replay) =
+                    (state.log.piece_at(*offset), state.log.is_replay(*offset));
+                if let Taken::Piece(piece) = &taken {
+                    *offset = piece.end();
+                }
+                (taken, is_replay)
+            }
+        }
     }
 }
 
 impl Drop for LogReader {
     fn drop(&mut self) {
-        self.log.with(|log| log.detach(self.cursor));
+        match self.position {
+            Position::Attached(cursor) => self.log.with(|log| log.detach(cursor)),
+            Position::Observing(_) => self.log.lock().log.unobserve(),
+        }
     }
 }

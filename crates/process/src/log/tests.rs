@@ -48,17 +48,67 @@ fn block_without_reader_fills_and_stops() {
     assert_eq!(log.room(), 10);
 }
 
+#[tokio::test]
+async fn observer_holds_nothing_back_and_gets_gaps() {
+    let log = SharedLog::new(Log::new(100, Overflow::Block).with_history(30));
+    let mut observer = log.observer_at(0);
+    for chunk in 0..10 {
+        assert_eq!(log.room(), 100, "the observer retains nothing");
+        // As a child's reader does, which consumes the bytes itself.
+        log.pass(&Bytes::from(vec![chunk; 20]));
+    }
+    assert_eq!(observer.next().await, Some(Piece::Gap { from: 0, to: 170 }));
+    let (offset, tail) = (170, Bytes::from(vec![8; 10]));
+    assert_eq!(
+        observer.next().await,
+        Some(Piece::Bytes {
+            offset,
+            bytes: tail
+        })
+    );
+    // From any offset, the same bytes again.
+    let mut late = log.observer_at(185);
+    assert_eq!(
+        late.next().await,
+        Some(Piece::Bytes {
+            offset: 185,
+            bytes: Bytes::from(vec![9; 15])
+        })
+    );
+    assert_eq!(observer.offset(), 180);
+    let past = log.observer_at(1_000);
+    assert_eq!(past.offset(), 200);
+    log.close();
+    assert_eq!(late.next().await, None);
+}
+
+#[tokio::test]
+async fn waiting_observer_is_woken_by_passed_bytes() {
+    let log = SharedLog::new(Log::new(100, Overflow::Block));
+    let mut observer = log.observer_at(0);
+    let reading = tokio::spawn(async move { (observer.next().await, observer.next().await) });
+    tokio::task::yield_now().await;
+    log.pass(&Bytes::from_static(b"x"));
+    tokio::task::yield_now().await;
+    log.close();
+    let piece = Piece::Bytes {
+        offset: 0,
+        bytes: Bytes::from_static(b"x"),
+    };
+    assert_eq!(reading.await.unwrap(), (Some(piece), None));
+}
+
 #[test]
 fn replayed_bytes_are_marked() {
     let mut log = Log::new(100, Overflow::DropOldest);
     let cursor = log.attach_oldest();
     log.push_as("old".into(), true);
     log.push_as("new".into(), false);
-    assert!(log.is_replay(cursor));
+    assert!(log.is_replay(log.position(cursor)));
     assert_eq!(bytes(log.take(cursor)), (0, "old".into()));
-    assert!(!log.is_replay(cursor));
+    assert!(!log.is_replay(log.position(cursor)));
     assert_eq!(bytes(log.take(cursor)), (3, "new".into()));
-    assert!(!log.is_replay(cursor), "nothing has come");
+    assert!(!log.is_replay(log.position(cursor)), "nothing has come");
 }
 
 #[test]

@@ -83,7 +83,11 @@ impl StartConversation {
             Some(cwd) => daemons().join(cwd),
             None => daemons(),
         };
-        let mut configuration = DialogueConfiguration::default();
+        let mut configuration = DialogueConfiguration {
+            // The shim keeps the streams.
+            kept_output: 0,
+            ..DialogueConfiguration::default()
+        };
         configuration.set_agent(&self.agent, self.dialect);
         configuration.cwd = Some(cwd.clone());
         configuration.args = self.agent_args.iter().map(Into::into).collect();

@@ -1,6 +1,9 @@
 //! A visible terminal on a PTY.
 
+use std::collections::HashMap;
 use std::sync::Arc;
+
+use bowline_lifecycle::RawOutput;
 
 use bowline_transport::{
     Configuration, ExitStatus, Piece, PtyMode, Stdio, Stream, TerminalEngine, TerminalSession,
@@ -11,6 +14,7 @@ use parking_lot::Mutex;
 use secrecy::ExposeSecret as _;
 
 use super::TerminalError;
+use super::command_output::CommandOutput;
 use super::terminal::{
     TerminalCommand, TerminalFuture, TerminalOutput, TerminalRun, VisibleTerminal,
 };
@@ -21,11 +25,13 @@ const FILE_AS_INPUT: &str = r#"exec "$@" <"$0""#;
 
 /// Runs each command on a PTY of its own, which ends with the command.
 ///
-/// [`running`](Self::running) returns the PTY for display and input.
+/// [`raw_output`](Self::raw_output) returns the output of all commands for display,
+/// [`running`](Self::running) the PTY of the current one for input.
 #[derive(Debug, Default)]
 pub struct PtyTerminal {
-    size: WindowSize,
+    size: Mutex<WindowSize>,
     running: Running,
+    outputs: Mutex<HashMap<String, CommandOutput>>,
 }
 
 /// The running PTYs by session.
@@ -36,8 +42,8 @@ impl PtyTerminal {
     #[must_use]
     pub fn new(size: WindowSize) -> Self {
         Self {
-            size,
-            running: Running::default(),
+            size: Mutex::new(size),
+            ..Self::default()
         }
     }
 
@@ -49,8 +55,32 @@ impl PtyTerminal {
         found.map(|(_, terminal)| terminal.clone())
     }
 
+    /// Returns the bytes of the session's commands, one command after another, from an offset on: 0 for the
+    /// oldest byte. The newest megabyte is kept; what is not is a gap. The stream ends with the cleanup of
+    /// the session. It never holds a command back.
+    #[must_use]
+    pub fn raw_output(&self, session: &str, from: u64) -> RawOutput {
+        self.output(session).reader_at(from)
+    }
+
+    /// Sets the size of the session's terminal: of the command that runs, and of those that begin later in
+    /// any session.
+    pub fn resize(&self, session: &str, size: WindowSize) {
+        *self.size.lock() = size;
+        if let Some(terminal) = self.running(session) {
+            // A command that has ended has no size.
+            let _ = terminal.resize(size);
+        }
+    }
+
+    fn output(&self, session: &str) -> CommandOutput {
+        let mut outputs = self.outputs.lock();
+        outputs.entry(session.to_owned()).or_default().clone()
+    }
+
     async fn open(&self, command: TerminalCommand) -> Result<PtyRun, TerminalError> {
         let terminal = TerminalEngine.make_session(self.configuration(&command).await?)?;
+        self.output(&command.session).follow(&terminal);
         self.running
             .lock()
             .push((command.session, terminal.clone()));
@@ -73,7 +103,7 @@ impl PtyTerminal {
         configuration.cwd.clone_from(&command.cwd);
         configuration.guard = default_guard().await.map(Into::into);
         configuration.stdio = Stdio::Pty {
-            size: self.size,
+            size: *self.size.lock(),
             mode: PtyMode::Cooked,
         };
         configuration.args.clone_from(&agent.args);
@@ -104,6 +134,10 @@ impl VisibleTerminal for PtyTerminal {
             let remaining: Vec<_> = self.running.lock().extract_if(.., of_session).collect();
             for (_, terminal) in remaining {
                 terminal.terminate(TerminationPolicy::AT_ONCE).await;
+            }
+            let output = self.outputs.lock().remove(session);
+            if let Some(output) = output {
+                output.end().await;
             }
         })
     }

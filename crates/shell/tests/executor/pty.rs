@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use bowline_lifecycle::SpawnError;
+use bowline_lifecycle::{Piece, SpawnError, WindowSize};
 use bowline_shell::{
     CommandResult, Evidence, ExecutorCommand, ExecutorConfiguration, PtyTerminal, TerminalError,
     TerminalExecutor,
@@ -29,6 +29,54 @@ fn line<'a>(result: &'a CommandResult, start: &str) -> &'a str {
     let mut lines = result.stdout.lines();
     let line = lines.find_map(|line| line.strip_prefix(start));
     line.unwrap_or_else(|| panic!("no {start} in {}", result.stdout))
+}
+
+#[tokio::test]
+async fn raw_output_is_one_stream_over_all_commands() {
+    let agent = Agent::new();
+    let terminal = Arc::new(PtyTerminal::default());
+    let configuration = ExecutorConfiguration::new("s");
+    let started = TerminalExecutor::start(configuration, Arc::clone(&terminal) as _).await;
+    let executor = started.expect("an executor");
+    // Attached before any command, as a terminal view is.
+    let mut output = terminal.raw_output("s", 0);
+    terminal.resize("s", WindowSize::new(50, 132));
+    for (interaction, prompt) in [("i1", "the first"), ("i2", "the second")] {
+        let mut command = agent.command(prompt, "");
+        command.interaction = interaction.to_owned();
+        executed(&executor, command).await;
+    }
+    let middle = {
+        let mut at = 0;
+        while at == 0 {
+            if let Some(Piece::Bytes { bytes, .. }) = within("output", output.next()).await {
+                at = bytes.len() as u64;
+            }
+        }
+        at
+    };
+    executor.cleanup().await;
+    let mut late = output.at(0);
+    let mut all = Vec::new();
+    while let Some(piece) = within("output", late.next()).await {
+        let Piece::Bytes { offset, bytes } = piece else {
+            panic!("{piece:?}");
+        };
+        assert_eq!(offset, all.len() as u64, "offsets go on over commands");
+        all.extend_from_slice(&bytes);
+    }
+    let text = String::from_utf8_lossy(&all).into_owned();
+    let prompts = ["the first", "the second"].map(|prompt| text.find(prompt));
+    assert!(prompts[0].is_some() && prompts[0] < prompts[1], "{text}");
+    let mut rest = Vec::new();
+    while let Some(Piece::Bytes { bytes, .. }) = within("output", output.next()).await {
+        rest.extend_from_slice(&bytes);
+    }
+    assert_eq!(
+        rest,
+        all[middle as usize..],
+        "the first reader misses nothing"
+    );
 }
 
 #[tokio::test]

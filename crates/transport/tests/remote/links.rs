@@ -166,6 +166,7 @@ async fn lost_link_fails_and_can_be_retried() {
     let (owner, _) = calm(StdioKind::Pipes);
     let network = Arc::new(Chaos::new(owner.clone(), 3, 1500));
     let session = attach(&owner, &network).await;
+    let mut states = session.connection_states();
     network.is_down.store(true, Relaxed);
     owner.say(StreamId::STDOUT, &[b'x'; 3000]);
     let began = tokio::time::Instant::now();
@@ -187,6 +188,25 @@ async fn lost_link_fails_and_can_be_retried() {
     session.retry().unwrap();
     soon("write", waiting).await.unwrap().unwrap();
     owner.with(|state| assert_eq!(state.typed, b"kept\n"));
+    session.detach();
+    let mut all = Vec::new();
+    while let Some(state) = soon("states", states.next()).await {
+        all.push(state);
+    }
+    // All attempts of an outage are one state, since they were not read meanwhile.
+    assert!(
+        matches!(
+            all[..],
+            [
+                ConnectionState::Connected,
+                ConnectionState::Reconnecting { attempt: 2.. },
+                ConnectionState::Failed(_),
+                ConnectionState::Reconnecting { attempt: 1 },
+                ConnectionState::Reconnected { gap: 0, .. },
+            ]
+        ),
+        "{all:?}"
+    );
 }
 
 #[tokio::test(start_paused = true)]

@@ -28,8 +28,6 @@ pub(super) struct JournalRecorder {
     missing: Option<String>,
     /// Output and input that are not written, in their order.
     merge: Merge,
-    /// Offset of the next input that is noted.
-    input_end: u64,
     /// The exit, once it is noted.
     exit: Option<Exit>,
 }
@@ -51,7 +49,6 @@ impl JournalRecorder {
             writer: Some(Box::new(writer)),
             missing: None,
             merge: Merge::default(),
-            input_end: 0,
             exit: None,
         })
     }
@@ -66,6 +63,7 @@ impl JournalRecorder {
         end: EndOffset,
     ) -> Option<String> {
         let output = output_stream(kind);
+        self.merge = Merge::at(streams[0].offset());
         let failed = self.follow(output, streams, &mut notes, end).await.err();
         if failed.is_some() {
             self.record_exit(output, &mut notes).await;
@@ -158,14 +156,12 @@ impl JournalRecorder {
 
     fn note(&mut self, note: Note) {
         match note {
-            Note::Input { line, output_end } => {
-                let offset = self.input_end;
-                self.input_end += line.len() as u64;
+            Note::Input(line) => {
                 let piece = Piece::Bytes {
-                    offset,
-                    bytes: line,
+                    offset: line.offset,
+                    bytes: line.line,
                 };
-                let arrival = Arrival::at(unix_ms()).beside(output_end);
+                let arrival = Arrival::at(line.at_ms).beside(line.output_end);
                 self.merge.push_input(Arrived { arrival, piece });
             }
             Note::Exit(exit) => self.exit = Some(exit),
@@ -293,7 +289,7 @@ pub fn exit_ends(lifecycle: &[u8]) -> Option<BTreeMap<StreamId, u64>> {
 }
 
 /// Returns the time in milliseconds since the Unix epoch.
-fn unix_ms() -> u64 {
+pub(in crate::session) fn unix_ms() -> u64 {
     let now = SystemTime::now().duration_since(UNIX_EPOCH);
     now.unwrap_or_default().as_millis() as u64
 }

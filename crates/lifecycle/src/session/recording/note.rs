@@ -2,10 +2,10 @@
 
 use std::path::PathBuf;
 
-use bowline_reducer::dialect::DialectName;
 use bowline_transport::Exit;
-use bytes::Bytes;
 use tokio::sync::{mpsc, watch};
+
+use super::kept_input::InputLine;
 
 /// End offset of the agent's output in the file; dropped when nothing more will be written.
 pub(super) type EndOffset = watch::Sender<u64>;
@@ -15,19 +15,10 @@ pub(super) type EndOffset = watch::Sender<u64>;
 pub(in crate::session) struct RecordedOutput {
     pub(in crate::session) path: PathBuf,
     pub(in crate::session) is_journal: bool,
+    /// Offset of the first byte of a file with the output alone.
+    pub(in crate::session) begin: u64,
     /// End offset of the output that can be read.
     pub(in crate::session) end: watch::Receiver<u64>,
-}
-
-/// Where output that the transcript does not keep is read again.
-#[derive(Clone, Debug)]
-pub(in crate::session) struct OutputSources {
-    /// The recording, if there is one.
-    pub(in crate::session) recorded: Option<RecordedOutput>,
-    /// The past conversation, which is the first run of the transcript.
-    pub(in crate::session) history: Option<Bytes>,
-    /// The protocol of both.
-    pub(in crate::session) dialect: DialectName,
 }
 
 /// Sends a recording what is in no output stream.
@@ -37,19 +28,15 @@ pub(in crate::session) struct RecordingNotes(pub(super) mpsc::UnboundedSender<No
 #[derive(Debug)]
 pub(super) enum Note {
     /// A line that is about to be written to the agent's input.
-    Input {
-        line: Bytes,
-        /// End of the output so far.
-        output_end: u64,
-    },
+    Input(InputLine),
     /// The agent's process exited. The last note.
     Exit(Exit),
 }
 
 impl RecordingNotes {
     /// Records a line of input. To be called before it is written, so that its answer is recorded after it.
-    pub(in crate::session) fn input(&self, line: Bytes, output_end: u64) {
+    pub(in crate::session) fn input(&self, line: InputLine) {
         // A recording of the output alone has no receiver.
-        let _ = self.0.send(Note::Input { line, output_end });
+        let _ = self.0.send(Note::Input(line));
     }
 }

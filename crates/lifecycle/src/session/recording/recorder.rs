@@ -10,8 +10,9 @@ use tokio::sync::mpsc;
 use tokio::task::JoinHandle;
 
 use super::journal::JournalRecorder;
+use super::kept_input::KeptInput;
 use super::note::{EndOffset, Note, RecordedOutput, RecordingNotes};
-use crate::error::StartError;
+use crate::error::{RecordError, StartError};
 
 /// Extension of a file that is written as a journal.
 const JOURNAL_EXTENSION: &str = "bjl";
@@ -22,6 +23,8 @@ pub(in crate::session) struct Recorder {
     format: Format,
     path: PathBuf,
     end: EndOffset,
+    /// Whether the session may have output that is not kept.
+    is_late: bool,
 }
 
 #[derive(Debug)]
@@ -37,14 +40,33 @@ enum Format {
 pub(in crate::session) struct Recording {
     task: JoinHandle<Option<String>>,
     notes: RecordingNotes,
+    /// Bytes of output that were not kept when it began.
+    missing: u64,
 }
 
 impl Recorder {
-    /// Creates the file. An existing file is an error.
+    /// Creates the file of a session that has not started. An existing file is an error.
     pub(in crate::session) async fn create(
         path: Option<&Path>,
     ) -> Result<Option<Self>, StartError> {
         let Some(path) = path else { return Ok(None) };
+        let created = Self::create_file(path, false).await;
+        created.map(Some).map_err(|source| StartError::Record {
+            path: path.display().to_string(),
+            source,
+        })
+    }
+
+    /// Creates the file of a session that runs. An existing file is an error.
+    pub(in crate::session) async fn create_late(path: &Path) -> Result<Self, RecordError> {
+        let created = Self::create_file(path, true).await;
+        created.map_err(|source| RecordError::Create {
+            path: path.to_owned(),
+            source,
+        })
+    }
+
+    async fn create_file(path: &Path, is_late: bool) -> io::Result<Self> {
         let is_journal = path.extension().is_some_and(|it| it == JOURNAL_EXTENSION);
         let format = if is_journal {
             JournalRecorder::create(path).map(Format::Journal)
@@ -53,17 +75,12 @@ impl Recorder {
             let file = options.write(true).create_new(true).open(path).await;
             file.map(Format::Output)
         };
-        match format {
-            Ok(format) => Ok(Some(Self {
-                format,
-                path: path.to_owned(),
-                end: EndOffset::default(),
-            })),
-            Err(source) => Err(StartError::Record {
-                path: path.display().to_string(),
-                source: with_remedy(source),
-            }),
-        }
+        Ok(Self {
+            format: format.map_err(with_remedy)?,
+            path: path.to_owned(),
+            end: EndOffset::default(),
+            is_late,
+        })
     }
 
     /// Removes the empty file after a failed start.
@@ -85,19 +102,23 @@ impl Recorder {
         }
     }
 
-    /// Returns where the output can be read.
-    pub(in crate::session) fn recorded(&self) -> RecordedOutput {
-        RecordedOutput {
-            path: self.path.clone(),
-            is_journal: matches!(self.format, Format::Journal(_)),
-            end: self.end.subscribe(),
-        }
-    }
-
-    /// Starts the task that records until the session's end.
-    pub(in crate::session) fn start(self, terminal: &TerminalSession) -> Recording {
+    /// Starts the task that records from the oldest byte that is kept until the session's end. `input` is
+    /// what was written until now. Returns where the output can be read.
+    pub(in crate::session) fn start(
+        self,
+        terminal: &TerminalSession,
+        input: &KeptInput,
+    ) -> (Recording, RecordedOutput) {
         let (notes, inbox) = mpsc::unbounded_channel();
+        let notes = RecordingNotes(notes);
+        input.lines().for_each(|line| notes.input(line.clone()));
         let output = terminal.reader(Stream::Output);
+        let recorded = RecordedOutput {
+            path: self.path,
+            is_journal: matches!(self.format, Format::Journal(_)),
+            begin: output.offset(),
+            end: self.end.subscribe(),
+        };
         let task = match self.format {
             Format::Output(file) => tokio::spawn(copy(file, output, self.end)),
             Format::Journal(journal) => {
@@ -106,10 +127,13 @@ impl Recorder {
                 tokio::spawn(journal.run(terminal.kind(), streams, inbox, self.end))
             }
         };
-        Recording {
+        let missing = if self.is_late { recorded.begin } else { 0 };
+        let recording = Recording {
             task,
-            notes: RecordingNotes(notes),
-        }
+            notes,
+            missing,
+        };
+        (recording, recorded)
     }
 }
 
@@ -133,7 +157,14 @@ impl Recording {
     pub(in crate::session) async fn finish(self, exit: Exit) -> Option<String> {
         let _ = self.notes.0.send(Note::Exit(exit));
         let result = self.task.await;
-        result.unwrap_or_else(|error| Some(error.to_string()))
+        let failed = result.unwrap_or_else(|error| Some(error.to_string()));
+        let missing = || {
+            format!(
+                "bytes 0 to {} of the output were no longer kept when it began",
+                self.missing
+            )
+        };
+        failed.or_else(|| (self.missing > 0).then(missing))
     }
 }
 

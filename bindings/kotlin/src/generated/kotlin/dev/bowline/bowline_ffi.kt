@@ -818,6 +818,10 @@ internal object IntegrityCheckingUniffiLib {
     ): Int
     external fun uniffi_bowline_ffi_checksum_method_engine_tombstones(
     ): Int
+    external fun uniffi_bowline_ffi_checksum_method_connectionstream_next(
+    ): Int
+    external fun uniffi_bowline_ffi_checksum_method_connectionstream_stop(
+    ): Int
     external fun uniffi_bowline_ffi_checksum_method_dialogueeventstream_next(
     ): Int
     external fun uniffi_bowline_ffi_checksum_method_dialogueeventstream_stop(
@@ -835,6 +839,12 @@ internal object IntegrityCheckingUniffiLib {
     external fun uniffi_bowline_ffi_checksum_method_terminalexecutor_hook_stream(
     ): Int
     external fun uniffi_bowline_ffi_checksum_method_terminalexecutor_question_stream(
+    ): Int
+    external fun uniffi_bowline_ffi_checksum_method_terminalexecutor_raw_stream(
+    ): Int
+    external fun uniffi_bowline_ffi_checksum_method_terminalexecutor_resize(
+    ): Int
+    external fun uniffi_bowline_ffi_checksum_method_terminalexecutor_type_bytes(
     ): Int
     external fun uniffi_bowline_ffi_checksum_method_terminalexecutor_type_text(
     ): Int
@@ -918,6 +928,10 @@ internal object IntegrityCheckingUniffiLib {
     ): Int
     external fun uniffi_bowline_ffi_checksum_method_receipt_wait_for(
     ): Int
+    external fun uniffi_bowline_ffi_checksum_method_rawstream_next(
+    ): Int
+    external fun uniffi_bowline_ffi_checksum_method_rawstream_stop(
+    ): Int
     external fun uniffi_bowline_ffi_checksum_method_recording_change_stream(
     ): Int
     external fun uniffi_bowline_ffi_checksum_method_recording_snapshot(
@@ -939,6 +953,8 @@ internal object IntegrityCheckingUniffiLib {
     external fun uniffi_bowline_ffi_checksum_method_dialoguesession_change_stream(
     ): Int
     external fun uniffi_bowline_ffi_checksum_method_dialoguesession_connection(
+    ): Int
+    external fun uniffi_bowline_ffi_checksum_method_dialoguesession_connection_stream(
     ): Int
     external fun uniffi_bowline_ffi_checksum_method_dialoguesession_detach(
     ): Int
@@ -963,6 +979,12 @@ internal object IntegrityCheckingUniffiLib {
     external fun uniffi_bowline_ffi_checksum_method_dialoguesession_phase(
     ): Int
     external fun uniffi_bowline_ffi_checksum_method_dialoguesession_pid(
+    ): Int
+    external fun uniffi_bowline_ffi_checksum_method_dialoguesession_raw_end(
+    ): Int
+    external fun uniffi_bowline_ffi_checksum_method_dialoguesession_raw_stream(
+    ): Int
+    external fun uniffi_bowline_ffi_checksum_method_dialoguesession_record(
     ): Int
     external fun uniffi_bowline_ffi_checksum_method_dialoguesession_request(
     ): Int
@@ -992,6 +1014,8 @@ internal object IntegrityCheckingUniffiLib {
     ): Int
     external fun uniffi_bowline_ffi_checksum_method_shellsession_connection(
     ): Int
+    external fun uniffi_bowline_ffi_checksum_method_shellsession_connection_stream(
+    ): Int
     external fun uniffi_bowline_ffi_checksum_method_shellsession_detach(
     ): Int
     external fun uniffi_bowline_ffi_checksum_method_shellsession_event_stream(
@@ -1005,6 +1029,8 @@ internal object IntegrityCheckingUniffiLib {
     external fun uniffi_bowline_ffi_checksum_method_shellsession_partial_line(
     ): Int
     external fun uniffi_bowline_ffi_checksum_method_shellsession_pid(
+    ): Int
+    external fun uniffi_bowline_ffi_checksum_method_shellsession_raw_stream(
     ): Int
     external fun uniffi_bowline_ffi_checksum_method_shellsession_resize(
     ): Int
@@ -1132,6 +1158,14 @@ internal object UniffiLib {
     ): RustBuffer.ByValue
     external fun uniffi_bowline_ffi_fn_method_engine_tombstones(`ptr`: Long,uniffi_out_err: UniffiRustCallStatus,
     ): RustBuffer.ByValue
+    external fun uniffi_bowline_ffi_fn_clone_connectionstream(`handle`: Long,uniffi_out_err: UniffiRustCallStatus,
+    ): Long
+    external fun uniffi_bowline_ffi_fn_free_connectionstream(`handle`: Long,uniffi_out_err: UniffiRustCallStatus,
+    ): Unit
+    external fun uniffi_bowline_ffi_fn_method_connectionstream_next(`ptr`: Long,`cursor`: Long,`maxCount`: Int,`coalesceForMs`: Int,
+    ): Long
+    external fun uniffi_bowline_ffi_fn_method_connectionstream_stop(`ptr`: Long,uniffi_out_err: UniffiRustCallStatus,
+    ): Unit
     external fun uniffi_bowline_ffi_fn_clone_dialogueeventstream(`handle`: Long,uniffi_out_err: UniffiRustCallStatus,
     ): Long
     external fun uniffi_bowline_ffi_fn_free_dialogueeventstream(`handle`: Long,uniffi_out_err: UniffiRustCallStatus,
@@ -1157,6 +1191,12 @@ internal object UniffiLib {
     external fun uniffi_bowline_ffi_fn_method_terminalexecutor_hook_stream(`ptr`: Long,uniffi_out_err: UniffiRustCallStatus,
     ): Long
     external fun uniffi_bowline_ffi_fn_method_terminalexecutor_question_stream(`ptr`: Long,uniffi_out_err: UniffiRustCallStatus,
+    ): Long
+    external fun uniffi_bowline_ffi_fn_method_terminalexecutor_raw_stream(`ptr`: Long,uniffi_out_err: UniffiRustCallStatus,
+    ): Long
+    external fun uniffi_bowline_ffi_fn_method_terminalexecutor_resize(`ptr`: Long,`size`: RustBuffer.ByValue,uniffi_out_err: UniffiRustCallStatus,
+    ): Unit
+    external fun uniffi_bowline_ffi_fn_method_terminalexecutor_type_bytes(`ptr`: Long,`bytes`: RustBuffer.ByValue,
     ): Long
     external fun uniffi_bowline_ffi_fn_method_terminalexecutor_type_text(`ptr`: Long,`text`: RustBuffer.ByValue,
     ): Long
@@ -1276,6 +1316,14 @@ internal object UniffiLib {
     ): RustBuffer.ByValue
     external fun uniffi_bowline_ffi_fn_method_receipt_wait_for(`ptr`: Long,`state`: RustBuffer.ByValue,`cancellation`: RustBuffer.ByValue,
     ): Long
+    external fun uniffi_bowline_ffi_fn_clone_rawstream(`handle`: Long,uniffi_out_err: UniffiRustCallStatus,
+    ): Long
+    external fun uniffi_bowline_ffi_fn_free_rawstream(`handle`: Long,uniffi_out_err: UniffiRustCallStatus,
+    ): Unit
+    external fun uniffi_bowline_ffi_fn_method_rawstream_next(`ptr`: Long,`offset`: Long,`maxBytes`: Int,`coalesceForMs`: Int,
+    ): Long
+    external fun uniffi_bowline_ffi_fn_method_rawstream_stop(`ptr`: Long,uniffi_out_err: UniffiRustCallStatus,
+    ): Unit
     external fun uniffi_bowline_ffi_fn_clone_recording(`handle`: Long,uniffi_out_err: UniffiRustCallStatus,
     ): Long
     external fun uniffi_bowline_ffi_fn_free_recording(`handle`: Long,uniffi_out_err: UniffiRustCallStatus,
@@ -1316,6 +1364,8 @@ internal object UniffiLib {
     ): Long
     external fun uniffi_bowline_ffi_fn_method_dialoguesession_connection(`ptr`: Long,uniffi_out_err: UniffiRustCallStatus,
     ): RustBuffer.ByValue
+    external fun uniffi_bowline_ffi_fn_method_dialoguesession_connection_stream(`ptr`: Long,uniffi_out_err: UniffiRustCallStatus,
+    ): Long
     external fun uniffi_bowline_ffi_fn_method_dialoguesession_detach(`ptr`: Long,
     ): Long
     external fun uniffi_bowline_ffi_fn_method_dialoguesession_end(`ptr`: Long,
@@ -1340,6 +1390,12 @@ internal object UniffiLib {
     ): Long
     external fun uniffi_bowline_ffi_fn_method_dialoguesession_pid(`ptr`: Long,uniffi_out_err: UniffiRustCallStatus,
     ): RustBuffer.ByValue
+    external fun uniffi_bowline_ffi_fn_method_dialoguesession_raw_end(`ptr`: Long,`kind`: RustBuffer.ByValue,uniffi_out_err: UniffiRustCallStatus,
+    ): Long
+    external fun uniffi_bowline_ffi_fn_method_dialoguesession_raw_stream(`ptr`: Long,`kind`: RustBuffer.ByValue,uniffi_out_err: UniffiRustCallStatus,
+    ): Long
+    external fun uniffi_bowline_ffi_fn_method_dialoguesession_record(`ptr`: Long,`path`: RustBuffer.ByValue,
+    ): Long
     external fun uniffi_bowline_ffi_fn_method_dialoguesession_request(`ptr`: Long,`subtype`: RustBuffer.ByValue,`fields`: RustBuffer.ByValue,
     ): Long
     external fun uniffi_bowline_ffi_fn_method_dialoguesession_respond(`ptr`: Long,`requestId`: RustBuffer.ByValue,`answer`: RustBuffer.ByValue,`answeredBy`: RustBuffer.ByValue,
@@ -1372,6 +1428,8 @@ internal object UniffiLib {
     ): Unit
     external fun uniffi_bowline_ffi_fn_method_shellsession_connection(`ptr`: Long,uniffi_out_err: UniffiRustCallStatus,
     ): RustBuffer.ByValue
+    external fun uniffi_bowline_ffi_fn_method_shellsession_connection_stream(`ptr`: Long,uniffi_out_err: UniffiRustCallStatus,
+    ): Long
     external fun uniffi_bowline_ffi_fn_method_shellsession_detach(`ptr`: Long,
     ): Long
     external fun uniffi_bowline_ffi_fn_method_shellsession_event_stream(`ptr`: Long,`fromStart`: Byte,uniffi_out_err: UniffiRustCallStatus,
@@ -1386,6 +1444,8 @@ internal object UniffiLib {
     ): RustBuffer.ByValue
     external fun uniffi_bowline_ffi_fn_method_shellsession_pid(`ptr`: Long,uniffi_out_err: UniffiRustCallStatus,
     ): RustBuffer.ByValue
+    external fun uniffi_bowline_ffi_fn_method_shellsession_raw_stream(`ptr`: Long,uniffi_out_err: UniffiRustCallStatus,
+    ): Long
     external fun uniffi_bowline_ffi_fn_method_shellsession_resize(`ptr`: Long,`size`: RustBuffer.ByValue,uniffi_out_err: UniffiRustCallStatus,
     ): Unit
     external fun uniffi_bowline_ffi_fn_method_shellsession_retry(`ptr`: Long,uniffi_out_err: UniffiRustCallStatus,
@@ -1659,6 +1719,12 @@ private fun uniffiCheckApiChecksums(lib: IntegrityCheckingUniffiLib) {
     if ((lib.uniffi_bowline_ffi_checksum_method_engine_tombstones() and 0xFFFF) != 43435) {
         throw RuntimeException("UniFFI API checksum mismatch: try cleaning and rebuilding your project")
     }
+    if ((lib.uniffi_bowline_ffi_checksum_method_connectionstream_next() and 0xFFFF) != 32103) {
+        throw RuntimeException("UniFFI API checksum mismatch: try cleaning and rebuilding your project")
+    }
+    if ((lib.uniffi_bowline_ffi_checksum_method_connectionstream_stop() and 0xFFFF) != 51216) {
+        throw RuntimeException("UniFFI API checksum mismatch: try cleaning and rebuilding your project")
+    }
     if ((lib.uniffi_bowline_ffi_checksum_method_dialogueeventstream_next() and 0xFFFF) != 24465) {
         throw RuntimeException("UniFFI API checksum mismatch: try cleaning and rebuilding your project")
     }
@@ -1684,6 +1750,15 @@ private fun uniffiCheckApiChecksums(lib: IntegrityCheckingUniffiLib) {
         throw RuntimeException("UniFFI API checksum mismatch: try cleaning and rebuilding your project")
     }
     if ((lib.uniffi_bowline_ffi_checksum_method_terminalexecutor_question_stream() and 0xFFFF) != 60161) {
+        throw RuntimeException("UniFFI API checksum mismatch: try cleaning and rebuilding your project")
+    }
+    if ((lib.uniffi_bowline_ffi_checksum_method_terminalexecutor_raw_stream() and 0xFFFF) != 54100) {
+        throw RuntimeException("UniFFI API checksum mismatch: try cleaning and rebuilding your project")
+    }
+    if ((lib.uniffi_bowline_ffi_checksum_method_terminalexecutor_resize() and 0xFFFF) != 13694) {
+        throw RuntimeException("UniFFI API checksum mismatch: try cleaning and rebuilding your project")
+    }
+    if ((lib.uniffi_bowline_ffi_checksum_method_terminalexecutor_type_bytes() and 0xFFFF) != 34348) {
         throw RuntimeException("UniFFI API checksum mismatch: try cleaning and rebuilding your project")
     }
     if ((lib.uniffi_bowline_ffi_checksum_method_terminalexecutor_type_text() and 0xFFFF) != 8559) {
@@ -1809,6 +1884,12 @@ private fun uniffiCheckApiChecksums(lib: IntegrityCheckingUniffiLib) {
     if ((lib.uniffi_bowline_ffi_checksum_method_receipt_wait_for() and 0xFFFF) != 32069) {
         throw RuntimeException("UniFFI API checksum mismatch: try cleaning and rebuilding your project")
     }
+    if ((lib.uniffi_bowline_ffi_checksum_method_rawstream_next() and 0xFFFF) != 11737) {
+        throw RuntimeException("UniFFI API checksum mismatch: try cleaning and rebuilding your project")
+    }
+    if ((lib.uniffi_bowline_ffi_checksum_method_rawstream_stop() and 0xFFFF) != 17606) {
+        throw RuntimeException("UniFFI API checksum mismatch: try cleaning and rebuilding your project")
+    }
     if ((lib.uniffi_bowline_ffi_checksum_method_recording_change_stream() and 0xFFFF) != 3243) {
         throw RuntimeException("UniFFI API checksum mismatch: try cleaning and rebuilding your project")
     }
@@ -1840,6 +1921,9 @@ private fun uniffiCheckApiChecksums(lib: IntegrityCheckingUniffiLib) {
         throw RuntimeException("UniFFI API checksum mismatch: try cleaning and rebuilding your project")
     }
     if ((lib.uniffi_bowline_ffi_checksum_method_dialoguesession_connection() and 0xFFFF) != 2029) {
+        throw RuntimeException("UniFFI API checksum mismatch: try cleaning and rebuilding your project")
+    }
+    if ((lib.uniffi_bowline_ffi_checksum_method_dialoguesession_connection_stream() and 0xFFFF) != 15841) {
         throw RuntimeException("UniFFI API checksum mismatch: try cleaning and rebuilding your project")
     }
     if ((lib.uniffi_bowline_ffi_checksum_method_dialoguesession_detach() and 0xFFFF) != 35554) {
@@ -1876,6 +1960,15 @@ private fun uniffiCheckApiChecksums(lib: IntegrityCheckingUniffiLib) {
         throw RuntimeException("UniFFI API checksum mismatch: try cleaning and rebuilding your project")
     }
     if ((lib.uniffi_bowline_ffi_checksum_method_dialoguesession_pid() and 0xFFFF) != 53526) {
+        throw RuntimeException("UniFFI API checksum mismatch: try cleaning and rebuilding your project")
+    }
+    if ((lib.uniffi_bowline_ffi_checksum_method_dialoguesession_raw_end() and 0xFFFF) != 24748) {
+        throw RuntimeException("UniFFI API checksum mismatch: try cleaning and rebuilding your project")
+    }
+    if ((lib.uniffi_bowline_ffi_checksum_method_dialoguesession_raw_stream() and 0xFFFF) != 12570) {
+        throw RuntimeException("UniFFI API checksum mismatch: try cleaning and rebuilding your project")
+    }
+    if ((lib.uniffi_bowline_ffi_checksum_method_dialoguesession_record() and 0xFFFF) != 15673) {
         throw RuntimeException("UniFFI API checksum mismatch: try cleaning and rebuilding your project")
     }
     if ((lib.uniffi_bowline_ffi_checksum_method_dialoguesession_request() and 0xFFFF) != 34835) {
@@ -1920,6 +2013,9 @@ private fun uniffiCheckApiChecksums(lib: IntegrityCheckingUniffiLib) {
     if ((lib.uniffi_bowline_ffi_checksum_method_shellsession_connection() and 0xFFFF) != 52291) {
         throw RuntimeException("UniFFI API checksum mismatch: try cleaning and rebuilding your project")
     }
+    if ((lib.uniffi_bowline_ffi_checksum_method_shellsession_connection_stream() and 0xFFFF) != 20659) {
+        throw RuntimeException("UniFFI API checksum mismatch: try cleaning and rebuilding your project")
+    }
     if ((lib.uniffi_bowline_ffi_checksum_method_shellsession_detach() and 0xFFFF) != 50987) {
         throw RuntimeException("UniFFI API checksum mismatch: try cleaning and rebuilding your project")
     }
@@ -1939,6 +2035,9 @@ private fun uniffiCheckApiChecksums(lib: IntegrityCheckingUniffiLib) {
         throw RuntimeException("UniFFI API checksum mismatch: try cleaning and rebuilding your project")
     }
     if ((lib.uniffi_bowline_ffi_checksum_method_shellsession_pid() and 0xFFFF) != 36682) {
+        throw RuntimeException("UniFFI API checksum mismatch: try cleaning and rebuilding your project")
+    }
+    if ((lib.uniffi_bowline_ffi_checksum_method_shellsession_raw_stream() and 0xFFFF) != 18160) {
         throw RuntimeException("UniFFI API checksum mismatch: try cleaning and rebuilding your project")
     }
     if ((lib.uniffi_bowline_ffi_checksum_method_shellsession_resize() and 0xFFFF) != 25224) {
@@ -3248,6 +3347,338 @@ internal object FfiConverterTypeChangeStream: FfiConverter<ChangeStream, Long> {
 
 
 /**
+ * A stream of the states of the connection to the machine of a session, apart from its other events.
+ *
+ * It begins with the current state and ends with the session. No outage is left out; attempts that
+ * were not read are one, the newest. A reader that falls 64 states behind skips the oldest.
+ */
+public interface ConnectionStreamInterface {
+
+    /**
+     * Waits for events after `cursor` and returns them as one batch.
+     *
+     * Pass 0 first, and the cursor of the last batch from then on; this acknowledges the
+     * batch. Until then the same cursor returns the same events again. After the first
+     * event the call waits `coalesceForMs` milliseconds for more. A batch has at most
+     * `maxCount` events. Returns nothing once the stream was stopped or released, or has
+     * ended and every event was acknowledged.
+     *
+     * Cancel safe: no event is lost.
+     *
+     * # Errors
+     *
+     * `Invalid` if `maxCount` is 0 or the cursor is of another stream.
+     */
+    suspend fun `next`(`cursor`: kotlin.ULong, `maxCount`: kotlin.UInt, `coalesceForMs`: kotlin.UInt): ConnectionBatch?
+
+    /**
+     * Stops the stream: pending and later calls of `next` return nothing.
+     *
+     * May be called more than once and from any thread. The source is not affected.
+     */
+    fun `stop`()
+
+    companion object
+}
+
+/**
+ * A stream of the states of the connection to the machine of a session, apart from its other events.
+ *
+ * It begins with the current state and ends with the session. No outage is left out; attempts that
+ * were not read are one, the newest. A reader that falls 64 states behind skips the oldest.
+ */
+open class ConnectionStream: Disposable, AutoCloseable, ConnectionStreamInterface
+{
+
+    @Suppress("UNUSED_PARAMETER")
+    /**
+     * @suppress
+     */
+    internal constructor(withHandle: UniffiWithHandle, handle: Long) {
+        this.handle = handle
+        this.cleanable = UniffiLib.CLEANER.register(this, UniffiCleanAction(handle))
+    }
+
+    /**
+     * @suppress
+     *
+     * This constructor can be used to instantiate a fake object. Only used for tests. Any
+     * attempt to actually use an object constructed this way will fail as there is no
+     * connected Rust object.
+     */
+    @Suppress("UNUSED_PARAMETER")
+    internal constructor(noHandle: NoHandle) {
+        this.handle = 0
+        this.cleanable = null
+    }
+
+    private val handle: Long
+    private val cleanable: UniffiCleaner.Cleanable?
+
+    private val wasDestroyed = AtomicBoolean(false)
+    private val callCounter = AtomicLong(1)
+
+    /**
+     * Whether the current object has been destroyed and its reference is gone in the Rust side.
+     */
+    val uniffiIsDestroyed: Boolean get() = wasDestroyed.get()
+
+    override fun destroy() {
+        // Only allow a single call to this method.
+        // TODO: maybe we should log a warning if called more than once?
+        if (this.wasDestroyed.compareAndSet(false, true)) {
+            // This decrement always matches the initial count of 1 given at creation time.
+            if (this.callCounter.decrementAndGet() == 0L) {
+                cleanable?.clean()
+            }
+        }
+    }
+
+    @Synchronized
+    override fun close() {
+        this.destroy()
+    }
+
+    internal inline fun <R> callWithHandle(block: (handle: Long) -> R): R {
+        // Check and increment the call counter, to keep the object alive.
+        // This needs a compare-and-set retry loop in case of concurrent updates.
+        do {
+            val c = this.callCounter.get()
+            if (c == 0L) {
+                throw IllegalStateException("${this.javaClass.simpleName} object has already been destroyed")
+            }
+            if (c == Long.MAX_VALUE) {
+                throw IllegalStateException("${this.javaClass.simpleName} call counter would overflow")
+            }
+        } while (! this.callCounter.compareAndSet(c, c + 1L))
+        // Now we can safely do the method call without the handle being freed concurrently.
+        try {
+            return block(this.uniffiCloneHandle())
+        } finally {
+            // This decrement always matches the increment we performed above.
+            if (this.callCounter.decrementAndGet() == 0L) {
+                cleanable?.clean()
+            }
+        }
+    }
+
+    // Use a static inner class instead of a closure so as not to accidentally
+    // capture `this` as part of the cleanable's action.
+    private class UniffiCleanAction(private val handle: Long) : Runnable {
+        override fun run() {
+            if (handle == 0.toLong()) {
+                // Fake object created with `NoHandle`, don't try to free.
+                return;
+            }
+            uniffiRustCall { status ->
+                UniffiLib.uniffi_bowline_ffi_fn_free_connectionstream(handle, status)
+            }
+        }
+    }
+
+    /**
+     * @suppress
+     */
+    internal fun uniffiCloneHandle(): Long {
+        if (handle == 0.toLong()) {
+            throw InternalException("uniffiCloneHandle() called on NoHandle object");
+        }
+        return uniffiRustCall() { status ->
+            UniffiLib.uniffi_bowline_ffi_fn_clone_connectionstream(handle, status)
+        }
+    }
+
+
+    /**
+     * Waits for events after `cursor` and returns them as one batch.
+     *
+     * Pass 0 first, and the cursor of the last batch from then on; this acknowledges the
+     * batch. Until then the same cursor returns the same events again. After the first
+     * event the call waits `coalesceForMs` milliseconds for more. A batch has at most
+     * `maxCount` events. Returns nothing once the stream was stopped or released, or has
+     * ended and every event was acknowledged.
+     *
+     * Cancel safe: no event is lost.
+     *
+     * # Errors
+     *
+     * `Invalid` if `maxCount` is 0 or the cursor is of another stream.
+     */
+    @Throws(BowlineException::class)
+    @Suppress("ASSIGNED_BUT_NEVER_ACCESSED_VARIABLE")
+    override suspend fun `next`(`cursor`: kotlin.ULong, `maxCount`: kotlin.UInt, `coalesceForMs`: kotlin.UInt) : ConnectionBatch? {
+        return uniffiRustCallAsync(
+        callWithHandle { uniffiHandle ->
+            UniffiLib.uniffi_bowline_ffi_fn_method_connectionstream_next(
+                uniffiHandle,
+
+        FfiConverterULong.lower(`cursor`),
+        FfiConverterUInt.lower(`maxCount`),
+        FfiConverterUInt.lower(`coalesceForMs`),
+            )
+        },
+        { future, callback, continuation -> UniffiLib.ffi_bowline_ffi_rust_future_poll_rust_buffer(future, callback, continuation) },
+        { future, continuation -> UniffiLib.ffi_bowline_ffi_rust_future_complete_rust_buffer(future, continuation) },
+        { future -> UniffiLib.ffi_bowline_ffi_rust_future_free_rust_buffer(future) },
+        // lift function
+        { FfiConverterOptionalTypeConnectionBatch.lift(it) },
+        // Error FFI converter
+        BowlineException.ErrorHandler,
+    )
+    }
+
+
+    /**
+     * Stops the stream: pending and later calls of `next` return nothing.
+     *
+     * May be called more than once and from any thread. The source is not affected.
+     */override fun `stop`()
+        =
+    callWithHandle {
+    uniffiRustCall() { _status ->
+    UniffiLib.uniffi_bowline_ffi_fn_method_connectionstream_stop(
+        it,
+        _status)
+}
+    }
+
+
+
+
+
+
+
+
+
+
+    /**
+     * @suppress
+     */
+    companion object
+
+}
+
+
+/**
+ * @suppress
+ */
+internal object FfiConverterTypeConnectionStream: FfiConverter<ConnectionStream, Long> {
+    override fun lower(value: ConnectionStream): Long {
+        return value.callWithHandle { it }
+    }
+
+    override fun lift(value: Long): ConnectionStream {
+        return ConnectionStream(UniffiWithHandle, value)
+    }
+
+    override fun read(buf: ByteBuffer): ConnectionStream {
+        return lift(buf.getLong())
+    }
+
+    override fun allocationSize(value: ConnectionStream) = 8UL
+
+    override fun write(value: ConnectionStream, buf: ByteBuffer) {
+        buf.putLong(lower(value))
+    }
+}
+
+
+// This template implements a class for working with a Rust struct via a handle
+// to the live Rust struct on the other side of the FFI.
+//
+// There's some subtlety here, because we have to be careful not to operate on a Rust
+// struct after it has been dropped, and because we must expose a public API for freeing
+// theq Kotlin wrapper object in lieu of reliable finalizers. The core requirements are:
+//
+//   * Each instance holds an opaque handle to the underlying Rust struct.
+//     Method calls need to read this handle from the object's state and pass it in to
+//     the Rust FFI.
+//
+//   * When an instance is no longer needed, its handle should be passed to a
+//     special destructor function provided by the Rust FFI, which will drop the
+//     underlying Rust struct.
+//
+//   * Given an instance, calling code is expected to call the special
+//     `destroy` method in order to free it after use, either by calling it explicitly
+//     or by using a higher-level helper like the `use` method. Failing to do so risks
+//     leaking the underlying Rust struct.
+//
+//   * We can't assume that calling code will do the right thing, and must be prepared
+//     to handle Kotlin method calls executing concurrently with or even after a call to
+//     `destroy`, and to handle multiple (possibly concurrent!) calls to `destroy`.
+//
+//   * We must never allow Rust code to operate on the underlying Rust struct after
+//     the destructor has been called, and must never call the destructor more than once.
+//     Doing so may trigger memory unsafety.
+//
+//   * To mitigate many of the risks of leaking memory and use-after-free unsafety, a `Cleaner`
+//     is implemented to call the destructor when the Kotlin object becomes unreachable.
+//     This is done in a background thread. This is not a panacea, and client code should be aware that
+//      1. the thread may starve if some there are objects that have poorly performing
+//     `drop` methods or do significant work in their `drop` methods.
+//      2. the thread is shared across the whole library. This can be tuned by using `android_cleaner = true`,
+//         or `android = true` in the [`kotlin` section of the `uniffi.toml` file](https://mozilla.github.io/uniffi-rs/kotlin/configuration.html).
+//
+// If we try to implement this with mutual exclusion on access to the handle, there is the
+// possibility of a race between a method call and a concurrent call to `destroy`:
+//
+//    * Thread A starts a method call, reads the value of the handle, but is interrupted
+//      before it can pass the handle over the FFI to Rust.
+//    * Thread B calls `destroy` and frees the underlying Rust struct.
+//    * Thread A resumes, passing the already-read handle value to Rust and triggering
+//      a use-after-free.
+//
+// One possible solution would be to use a `ReadWriteLock`, with each method call taking
+// a read lock (and thus allowed to run concurrently) and the special `destroy` method
+// taking a write lock (and thus blocking on live method calls). However, we aim not to
+// generate methods with any hidden blocking semantics, and a `destroy` method that might
+// block if called incorrectly seems to meet that bar.
+//
+// So, we achieve our goals by giving each instance an associated `AtomicLong` counter to track
+// the number of in-flight method calls, and an `AtomicBoolean` flag to indicate whether `destroy`
+// has been called. These are updated according to the following rules:
+//
+//    * The initial value of the counter is 1, indicating a live object with no in-flight calls.
+//      The initial value for the flag is false.
+//
+//    * At the start of each method call, we atomically check the counter.
+//      If it is 0 then the underlying Rust struct has already been destroyed and the call is aborted.
+//      If it is nonzero them we atomically increment it by 1 and proceed with the method call.
+//
+//    * At the end of each method call, we atomically decrement and check the counter.
+//      If it has reached zero then we destroy the underlying Rust struct.
+//
+//    * When `destroy` is called, we atomically flip the flag from false to true.
+//      If the flag was already true we silently fail.
+//      Otherwise we atomically decrement and check the counter.
+//      If it has reached zero then we destroy the underlying Rust struct.
+//
+// Astute readers may observe that this all sounds very similar to the way that Rust's `Arc<T>` works,
+// and indeed it is, with the addition of a flag to guard against multiple calls to `destroy`.
+//
+// The overall effect is that the underlying Rust struct is destroyed only when `destroy` has been
+// called *and* all in-flight method calls have completed, avoiding violating any of the expectations
+// of the underlying Rust code.
+//
+// This makes a cleaner a better alternative to _not_ calling `destroy()` as
+// and when the object is finished with, but the abstraction is not perfect: if the Rust object's `drop`
+// method is slow, and/or there are many objects to cleanup, and it's on a low end Android device, then the cleaner
+// thread may be starved, and the app will leak memory.
+//
+// In this case, `destroy`ing manually may be a better solution.
+//
+// The cleaner can live side by side with the manual calling of `destroy`. In the order of responsiveness, uniffi objects
+// with Rust peers are reclaimed:
+//
+// 1. By calling the `destroy` method of the object, which calls `rustObject.free()`. If that doesn't happen:
+// 2. When the object becomes unreachable, AND the Cleaner thread gets to call `rustObject.free()`. If the thread is starved then:
+// 3. The memory is reclaimed when the process terminates.
+//
+// [1] https://stackoverflow.com/questions/24376768/can-java-finalize-an-object-when-it-is-still-in-scope/24380219
+//
+
+
+/**
  * A stream of a session's events.
  *
  * Use events to react to what happens; use the transcript to show it.
@@ -3605,6 +4036,11 @@ public interface DialogueSessionInterface {
     fun `connection`(): ConnectionView
 
     /**
+     * Returns a stream of the states of that connection, from the current one until the session's end.
+     */
+    fun `connectionStream`(): ConnectionStream
+
+    /**
      * Detaches from a session at a runner: this handle ends, the agent keeps running.
      *
      * # Errors
@@ -3689,6 +4125,32 @@ public interface DialogueSessionInterface {
      * Returns the agent's process id on the machine it runs on.
      */
     fun `pid`(): kotlin.UInt?
+
+    /**
+     * Returns the offset past the last byte of a stream so far, from which only later bytes are read.
+     */
+    fun `rawEnd`(`kind`: OutputKind? = null): kotlin.ULong
+
+    /**
+     * Returns a stream of the bytes of one of the agent's output streams; the output if `kind` is absent.
+     *
+     * Bytes that are no longer kept (`DialogueConfiguration.keptOutput`) come from the session's recording,
+     * if there is one; otherwise they are a gap.
+     */
+    fun `rawStream`(`kind`: OutputKind? = null): RawStream
+
+    /**
+     * Records the session from now on in a new file, as `record` of its configuration does from its start.
+     *
+     * The recording begins with the oldest bytes that are kept. Returns the offset of the first one in the
+     * output: if it is not 0, earlier output is missing, and the end of the session says so.
+     *
+     * # Errors
+     *
+     * `Io` if the file exists or cannot be created; `Invalid` if the session is recorded already; `Ended`
+     * if it has ended.
+     */
+    suspend fun `record`(`path`: kotlin.String): kotlin.ULong
 
     /**
      * Sends a control request of the agent's protocol and returns the answer as a JSON value.
@@ -3979,6 +4441,23 @@ open class DialogueSession: Disposable, AutoCloseable, DialogueSessionInterface
 
 
     /**
+     * Returns a stream of the states of that connection, from the current one until the session's end.
+     */
+    @Throws(BowlineException::class)override fun `connectionStream`(): ConnectionStream {
+            return FfiConverterTypeConnectionStream.lift(
+    callWithHandle {
+    uniffiRustCallWithError(BowlineException) { _status ->
+    UniffiLib.uniffi_bowline_ffi_fn_method_dialoguesession_connection_stream(
+        it,
+        _status)
+}
+    }
+    )
+    }
+
+
+
+    /**
      * Detaches from a session at a runner: this handle ends, the agent keeps running.
      *
      * # Errors
@@ -4245,6 +4724,68 @@ open class DialogueSession: Disposable, AutoCloseable, DialogueSessionInterface
     )
     }
 
+
+
+    /**
+     * Returns the offset past the last byte of a stream so far, from which only later bytes are read.
+     */
+    @Throws(BowlineException::class)override fun `rawEnd`(`kind`: OutputKind?): kotlin.ULong {
+            return FfiConverterULong.lift(
+    callWithHandle {
+    uniffiRustCallWithError(BowlineException) { _status ->
+    UniffiArguments().run { UniffiLib.uniffi_bowline_ffi_fn_method_dialoguesession_raw_end(own(FfiConverterTypeDialogueSession, it), lower(FfiConverterOptionalTypeOutputKind, `kind`), _status) }
+}
+    }
+    )
+    }
+
+
+
+    /**
+     * Returns a stream of the bytes of one of the agent's output streams; the output if `kind` is absent.
+     *
+     * Bytes that are no longer kept (`DialogueConfiguration.keptOutput`) come from the session's recording,
+     * if there is one; otherwise they are a gap.
+     */
+    @Throws(BowlineException::class)override fun `rawStream`(`kind`: OutputKind?): RawStream {
+            return FfiConverterTypeRawStream.lift(
+    callWithHandle {
+    uniffiRustCallWithError(BowlineException) { _status ->
+    UniffiArguments().run { UniffiLib.uniffi_bowline_ffi_fn_method_dialoguesession_raw_stream(own(FfiConverterTypeDialogueSession, it), lower(FfiConverterOptionalTypeOutputKind, `kind`), _status) }
+}
+    }
+    )
+    }
+
+
+
+    /**
+     * Records the session from now on in a new file, as `record` of its configuration does from its start.
+     *
+     * The recording begins with the oldest bytes that are kept. Returns the offset of the first one in the
+     * output: if it is not 0, earlier output is missing, and the end of the session says so.
+     *
+     * # Errors
+     *
+     * `Io` if the file exists or cannot be created; `Invalid` if the session is recorded already; `Ended`
+     * if it has ended.
+     */
+    @Throws(BowlineException::class)
+    @Suppress("ASSIGNED_BUT_NEVER_ACCESSED_VARIABLE")
+    override suspend fun `record`(`path`: kotlin.String) : kotlin.ULong {
+        return uniffiRustCallAsync(
+        callWithHandle { uniffiHandle ->
+            UniffiArguments().run { UniffiLib.uniffi_bowline_ffi_fn_method_dialoguesession_record(own(FfiConverterTypeDialogueSession, uniffiHandle), lower(FfiConverterString, `path`)) }
+        },
+        { future, callback, continuation -> UniffiLib.ffi_bowline_ffi_rust_future_poll_u64(future, callback, continuation) },
+        { future, continuation -> UniffiLib.ffi_bowline_ffi_rust_future_complete_u64(future, continuation) },
+        { future -> UniffiLib.ffi_bowline_ffi_rust_future_free_u64(future) },
+        // lift function
+        { FfiConverterULong.lift(it) },
+        // Error FFI converter
+        BowlineException.ErrorHandler,
+    )
+    }
 
 
     /**
@@ -7945,6 +8486,338 @@ internal object FfiConverterTypeLogSink: FfiConverter<LogSink, Long> {
 
 
 /**
+ * A reader of the bytes of a session.
+ *
+ * Reading does not consume: each call names the offset to read from. A reader never holds the program
+ * back: bytes that it does not read in time are a gap. Memory per reader is bounded by a batch. It does
+ * not keep its session alive.
+ */
+public interface RawStreamInterface {
+
+    /**
+     * Waits for bytes from `offset` on and returns them as one batch.
+     *
+     * Pass 0 for the beginning of the stream, and the offset of the last batch from then on. An offset
+     * past the end is the end. After the first piece the call waits `coalesceForMs` milliseconds for
+     * more. A batch has about `maxBytes` bytes at most: at least one piece, and no piece begins past
+     * that. Returns nothing once the stream was stopped or released, or has ended and was read.
+     *
+     * Cancel safe: the offset stays with the caller.
+     *
+     * # Errors
+     *
+     * `Invalid` if `maxBytes` is 0.
+     */
+    suspend fun `next`(`offset`: kotlin.ULong, `maxBytes`: kotlin.UInt, `coalesceForMs`: kotlin.UInt): RawBatch?
+
+    /**
+     * Stops the stream: pending and later calls of `next` return nothing.
+     *
+     * May be called more than once and from any thread. The session is not affected.
+     */
+    fun `stop`()
+
+    companion object
+}
+
+/**
+ * A reader of the bytes of a session.
+ *
+ * Reading does not consume: each call names the offset to read from. A reader never holds the program
+ * back: bytes that it does not read in time are a gap. Memory per reader is bounded by a batch. It does
+ * not keep its session alive.
+ */
+open class RawStream: Disposable, AutoCloseable, RawStreamInterface
+{
+
+    @Suppress("UNUSED_PARAMETER")
+    /**
+     * @suppress
+     */
+    internal constructor(withHandle: UniffiWithHandle, handle: Long) {
+        this.handle = handle
+        this.cleanable = UniffiLib.CLEANER.register(this, UniffiCleanAction(handle))
+    }
+
+    /**
+     * @suppress
+     *
+     * This constructor can be used to instantiate a fake object. Only used for tests. Any
+     * attempt to actually use an object constructed this way will fail as there is no
+     * connected Rust object.
+     */
+    @Suppress("UNUSED_PARAMETER")
+    internal constructor(noHandle: NoHandle) {
+        this.handle = 0
+        this.cleanable = null
+    }
+
+    private val handle: Long
+    private val cleanable: UniffiCleaner.Cleanable?
+
+    private val wasDestroyed = AtomicBoolean(false)
+    private val callCounter = AtomicLong(1)
+
+    /**
+     * Whether the current object has been destroyed and its reference is gone in the Rust side.
+     */
+    val uniffiIsDestroyed: Boolean get() = wasDestroyed.get()
+
+    override fun destroy() {
+        // Only allow a single call to this method.
+        // TODO: maybe we should log a warning if called more than once?
+        if (this.wasDestroyed.compareAndSet(false, true)) {
+            // This decrement always matches the initial count of 1 given at creation time.
+            if (this.callCounter.decrementAndGet() == 0L) {
+                cleanable?.clean()
+            }
+        }
+    }
+
+    @Synchronized
+    override fun close() {
+        this.destroy()
+    }
+
+    internal inline fun <R> callWithHandle(block: (handle: Long) -> R): R {
+        // Check and increment the call counter, to keep the object alive.
+        // This needs a compare-and-set retry loop in case of concurrent updates.
+        do {
+            val c = this.callCounter.get()
+            if (c == 0L) {
+                throw IllegalStateException("${this.javaClass.simpleName} object has already been destroyed")
+            }
+            if (c == Long.MAX_VALUE) {
+                throw IllegalStateException("${this.javaClass.simpleName} call counter would overflow")
+            }
+        } while (! this.callCounter.compareAndSet(c, c + 1L))
+        // Now we can safely do the method call without the handle being freed concurrently.
+        try {
+            return block(this.uniffiCloneHandle())
+        } finally {
+            // This decrement always matches the increment we performed above.
+            if (this.callCounter.decrementAndGet() == 0L) {
+                cleanable?.clean()
+            }
+        }
+    }
+
+    // Use a static inner class instead of a closure so as not to accidentally
+    // capture `this` as part of the cleanable's action.
+    private class UniffiCleanAction(private val handle: Long) : Runnable {
+        override fun run() {
+            if (handle == 0.toLong()) {
+                // Fake object created with `NoHandle`, don't try to free.
+                return;
+            }
+            uniffiRustCall { status ->
+                UniffiLib.uniffi_bowline_ffi_fn_free_rawstream(handle, status)
+            }
+        }
+    }
+
+    /**
+     * @suppress
+     */
+    internal fun uniffiCloneHandle(): Long {
+        if (handle == 0.toLong()) {
+            throw InternalException("uniffiCloneHandle() called on NoHandle object");
+        }
+        return uniffiRustCall() { status ->
+            UniffiLib.uniffi_bowline_ffi_fn_clone_rawstream(handle, status)
+        }
+    }
+
+
+    /**
+     * Waits for bytes from `offset` on and returns them as one batch.
+     *
+     * Pass 0 for the beginning of the stream, and the offset of the last batch from then on. An offset
+     * past the end is the end. After the first piece the call waits `coalesceForMs` milliseconds for
+     * more. A batch has about `maxBytes` bytes at most: at least one piece, and no piece begins past
+     * that. Returns nothing once the stream was stopped or released, or has ended and was read.
+     *
+     * Cancel safe: the offset stays with the caller.
+     *
+     * # Errors
+     *
+     * `Invalid` if `maxBytes` is 0.
+     */
+    @Throws(BowlineException::class)
+    @Suppress("ASSIGNED_BUT_NEVER_ACCESSED_VARIABLE")
+    override suspend fun `next`(`offset`: kotlin.ULong, `maxBytes`: kotlin.UInt, `coalesceForMs`: kotlin.UInt) : RawBatch? {
+        return uniffiRustCallAsync(
+        callWithHandle { uniffiHandle ->
+            UniffiLib.uniffi_bowline_ffi_fn_method_rawstream_next(
+                uniffiHandle,
+
+        FfiConverterULong.lower(`offset`),
+        FfiConverterUInt.lower(`maxBytes`),
+        FfiConverterUInt.lower(`coalesceForMs`),
+            )
+        },
+        { future, callback, continuation -> UniffiLib.ffi_bowline_ffi_rust_future_poll_rust_buffer(future, callback, continuation) },
+        { future, continuation -> UniffiLib.ffi_bowline_ffi_rust_future_complete_rust_buffer(future, continuation) },
+        { future -> UniffiLib.ffi_bowline_ffi_rust_future_free_rust_buffer(future) },
+        // lift function
+        { FfiConverterOptionalTypeRawBatch.lift(it) },
+        // Error FFI converter
+        BowlineException.ErrorHandler,
+    )
+    }
+
+
+    /**
+     * Stops the stream: pending and later calls of `next` return nothing.
+     *
+     * May be called more than once and from any thread. The session is not affected.
+     */override fun `stop`()
+        =
+    callWithHandle {
+    uniffiRustCall() { _status ->
+    UniffiLib.uniffi_bowline_ffi_fn_method_rawstream_stop(
+        it,
+        _status)
+}
+    }
+
+
+
+
+
+
+
+
+
+
+    /**
+     * @suppress
+     */
+    companion object
+
+}
+
+
+/**
+ * @suppress
+ */
+internal object FfiConverterTypeRawStream: FfiConverter<RawStream, Long> {
+    override fun lower(value: RawStream): Long {
+        return value.callWithHandle { it }
+    }
+
+    override fun lift(value: Long): RawStream {
+        return RawStream(UniffiWithHandle, value)
+    }
+
+    override fun read(buf: ByteBuffer): RawStream {
+        return lift(buf.getLong())
+    }
+
+    override fun allocationSize(value: RawStream) = 8UL
+
+    override fun write(value: RawStream, buf: ByteBuffer) {
+        buf.putLong(lower(value))
+    }
+}
+
+
+// This template implements a class for working with a Rust struct via a handle
+// to the live Rust struct on the other side of the FFI.
+//
+// There's some subtlety here, because we have to be careful not to operate on a Rust
+// struct after it has been dropped, and because we must expose a public API for freeing
+// theq Kotlin wrapper object in lieu of reliable finalizers. The core requirements are:
+//
+//   * Each instance holds an opaque handle to the underlying Rust struct.
+//     Method calls need to read this handle from the object's state and pass it in to
+//     the Rust FFI.
+//
+//   * When an instance is no longer needed, its handle should be passed to a
+//     special destructor function provided by the Rust FFI, which will drop the
+//     underlying Rust struct.
+//
+//   * Given an instance, calling code is expected to call the special
+//     `destroy` method in order to free it after use, either by calling it explicitly
+//     or by using a higher-level helper like the `use` method. Failing to do so risks
+//     leaking the underlying Rust struct.
+//
+//   * We can't assume that calling code will do the right thing, and must be prepared
+//     to handle Kotlin method calls executing concurrently with or even after a call to
+//     `destroy`, and to handle multiple (possibly concurrent!) calls to `destroy`.
+//
+//   * We must never allow Rust code to operate on the underlying Rust struct after
+//     the destructor has been called, and must never call the destructor more than once.
+//     Doing so may trigger memory unsafety.
+//
+//   * To mitigate many of the risks of leaking memory and use-after-free unsafety, a `Cleaner`
+//     is implemented to call the destructor when the Kotlin object becomes unreachable.
+//     This is done in a background thread. This is not a panacea, and client code should be aware that
+//      1. the thread may starve if some there are objects that have poorly performing
+//     `drop` methods or do significant work in their `drop` methods.
+//      2. the thread is shared across the whole library. This can be tuned by using `android_cleaner = true`,
+//         or `android = true` in the [`kotlin` section of the `uniffi.toml` file](https://mozilla.github.io/uniffi-rs/kotlin/configuration.html).
+//
+// If we try to implement this with mutual exclusion on access to the handle, there is the
+// possibility of a race between a method call and a concurrent call to `destroy`:
+//
+//    * Thread A starts a method call, reads the value of the handle, but is interrupted
+//      before it can pass the handle over the FFI to Rust.
+//    * Thread B calls `destroy` and frees the underlying Rust struct.
+//    * Thread A resumes, passing the already-read handle value to Rust and triggering
+//      a use-after-free.
+//
+// One possible solution would be to use a `ReadWriteLock`, with each method call taking
+// a read lock (and thus allowed to run concurrently) and the special `destroy` method
+// taking a write lock (and thus blocking on live method calls). However, we aim not to
+// generate methods with any hidden blocking semantics, and a `destroy` method that might
+// block if called incorrectly seems to meet that bar.
+//
+// So, we achieve our goals by giving each instance an associated `AtomicLong` counter to track
+// the number of in-flight method calls, and an `AtomicBoolean` flag to indicate whether `destroy`
+// has been called. These are updated according to the following rules:
+//
+//    * The initial value of the counter is 1, indicating a live object with no in-flight calls.
+//      The initial value for the flag is false.
+//
+//    * At the start of each method call, we atomically check the counter.
+//      If it is 0 then the underlying Rust struct has already been destroyed and the call is aborted.
+//      If it is nonzero them we atomically increment it by 1 and proceed with the method call.
+//
+//    * At the end of each method call, we atomically decrement and check the counter.
+//      If it has reached zero then we destroy the underlying Rust struct.
+//
+//    * When `destroy` is called, we atomically flip the flag from false to true.
+//      If the flag was already true we silently fail.
+//      Otherwise we atomically decrement and check the counter.
+//      If it has reached zero then we destroy the underlying Rust struct.
+//
+// Astute readers may observe that this all sounds very similar to the way that Rust's `Arc<T>` works,
+// and indeed it is, with the addition of a flag to guard against multiple calls to `destroy`.
+//
+// The overall effect is that the underlying Rust struct is destroyed only when `destroy` has been
+// called *and* all in-flight method calls have completed, avoiding violating any of the expectations
+// of the underlying Rust code.
+//
+// This makes a cleaner a better alternative to _not_ calling `destroy()` as
+// and when the object is finished with, but the abstraction is not perfect: if the Rust object's `drop`
+// method is slow, and/or there are many objects to cleanup, and it's on a low end Android device, then the cleaner
+// thread may be starved, and the app will leak memory.
+//
+// In this case, `destroy`ing manually may be a better solution.
+//
+// The cleaner can live side by side with the manual calling of `destroy`. In the order of responsiveness, uniffi objects
+// with Rust peers are reclaimed:
+//
+// 1. By calling the `destroy` method of the object, which calls `rustObject.free()`. If that doesn't happen:
+// 2. When the object becomes unreachable, AND the Cleaner thread gets to call `rustObject.free()`. If the thread is starved then:
+// 3. The memory is reclaimed when the process terminates.
+//
+// [1] https://stackoverflow.com/questions/24376768/can-java-finalize-an-object-when-it-is-still-in-scope/24380219
+//
+
+
+/**
  * Tracks the state of one prompt.
  */
 public interface ReceiptInterface {
@@ -10067,6 +10940,11 @@ public interface ShellSessionInterface {
     fun `connection`(): ConnectionView
 
     /**
+     * Returns a stream of the states of that connection, from the current one until the program's exit.
+     */
+    fun `connectionStream`(): ConnectionStream
+
+    /**
      * Detaches from a shell at a runner: the session ends for all of its handles, the program keeps
      * running.
      *
@@ -10105,6 +10983,12 @@ public interface ShellSessionInterface {
      * Returns the program's process id on the machine it runs on.
      */
     fun `pid`(): kotlin.UInt?
+
+    /**
+     * Returns a stream of the bytes of the terminal's output. The newest megabyte is kept; earlier bytes are
+     * a gap.
+     */
+    fun `rawStream`(): RawStream
 
     /**
      * Changes the terminal's size.
@@ -10315,6 +11199,23 @@ open class ShellSession: Disposable, AutoCloseable, ShellSessionInterface
 
 
     /**
+     * Returns a stream of the states of that connection, from the current one until the program's exit.
+     */
+    @Throws(BowlineException::class)override fun `connectionStream`(): ConnectionStream {
+            return FfiConverterTypeConnectionStream.lift(
+    callWithHandle {
+    uniffiRustCallWithError(BowlineException) { _status ->
+    UniffiLib.uniffi_bowline_ffi_fn_method_shellsession_connection_stream(
+        it,
+        _status)
+}
+    }
+    )
+    }
+
+
+
+    /**
      * Detaches from a shell at a runner: the session ends for all of its handles, the program keeps
      * running.
      *
@@ -10445,6 +11346,24 @@ open class ShellSession: Disposable, AutoCloseable, ShellSessionInterface
     callWithHandle {
     uniffiRustCallWithError(BowlineException) { _status ->
     UniffiLib.uniffi_bowline_ffi_fn_method_shellsession_pid(
+        it,
+        _status)
+}
+    }
+    )
+    }
+
+
+
+    /**
+     * Returns a stream of the bytes of the terminal's output. The newest megabyte is kept; earlier bytes are
+     * a gap.
+     */
+    @Throws(BowlineException::class)override fun `rawStream`(): RawStream {
+            return FfiConverterTypeRawStream.lift(
+    callWithHandle {
+    uniffiRustCallWithError(BowlineException) { _status ->
+    UniffiLib.uniffi_bowline_ffi_fn_method_shellsession_raw_stream(
         it,
         _status)
 }
@@ -10868,6 +11787,34 @@ public interface TerminalExecutorInterface {
     fun `questionStream`(): HookQuestionStream
 
     /**
+     * Returns a stream of the bytes of all commands, one after another, for a terminal view. The newest
+     * megabyte is kept; earlier bytes are a gap. The stream ends with `cleanup`.
+     *
+     * # Errors
+     *
+     * `Invalid` if the commands run in a terminal of the host; `Ended` after `cleanup`.
+     */
+    fun `rawStream`(): RawStream
+
+    /**
+     * Changes the size of the terminal, also for later commands.
+     *
+     * # Errors
+     *
+     * As `rawStream`.
+     */
+    fun `resize`(`size`: TerminalSize)
+
+    /**
+     * Types bytes, such as those of a terminal view, into the running command's terminal.
+     *
+     * # Errors
+     *
+     * As `typeText`.
+     */
+    suspend fun `typeBytes`(`bytes`: kotlin.ByteArray)
+
+    /**
      * Types text into the running command's terminal, if it is a terminal of the library.
      *
      * # Errors
@@ -11140,6 +12087,72 @@ open class TerminalExecutor: Disposable, AutoCloseable, TerminalExecutorInterfac
     )
     }
 
+
+
+    /**
+     * Returns a stream of the bytes of all commands, one after another, for a terminal view. The newest
+     * megabyte is kept; earlier bytes are a gap. The stream ends with `cleanup`.
+     *
+     * # Errors
+     *
+     * `Invalid` if the commands run in a terminal of the host; `Ended` after `cleanup`.
+     */
+    @Throws(BowlineException::class)override fun `rawStream`(): RawStream {
+            return FfiConverterTypeRawStream.lift(
+    callWithHandle {
+    uniffiRustCallWithError(BowlineException) { _status ->
+    UniffiLib.uniffi_bowline_ffi_fn_method_terminalexecutor_raw_stream(
+        it,
+        _status)
+}
+    }
+    )
+    }
+
+
+
+    /**
+     * Changes the size of the terminal, also for later commands.
+     *
+     * # Errors
+     *
+     * As `rawStream`.
+     */
+    @Throws(BowlineException::class)override fun `resize`(`size`: TerminalSize)
+        =
+    callWithHandle {
+    uniffiRustCallWithError(BowlineException) { _status ->
+    UniffiArguments().run { UniffiLib.uniffi_bowline_ffi_fn_method_terminalexecutor_resize(own(FfiConverterTypeTerminalExecutor, it), lower(FfiConverterTypeTerminalSize, `size`), _status) }
+}
+    }
+
+
+
+
+    /**
+     * Types bytes, such as those of a terminal view, into the running command's terminal.
+     *
+     * # Errors
+     *
+     * As `typeText`.
+     */
+    @Throws(BowlineException::class)
+    @Suppress("ASSIGNED_BUT_NEVER_ACCESSED_VARIABLE")
+    override suspend fun `typeBytes`(`bytes`: kotlin.ByteArray) {
+        return uniffiRustCallAsync(
+        callWithHandle { uniffiHandle ->
+            UniffiArguments().run { UniffiLib.uniffi_bowline_ffi_fn_method_terminalexecutor_type_bytes(own(FfiConverterTypeTerminalExecutor, uniffiHandle), lower(FfiConverterByteArray, `bytes`)) }
+        },
+        { future, callback, continuation -> UniffiLib.ffi_bowline_ffi_rust_future_poll_void(future, callback, continuation) },
+        { future, continuation -> UniffiLib.ffi_bowline_ffi_rust_future_complete_void(future, continuation) },
+        { future -> UniffiLib.ffi_bowline_ffi_rust_future_free_void(future) },
+        // lift function
+        { },
+
+        // Error FFI converter
+        BowlineException.ErrorHandler,
+    )
+    }
 
 
     /**
@@ -12848,6 +13861,53 @@ internal object FfiConverterTypeCommandOutcome: FfiConverterRustBuffer<CommandOu
 
 
 /**
+ * Consecutive states of a connection.
+ */
+data class ConnectionBatch (
+    /**
+     * The cursor for the next call of `next`, which acknowledges this batch.
+     */
+    var `cursor`: kotlin.ULong
+    ,
+    /**
+     * The states in order.
+     */
+    var `events`: List<ConnectionView>
+
+){
+
+
+
+
+
+    companion object
+}
+
+/**
+ * @suppress
+ */
+internal object FfiConverterTypeConnectionBatch: FfiConverterRustBuffer<ConnectionBatch> {
+    override fun read(buf: ByteBuffer): ConnectionBatch {
+        return ConnectionBatch(
+            FfiConverterULong.read(buf),
+            FfiConverterSequenceTypeConnectionView.read(buf),
+        )
+    }
+
+    override fun allocationSize(value: ConnectionBatch) = (
+            FfiConverterULong.allocationSize(value.`cursor`) +
+            FfiConverterSequenceTypeConnectionView.allocationSize(value.`events`)
+    )
+
+    override fun write(value: ConnectionBatch, buf: ByteBuffer) {
+            FfiConverterULong.write(value.`cursor`, buf)
+            FfiConverterSequenceTypeConnectionView.write(value.`events`, buf)
+    }
+}
+
+
+
+/**
  * The process containment that this machine supports.
  */
 data class ContainmentView (
@@ -13113,6 +14173,12 @@ data class DialogueConfiguration (
     var `stderrBytes`: kotlin.ULong = 65536uL
     ,
     /**
+     * How much of the agent's output is kept in memory for `rawOutput` and for a recording that begins later,
+     * in bytes, and as much of its standard error and of its input. With 0 late readers get a gap.
+     */
+    var `keptOutput`: kotlin.ULong = 1048576uL
+    ,
+    /**
      * How long the agent may take to answer a control request, in milliseconds.
      */
     var `controlTimeoutMs`: kotlin.ULong = 60000uL
@@ -13187,6 +14253,7 @@ data class DialogueConfiguration (
         this.`maxLine`,
         this.`window`,
         this.`stderrBytes`,
+        this.`keptOutput`,
         this.`controlTimeoutMs`,
         this.`endGraceMs`,
         this.`exit`,
@@ -13229,6 +14296,7 @@ internal object FfiConverterTypeDialogueConfiguration: FfiConverterRustBuffer<Di
             FfiConverterULong.read(buf),
             FfiConverterULong.read(buf),
             FfiConverterULong.read(buf),
+            FfiConverterULong.read(buf),
             FfiConverterOptionalTypeExitPolicy.read(buf),
             FfiConverterOptionalTypeHistoryConfiguration.read(buf),
             FfiConverterOptionalTypeWatchdogPolicy.read(buf),
@@ -13259,6 +14327,7 @@ internal object FfiConverterTypeDialogueConfiguration: FfiConverterRustBuffer<Di
             FfiConverterOptionalULong.allocationSize(value.`maxLine`) +
             FfiConverterOptionalTypeTranscriptWindow.allocationSize(value.`window`) +
             FfiConverterULong.allocationSize(value.`stderrBytes`) +
+            FfiConverterULong.allocationSize(value.`keptOutput`) +
             FfiConverterULong.allocationSize(value.`controlTimeoutMs`) +
             FfiConverterULong.allocationSize(value.`endGraceMs`) +
             FfiConverterOptionalTypeExitPolicy.allocationSize(value.`exit`) +
@@ -13290,6 +14359,7 @@ internal object FfiConverterTypeDialogueConfiguration: FfiConverterRustBuffer<Di
             FfiConverterOptionalULong.write(value.`maxLine`, buf)
             FfiConverterOptionalTypeTranscriptWindow.write(value.`window`, buf)
             FfiConverterULong.write(value.`stderrBytes`, buf)
+            FfiConverterULong.write(value.`keptOutput`, buf)
             FfiConverterULong.write(value.`controlTimeoutMs`, buf)
             FfiConverterULong.write(value.`endGraceMs`, buf)
             FfiConverterOptionalTypeExitPolicy.write(value.`exit`, buf)
@@ -17138,6 +18208,53 @@ internal object FfiConverterTypeQueuedPrompt: FfiConverterRustBuffer<QueuedPromp
             FfiConverterString.write(value.`id`, buf)
             FfiConverterString.write(value.`text`, buf)
             FfiConverterTypeQueuedState.write(value.`state`, buf)
+    }
+}
+
+
+
+/**
+ * Consecutive pieces of a stream of bytes.
+ */
+data class RawBatch (
+    /**
+     * The pieces in order.
+     */
+    var `pieces`: List<RawPiece>
+    ,
+    /**
+     * The offset after them, from which to read on.
+     */
+    var `offset`: kotlin.ULong
+
+){
+
+
+
+
+
+    companion object
+}
+
+/**
+ * @suppress
+ */
+internal object FfiConverterTypeRawBatch: FfiConverterRustBuffer<RawBatch> {
+    override fun read(buf: ByteBuffer): RawBatch {
+        return RawBatch(
+            FfiConverterSequenceTypeRawPiece.read(buf),
+            FfiConverterULong.read(buf),
+        )
+    }
+
+    override fun allocationSize(value: RawBatch) = (
+            FfiConverterSequenceTypeRawPiece.allocationSize(value.`pieces`) +
+            FfiConverterULong.allocationSize(value.`offset`)
+    )
+
+    override fun write(value: RawBatch, buf: ByteBuffer) {
+            FfiConverterSequenceTypeRawPiece.write(value.`pieces`, buf)
+            FfiConverterULong.write(value.`offset`, buf)
     }
 }
 
@@ -24378,6 +25495,49 @@ internal object FfiConverterTypeMessageState: FfiConverterRustBuffer<MessageStat
 
 
 /**
+ * One of the output streams of a program.
+ */
+
+enum class OutputKind {
+
+    /**
+     * Standard output; on a terminal, all of the output.
+     */
+    OUTPUT,
+    /**
+     * Standard error, where it is apart: not on a terminal.
+     */
+    ERRORS;
+
+
+
+
+    companion object
+}
+
+
+/**
+ * @suppress
+ */
+internal object FfiConverterTypeOutputKind: FfiConverterRustBuffer<OutputKind> {
+    override fun read(buf: ByteBuffer) = try {
+        OutputKind.values()[buf.getInt() - 1]
+    } catch (e: IndexOutOfBoundsException) {
+        throw RuntimeException("invalid enum value, something is very wrong!!", e)
+    }
+
+    override fun allocationSize(value: OutputKind) = 4UL
+
+    override fun write(value: OutputKind, buf: ByteBuffer) {
+        buf.putInt(value.ordinal + 1)
+    }
+}
+
+
+
+
+
+/**
  * Where [`force_panic`] panics.
  */
 
@@ -25334,6 +26494,118 @@ internal object FfiConverterTypeQueuedState: FfiConverterRustBuffer<QueuedState>
 
     override fun write(value: QueuedState, buf: ByteBuffer) {
         buf.putInt(value.ordinal + 1)
+    }
+}
+
+
+
+
+
+/**
+ * A part of a stream of bytes.
+ */
+sealed class RawPiece {
+
+    /**
+     * Bytes that follow each other.
+     */
+    data class Bytes(
+        /**
+         * The offset of the first byte.
+         */
+        val `offset`: kotlin.ULong,
+        /**
+         * The bytes.
+         */
+        val `bytes`: kotlin.ByteArray) : RawPiece()
+
+    {
+
+
+        companion object
+    }
+
+    /**
+     * Bytes that are no longer kept, or that were dropped before they were read.
+     */
+    data class Gap(
+        /**
+         * The offset of the first missing byte.
+         */
+        val `from`: kotlin.ULong,
+        /**
+         * The offset after the last missing byte.
+         */
+        val `to`: kotlin.ULong) : RawPiece()
+
+    {
+
+
+        companion object
+    }
+
+
+
+
+
+
+
+
+    companion object
+}
+
+/**
+ * @suppress
+ */
+internal object FfiConverterTypeRawPiece : FfiConverterRustBuffer<RawPiece>{
+    override fun read(buf: ByteBuffer): RawPiece {
+        return when(buf.getInt()) {
+            1 -> RawPiece.Bytes(
+                FfiConverterULong.read(buf),
+                FfiConverterByteArray.read(buf),
+                )
+            2 -> RawPiece.Gap(
+                FfiConverterULong.read(buf),
+                FfiConverterULong.read(buf),
+                )
+            else -> throw RuntimeException("invalid enum value, something is very wrong!!")
+        }
+    }
+
+    override fun allocationSize(value: RawPiece): ULong = when(value) {
+        is RawPiece.Bytes -> {
+            // Add the size for the Int that specifies the variant plus the size needed for all fields
+            (
+                4UL
+                + FfiConverterULong.allocationSize(value.`offset`)
+                + FfiConverterByteArray.allocationSize(value.`bytes`)
+            )
+        }
+        is RawPiece.Gap -> {
+            // Add the size for the Int that specifies the variant plus the size needed for all fields
+            (
+                4UL
+                + FfiConverterULong.allocationSize(value.`from`)
+                + FfiConverterULong.allocationSize(value.`to`)
+            )
+        }
+    }
+
+    override fun write(value: RawPiece, buf: ByteBuffer) {
+        when(value) {
+            is RawPiece.Bytes -> {
+                buf.putInt(1)
+                FfiConverterULong.write(value.`offset`, buf)
+                FfiConverterByteArray.write(value.`bytes`, buf)
+                Unit
+            }
+            is RawPiece.Gap -> {
+                buf.putInt(2)
+                FfiConverterULong.write(value.`from`, buf)
+                FfiConverterULong.write(value.`to`, buf)
+                Unit
+            }
+        }.let { /* this makes the `when` an expression, which ensures it is exhaustive */ }
     }
 }
 
@@ -27636,6 +28908,38 @@ internal object FfiConverterOptionalTypeClientIdentity: FfiConverterRustBuffer<C
 /**
  * @suppress
  */
+internal object FfiConverterOptionalTypeConnectionBatch: FfiConverterRustBuffer<ConnectionBatch?> {
+    override fun read(buf: ByteBuffer): ConnectionBatch? {
+        if (buf.get().toInt() == 0) {
+            return null
+        }
+        return FfiConverterTypeConnectionBatch.read(buf)
+    }
+
+    override fun allocationSize(value: ConnectionBatch?): ULong {
+        if (value == null) {
+            return 1UL
+        } else {
+            return 1UL + FfiConverterTypeConnectionBatch.allocationSize(value)
+        }
+    }
+
+    override fun write(value: ConnectionBatch?, buf: ByteBuffer) {
+        if (value == null) {
+            buf.put(0)
+        } else {
+            buf.put(1)
+            FfiConverterTypeConnectionBatch.write(value, buf)
+        }
+    }
+}
+
+
+
+
+/**
+ * @suppress
+ */
 internal object FfiConverterOptionalTypeContextView: FfiConverterRustBuffer<ContextView?> {
     override fun read(buf: ByteBuffer): ContextView? {
         if (buf.get().toInt() == 0) {
@@ -28308,6 +29612,38 @@ internal object FfiConverterOptionalTypeManagedSession: FfiConverterRustBuffer<M
 /**
  * @suppress
  */
+internal object FfiConverterOptionalTypeRawBatch: FfiConverterRustBuffer<RawBatch?> {
+    override fun read(buf: ByteBuffer): RawBatch? {
+        if (buf.get().toInt() == 0) {
+            return null
+        }
+        return FfiConverterTypeRawBatch.read(buf)
+    }
+
+    override fun allocationSize(value: RawBatch?): ULong {
+        if (value == null) {
+            return 1UL
+        } else {
+            return 1UL + FfiConverterTypeRawBatch.allocationSize(value)
+        }
+    }
+
+    override fun write(value: RawBatch?, buf: ByteBuffer) {
+        if (value == null) {
+            buf.put(0)
+        } else {
+            buf.put(1)
+            FfiConverterTypeRawBatch.write(value, buf)
+        }
+    }
+}
+
+
+
+
+/**
+ * @suppress
+ */
 internal object FfiConverterOptionalTypeRunnerConfiguration: FfiConverterRustBuffer<RunnerConfiguration?> {
     override fun read(buf: ByteBuffer): RunnerConfiguration? {
         if (buf.get().toInt() == 0) {
@@ -28970,6 +30306,38 @@ internal object FfiConverterOptionalTypeInterruptScope: FfiConverterRustBuffer<I
         } else {
             buf.put(1)
             FfiConverterTypeInterruptScope.write(value, buf)
+        }
+    }
+}
+
+
+
+
+/**
+ * @suppress
+ */
+internal object FfiConverterOptionalTypeOutputKind: FfiConverterRustBuffer<OutputKind?> {
+    override fun read(buf: ByteBuffer): OutputKind? {
+        if (buf.get().toInt() == 0) {
+            return null
+        }
+        return FfiConverterTypeOutputKind.read(buf)
+    }
+
+    override fun allocationSize(value: OutputKind?): ULong {
+        if (value == null) {
+            return 1UL
+        } else {
+            return 1UL + FfiConverterTypeOutputKind.allocationSize(value)
+        }
+    }
+
+    override fun write(value: OutputKind?, buf: ByteBuffer) {
+        if (value == null) {
+            buf.put(0)
+        } else {
+            buf.put(1)
+            FfiConverterTypeOutputKind.write(value, buf)
         }
     }
 }
@@ -30288,6 +31656,34 @@ internal object FfiConverterSequenceTypeChange: FfiConverterRustBuffer<List<Chan
 /**
  * @suppress
  */
+internal object FfiConverterSequenceTypeConnectionView: FfiConverterRustBuffer<List<ConnectionView>> {
+    override fun read(buf: ByteBuffer): List<ConnectionView> {
+        val len = buf.getInt()
+        return List<ConnectionView>(len) {
+            FfiConverterTypeConnectionView.read(buf)
+        }
+    }
+
+    override fun allocationSize(value: List<ConnectionView>): ULong {
+        val sizeForLength = 4UL
+        val sizeForItems = value.map { FfiConverterTypeConnectionView.allocationSize(it) }.sum()
+        return sizeForLength + sizeForItems
+    }
+
+    override fun write(value: List<ConnectionView>, buf: ByteBuffer) {
+        buf.putInt(value.size)
+        value.iterator().forEach {
+            FfiConverterTypeConnectionView.write(it, buf)
+        }
+    }
+}
+
+
+
+
+/**
+ * @suppress
+ */
 internal object FfiConverterSequenceTypeDialogueEventItem: FfiConverterRustBuffer<List<DialogueEventItem>> {
     override fun read(buf: ByteBuffer): List<DialogueEventItem> {
         val len = buf.getInt()
@@ -30362,6 +31758,34 @@ internal object FfiConverterSequenceTypePromptPart: FfiConverterRustBuffer<List<
         buf.putInt(value.size)
         value.iterator().forEach {
             FfiConverterTypePromptPart.write(it, buf)
+        }
+    }
+}
+
+
+
+
+/**
+ * @suppress
+ */
+internal object FfiConverterSequenceTypeRawPiece: FfiConverterRustBuffer<List<RawPiece>> {
+    override fun read(buf: ByteBuffer): List<RawPiece> {
+        val len = buf.getInt()
+        return List<RawPiece>(len) {
+            FfiConverterTypeRawPiece.read(buf)
+        }
+    }
+
+    override fun allocationSize(value: List<RawPiece>): ULong {
+        val sizeForLength = 4UL
+        val sizeForItems = value.map { FfiConverterTypeRawPiece.allocationSize(it) }.sum()
+        return sizeForLength + sizeForItems
+    }
+
+    override fun write(value: List<RawPiece>, buf: ByteBuffer) {
+        buf.putInt(value.size)
+        value.iterator().forEach {
+            FfiConverterTypeRawPiece.write(it, buf)
         }
     }
 }

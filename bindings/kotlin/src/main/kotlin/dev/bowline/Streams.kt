@@ -11,6 +11,9 @@ private val FRAME = 16.milliseconds
 /** The maximum number of changes or events in a batch, unless given. */
 internal const val DEFAULT_MAX_COUNT: UInt = 10_000u
 
+/** About how many bytes of raw output are read at once, unless given. */
+private const val DEFAULT_MAX_BYTES: UInt = 65_536u
+
 /**
  * The changes of the transcript, batch by batch, until the session ends.
  *
@@ -70,6 +73,52 @@ public fun ShellSession.events(
     coalesceFor: Duration = Duration.ZERO,
 ): Flow<SessionEvent> = events({ eventStream(fromStart) }) { cursor ->
     next(cursor, DEFAULT_MAX_COUNT, coalesceFor.millis)?.let { it.cursor to it.events }
+}
+
+/**
+ * The states of the connection to the agent's machine, from the current one until the session ends. No outage is left out;
+ * attempts that were not collected in time are one, the newest.
+ */
+public fun DialogueSession.connectionStates(): Flow<ConnectionView> = connectionStates { connectionStream() }
+
+/** The states of the connection to the shell's machine; see [DialogueSession.connectionStates]. */
+public fun ShellSession.connectionStates(): Flow<ConnectionView> = connectionStates { connectionStream() }
+
+private fun connectionStates(open: () -> ConnectionStream): Flow<ConnectionView> = events(open) { cursor ->
+    next(cursor, DEFAULT_MAX_COUNT, 0u)?.let { it.cursor to it.events }
+}
+
+/**
+ * The bytes of the agent's output from an offset on, until the session ends. Bytes that are no longer kept, or that were not
+ * collected in time, are a [RawPiece.Gap]; a collector never holds the agent back.
+ *
+ * @param from the offset to read from: 0 for the beginning, `rawEnd()` for what comes.
+ * @param kind the stream; the output if it is absent.
+ * @param maxBytes about how many bytes are read at once.
+ */
+public fun DialogueSession.rawOutput(
+    from: ULong = 0u,
+    kind: OutputKind? = null,
+    maxBytes: UInt = DEFAULT_MAX_BYTES,
+): Flow<RawPiece> = rawOutput({ rawStream(kind) }, from, maxBytes)
+
+/** The bytes of the shell's terminal; see [DialogueSession.rawOutput]. `outputBytes()` is the offset of what comes. */
+public fun ShellSession.rawOutput(from: ULong = 0u, maxBytes: UInt = DEFAULT_MAX_BYTES): Flow<RawPiece> =
+    rawOutput({ rawStream() }, from, maxBytes)
+
+/** The bytes of all commands of the executor, one after another, until its cleanup; see [DialogueSession.rawOutput]. */
+public fun TerminalExecutor.rawOutput(from: ULong = 0u, maxBytes: UInt = DEFAULT_MAX_BYTES): Flow<RawPiece> =
+    rawOutput({ rawStream() }, from, maxBytes)
+
+private fun rawOutput(open: () -> RawStream, from: ULong, maxBytes: UInt): Flow<RawPiece> = flow {
+    open().use { stream ->
+        var offset = from
+        while (true) {
+            val batch = stream.next(offset, maxBytes, 0u) ?: break
+            batch.pieces.forEach { emit(it) }
+            offset = batch.offset
+        }
+    }
 }
 
 /** The events of all sessions of the manager from the start of the collection on. */

@@ -24,15 +24,15 @@ class RunningProgram(program: String, vararg arguments: String) : AutoCloseable 
 }
 
 /**
- * A runner, on a free port unless [at] names one. With an [authority] it uses TLS and accepts only
+ * A runner, on a free port unless [at] names one, with the sessions and the token of [folder]. With an [authority] it uses TLS and accepts only
  * clients with a certificate of that authority.
  */
 class Runner(
     at: String = "127.0.0.1:0",
     hosts: List<String> = emptyList(),
     authority: Path? = null,
+    val folder: Path = temporaryDirectory(),
 ) : AutoCloseable {
-    private val folder = temporaryDirectory()
     private val running = RunningProgram(
         "bowline", "serve", "--listen", at,
         "--state-dir", folder.resolve("state").toString(), "--socket", folder.resolve("socket").toString(),

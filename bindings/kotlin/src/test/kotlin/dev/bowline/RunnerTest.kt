@@ -1,15 +1,19 @@
-// Tests: Engine, DialogueSession, ShellSession, TokenProvider
+// Tests: Engine, DialogueSession, ShellSession, ConnectionStream, TokenProvider
 package dev.bowline
 
 import java.util.concurrent.CopyOnWriteArrayList
 import kotlinx.coroutines.CoroutineStart
 import kotlinx.coroutines.async
+import kotlinx.coroutines.channels.Channel
+import kotlinx.coroutines.channels.toList
 import kotlinx.coroutines.coroutineScope
 import kotlinx.coroutines.flow.first
 import kotlinx.coroutines.flow.flow
 import kotlinx.coroutines.flow.toList
+import kotlinx.coroutines.launch
 import org.junit.jupiter.api.Assertions.assertEquals
 import org.junit.jupiter.api.Assertions.assertNotNull
+import org.junit.jupiter.api.Assertions.assertNull
 import org.junit.jupiter.api.Assertions.assertTrue
 import org.junit.jupiter.api.Test
 
@@ -141,6 +145,62 @@ class RunnerTest {
             val error = assertThrowsBowline<BowlineException.Disconnected> { session.send("hello") }
             assertTrue("not connected" in error.reason, error.reason)
         }
+    }
+
+    @Test
+    fun `retry continues a session when its runner is back`() = runTest {
+        val runner = Runner()
+        val impatient = runner.configuration.copy(reconnectTimeoutMs = 1u)
+        engine.start(configuration().copy(runner = impatient)).use { session ->
+            session.send("hello").use { it.waitUntilSettled() }
+            val states = Channel<ConnectionView>(Channel.UNLIMITED)
+            val reading = launch { session.connectionStates().collect { states.send(it) } }
+            assertEquals(ConnectionView.Connected, states.receive())
+            runner.close()
+            val failed = states.first { it is ConnectionView.Failed } as ConnectionView.Failed
+            assertTrue(failed.canRetry, failed.reason)
+            val lost = session.until { it.reason.startsWith("disconnected: ") }
+            assertEquals(Phase.IDLE, lost.phase)
+            Runner(runner.address, folder = runner.folder).use {
+                session.retry()
+                val restored = states.first { it is ConnectionView.Reconnected }
+                assertEquals(0uL, (restored as ConnectionView.Reconnected).gap)
+                session.until { !it.reason.startsWith("disconnected: ") }
+                assertEquals(ReceiptState.ANSWERED, session.send("again").use { it.waitUntilSettled() })
+                assertTrue(session.terminate().isExpected)
+                // The stream ends with the session, and a later one has only its end.
+                reading.join()
+                states.close()
+                assertEquals(emptyList<ConnectionView>(), states.toList().filterNot { it is ConnectionView.Reconnected })
+                session.connectionStates().toList()
+            }
+        }
+    }
+
+    @Test
+    fun `local sessions are connected until they end`() = runTest {
+        val states = session { session ->
+            val states = async(start = CoroutineStart.UNDISPATCHED) { session.connectionStates().toList() }
+            session.send("hello").use { it.waitUntilSettled() }
+            states
+        }
+        assertEquals(listOf<ConnectionView>(ConnectionView.Connected), states.await())
+        engine.startShell(echo()).use { shell ->
+            // A stream that is not read to its end is released by its reader.
+            assertEquals(ConnectionView.Connected, shell.connectionStates().first())
+            shell.connectionStream().use { stream ->
+                val first = stream.next(0u, 10u, 0u)!!
+                assertEquals(listOf<ConnectionView>(ConnectionView.Connected), first.events)
+                stream.stop()
+                assertNull(stream.next(first.cursor, 10u, 0u))
+            }
+            shell.kill()
+        }
+    }
+
+    private suspend fun Channel<ConnectionView>.first(wanted: (ConnectionView) -> Boolean): ConnectionView {
+        for (state in this) if (wanted(state)) return state
+        error("the stream has ended")
     }
 
     private fun echo(runner: Runner? = null) = ShellConfiguration(
