@@ -2,7 +2,7 @@
 @_exported import BowlineCore
 
 /// The API revision that these sources were generated for.
-private let apiRevisionOfSources: UInt32 = 11
+private let apiRevisionOfSources: UInt32 = 12
 
 extension Engine {
     /// Creates an engine, which starts sessions.

@@ -24,12 +24,12 @@ private func all(
     return (bytes, gaps)
 }
 
-final class RawOutputTests: TimedTestCase {
-    private func say(_ text: String, to session: DialogueSession) async throws {
-        let settled = try await session.send(text).waitUntilSettled()
-        XCTAssertEqual(settled, .answered)
-    }
+private func say(_ text: String, to session: DialogueSession) async throws {
+    let settled = try await session.send(text).waitUntilSettled()
+    XCTAssertEqual(settled, .answered)
+}
 
+final class RawOutputTests: TimedTestCase {
     func testLateReaderSeesTheBeginningAndWhatFollows() async throws {
         var recorded = try configuration()
         let record = try temporaryDirectory().appendingPathComponent("record.jsonl")
@@ -73,7 +73,7 @@ final class RawOutputTests: TimedTestCase {
         let none = await errorKind { _ = try await stream.next(offset: 0, maxBytes: 0, coalesceForMs: 0) }
         XCTAssertEqual(none, "Invalid")
         let end = try await session.end()
-        XCTAssertTrue(end.recordingFailed?.contains("bytes 0 to \(begin)") ?? false)
+        XCTAssertTrue(end.recordingError?.contains("bytes 0 to \(begin)") ?? false)
         let json = try await engine().openRecording(path: late).snapshot().json()
         XCTAssertTrue(json.contains("hello"))
         stream.stop()
@@ -83,13 +83,13 @@ final class RawOutputTests: TimedTestCase {
 
     func testCancelledReaderContinuesFromItsOffset() async throws {
         try await withSession(configuration()) { session in
-            try await self.say("hello", to: session)
+            try await say("hello", to: session)
             let end = try session.rawEnd()
             let stream = try session.rawStream()
             let waiting = Task { try await stream.next(offset: end, maxBytes: 1, coalesceForMs: 0) }
             waiting.cancel()
             _ = await waiting.result
-            try await self.say("hello", to: session)
+            try await say("hello", to: session)
             let next = try await stream.next(offset: end, maxBytes: 1, coalesceForMs: 0)
             guard case .bytes(let offset, _)? = next?.pieces.first else { throw MissingValue() }
             XCTAssertEqual(offset, end)

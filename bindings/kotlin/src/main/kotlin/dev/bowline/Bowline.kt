@@ -18,7 +18,7 @@ package dev.bowline
  */
 public object Bowline {
     /** The API revision that these sources were generated for. */
-    private const val API_REVISION: UInt = 11u
+    private const val API_REVISION: UInt = 12u
 
     private val initialized: Unit by lazy { initialize() }
 

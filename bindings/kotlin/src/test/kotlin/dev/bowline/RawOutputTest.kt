@@ -80,7 +80,7 @@ class RawOutputTest {
                 assertEquals(first.pieces.first(), stream.next(0u, 1u, 0u)!!.pieces.first())
                 assertThrowsBowline<BowlineException.Invalid> { stream.next(0u, 0u, 0u) }
                 val end = session.end()
-                assertTrue("bytes 0 to $begin" in end.recordingFailed!!, end.recordingFailed)
+                assertTrue("bytes 0 to $begin" in end.recordingError!!, end.recordingError)
                 engine.openRecording(late).use { recording ->
                     assertTrue("hello" in recording.snapshot().use { it.json() })
                 }
