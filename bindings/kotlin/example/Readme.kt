@@ -64,3 +64,8 @@ suspend fun recordFromNowOn(session: DialogueSession) {
     val begin = session.record("/tmp/session.bjl")
     if (begin > 0u) println("the first $begin bytes are missing")
 }
+
+suspend fun report(session: DialogueSession): Transcript {
+    session.diagnostics("/tmp/report.tar.gz", Redaction.CONTENT)
+    return Bowline.engine().openRecording("/tmp/report.tar.gz").use { it.transcripts().last() }
+}

@@ -13,8 +13,8 @@ use crate::failure::Failure;
 use crate::settings::Settings;
 use crate::stdio::eprint;
 pub(crate) use runner::{
-    Answer, Attach, Credentials, Kill, ListArgs, Logs, Ps, RunnerArgs, Send, Serve, Token,
-    TokenCommand, Wait, WaitFor,
+    Answer, Attach, Bundle, Credentials, Kill, ListArgs, Logs, Ps, Redact, RunnerArgs, Send, Serve,
+    Token, TokenCommand, Wait, WaitFor,
 };
 
 /// Run a coding agent's session and show it as it grows.
@@ -59,6 +59,8 @@ pub(crate) enum Command {
     History(History),
     /// Count the events of a recorded session.
     Inspect(Inspect),
+    /// Write a session into one file, without its secrets, to report a problem.
+    Bundle(Bundle),
     /// Run the session daemon.
     Serve(Box<Serve>),
     /// List the sessions of a runner.

@@ -13,6 +13,7 @@ mod args;
 mod attach;
 mod chat;
 mod daemon;
+mod bundle;
 mod demo;
 mod doctor;
 mod failure;
@@ -105,6 +106,7 @@ fn execute(
         Command::Run(run) => block_on(runtime(), run::run(run)),
         Command::Replay(replay) => replay::replay(&replay),
         Command::History(history) => history::list(&history),
+        Command::Bundle(bundle) => block_on(runtime(), bundle::bundle(bundle)),
         Command::Inspect(inspect) => inspect::inspect(&inspect),
         Command::Serve(serve) if serve.install => service::install(&serve),
         Command::Serve(serve) if serve.uninstall => service::uninstall(),

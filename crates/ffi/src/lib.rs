@@ -16,6 +16,7 @@
 //! The generated bindings and the hand-written Swift and Kotlin code are in `bindings/`.
 
 mod agent;
+mod bundle;
 mod cancellation;
 mod capability;
 mod change;
@@ -56,6 +57,7 @@ mod started;
 mod watchdog;
 
 pub use agent::{AgentCapabilities, AgentFeature, AgentVersion, InstalledAgent, UnknownOption};
+pub use bundle::Redaction;
 pub use cancellation::Cancellation;
 pub use capability::Capability;
 pub use change::{

@@ -1,5 +1,6 @@
 //! Delivers the library's log events to the host.
 
+use std::collections::VecDeque;
 use std::fmt::{self, Write as _};
 use std::sync::atomic::{AtomicU8, AtomicU64, Ordering};
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
@@ -17,6 +18,9 @@ use crate::runtime::call;
 
 /// Log lines that are queued for the host. Further ones are dropped and counted.
 const QUEUE_CAPACITY: usize = 1024;
+
+/// Log lines that are kept for a diagnostics bundle.
+const RECENT_LINES: usize = 500;
 
 /// The severity of a log line. Each level includes the ones before it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, uniffi::Enum)]
@@ -64,6 +68,8 @@ pub trait LogSink: Send + Sync {
 static LEVEL: AtomicU8 = AtomicU8::new(LogLevel::Off as u8);
 static DROPPED: AtomicU64 = AtomicU64::new(0);
 static SINK: Mutex<Option<Arc<dyn LogSink>>> = Mutex::new(None);
+/// The newest lines, for a diagnostics bundle.
+static RECENT: Mutex<VecDeque<(Option<String>, String)>> = Mutex::new(VecDeque::new());
 static QUEUE: OnceLock<Option<SyncSender<LogLine>>> = OnceLock::new();
 
 /// Delivers log lines up to `level` to `sink`, which replaces the previous one. Without a sink,
@@ -121,6 +127,28 @@ const fn level(level: Level) -> LogLevel {
     }
 }
 
+fn remember(line: &LogLine) {
+    let text = format!("{:?} {}: {}", line.level, line.target, line.text);
+    let mut recent = RECENT.lock();
+    if recent.len() == RECENT_LINES {
+        recent.pop_front();
+    }
+    recent.push_back((line.session.clone(), text));
+}
+
+/// Returns the newest lines of a session and of no session, one a line.
+pub(crate) fn recent_lines(session: &str) -> String {
+    let recent = RECENT.lock();
+    let mut lines = String::new();
+    for (of, text) in recent.iter() {
+        if of.as_deref().is_none_or(|of| of == session) {
+            lines.push_str(text);
+            lines.push('\n');
+        }
+    }
+    lines
+}
+
 /// Sends events to the queue, with the session of the spans around them.
 struct SinkLayer;
 
@@ -164,6 +192,7 @@ impl<S: Subscriber + for<'a> LookupSpan<'a>> Layer<S> for SinkLayer {
             text: fields.message + &fields.values,
             dropped: 0,
         };
+        remember(&line);
         let queue = QUEUE.get().and_then(Option::as_ref);
         if queue.is_some_and(|queue| queue.try_send(line).is_err()) {
             DROPPED.fetch_add(1, Ordering::Relaxed);

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use crate::agent::AgentCapabilities;
+use crate::bundle::{self, Redaction};
 use crate::cancellation::{Cancellation, cancellable};
 use crate::capability::Capability;
 use crate::change::Phase;
@@ -19,7 +20,7 @@ use crate::outcome::DialogueEnd;
 use crate::permission::{PermissionAnswer, PermissionRecord};
 use crate::prompt::{InterruptReport, InterruptScope, Prompt, Receipt};
 use crate::raw_output::{OutputKind, RawStream};
-use crate::runtime::{abortable, call, uncancelled};
+use crate::runtime::{abortable, blocking, call, uncancelled};
 use crate::snapshot::{SnapshotPage, TranscriptSnapshot};
 use crate::started::SessionHandle;
 
@@ -180,6 +181,23 @@ impl DialogueSession {
     pub async fn record(&self, path: String) -> Result<u64> {
         let session = self.core();
         uncancelled(async move { Ok(session.record(path).await?) }).await
+    }
+
+    /// Writes what is known of the session into a new file, for a report of a problem: its streams as a journal,
+    /// the transcript, settings, limits, versions, and the last log lines. `Engine.openRecording` and `bowline
+    /// replay` read it. Secrets are removed, and on request all content.
+    ///
+    /// # Errors
+    ///
+    /// `Io` if the file exists or cannot be written.
+    #[uniffi::method(default(redaction = None))]
+    pub async fn diagnostics(&self, path: String, redaction: Option<Redaction>) -> Result<()> {
+        let session = self.core();
+        uncancelled(async move {
+            let known = session.diagnostics().await;
+            blocking(move || bundle::create(known, &path, redaction.unwrap_or_default())).await
+        })
+        .await
     }
 
     /// Returns a stream of the transcript's changes from the beginning.

@@ -43,6 +43,7 @@
 mod arrivals;
 mod damage;
 mod disk;
+mod encode;
 mod fault;
 mod header;
 mod merge;
@@ -58,6 +59,7 @@ use std::collections::BTreeMap;
 pub use self::arrivals::Arrivals;
 pub use self::damage::{Damage, DamageKind, UnsupportedVersion};
 pub use self::disk::{Disk, Folder, OneFile};
+pub use self::encode::encode_segment;
 pub use self::fault::{Degraded, DegradedKind};
 pub use self::header::{Begin, Header, SIGNATURE};
 pub use self::merge::{Arrived, InputLines, Merge, Merged};

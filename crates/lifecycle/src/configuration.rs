@@ -11,6 +11,7 @@ use bowline_transport::{
     TerminationPolicy, WindowSize,
 };
 use bytes::Bytes;
+use serde_json::{Value, json};
 
 use crate::agent::KnownAgent;
 use crate::command::{AgentCommand, AgentDocument, AgentMode, AgentOptions};
@@ -239,6 +240,33 @@ impl DialogueConfiguration {
             }
         }
         Ok(configuration)
+    }
+
+    /// Returns the settings and limits for a report, without the environment and the conversation.
+    pub(crate) fn summary(&self) -> Value {
+        let text = |it: &OsString| it.to_string_lossy().into_owned();
+        json!({
+            "program": text(&self.program),
+            "args": self.args.iter().map(text).collect::<Vec<_>>(),
+            "cwd": self.cwd.as_ref().map(|cwd| cwd.display().to_string()),
+            "model": self.model,
+            "permission_mode": self.permission_mode,
+            "partial_messages": self.partial_messages,
+            "ask_permissions": self.ask_permissions,
+            "is_local": matches!(self.location, AgentLocation::Local),
+            "has_guard": self.guard.is_some(),
+            "is_recorded": self.record.is_some(),
+            "limits": {
+                "max_line": self.max_line,
+                "kept_output": self.kept_output,
+                "stderr_bytes": self.stderr_bytes,
+                "control_timeout_ms": self.control_timeout.as_millis() as u64,
+                "end_grace_ms": self.end_grace.as_millis() as u64,
+                "window": self.window.map(|window| format!("{window:?}")),
+                "watchdog": format!("{:?}", self.watchdog),
+                "termination": format!("{:?}", self.termination),
+            },
+        })
     }
 
     /// Verifies the conversation, if the agent's folder is set and on this machine.

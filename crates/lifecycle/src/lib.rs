@@ -46,7 +46,7 @@
 //! | [What runs in this process](#what-runs-in-this-process) | [`TerminalRegistry`], [`RegisteredTerminal`], [`TerminalTag`], [`Tombstone`], [`SessionPermission`], [`Metrics`] |
 //! | [Limits](#limits) | [`DialogueStdio`], [`ExitPolicy`], [`TerminationPolicy`], [`PhaseLimits`], [`SilenceLimit`] |
 //! | [What a session reports](#what-a-session-reports) | [`WorkPhase`], [`LastActivity`], [`Activity`], [`ActivitySource`], [`Silence`], [`ProbeAnswer`], [`PageError`], [`SignalError`], [`Drained`], [`StderrReport`], [`UnknownOption`], [`ReconnectFailed`], [`ReconnectFailure`], [`RetryError`], [`ConnectionStates`], [`DialogueEvents`], [`DialogueEvent`], [`DialogueEventKind`], [`DialogueEnd`], [`DialogueError`], [`error_chain`] |
-//! | [The bytes of a session](#the-bytes-of-a-session) | [`RawOutput`], [`Stream`], [`RecordError`], [`Piece`] |
+//! | [The bytes of a session](#the-bytes-of-a-session) | [`RawOutput`], [`Stream`], [`RecordError`], [`Diagnostics`], [`Piece`] |
 //! | [Requests](#requests) | [`HostRequest`], [`Priority`], [`PromptPart`], [`Source`], [`Intent`] |
 //! | [The login environment](#the-login-environment) | [`LoginSource`], [`LoginFailure`], [`Provenance`] |
 //! | [A terminal in the list](#a-terminal-in-the-list) | [`TerminalSession`], [`Registration`], [`WindowSize`], [`ResourceUsage`], [`check_threads`] |
@@ -199,7 +199,7 @@
 //! ## The bytes of a session
 //!
 //! ```no_run
-//! use bowline_lifecycle::{DialogueSession, Piece, RawOutput, RecordError, Stream};
+//! use bowline_lifecycle::{Diagnostics, DialogueSession, Piece, RawOutput, RecordError, Stream};
 //!
 //! # async fn show(session: DialogueSession) -> Result<(), Box<dyn std::error::Error>> {
 //! let mut output: RawOutput = session.raw_output(Stream::Output, 0);
@@ -209,6 +209,8 @@
 //!         Piece::Gap { from, to } => println!("bytes {from} to {to} are no longer kept"),
 //!     }
 //! }
+//! let known: Diagnostics = session.diagnostics().await;
+//! println!("{} and {} streams", known.facts, known.streams.len());
 //! match session.record("session.bjl").await {
 //!     Ok(from) => println!("recorded from byte {from} of the output on"),
 //!     Err(RecordError::AlreadyRecorded { path }) => println!("see {}", path.display()),
@@ -419,8 +421,8 @@ pub use secrecy::{ExposeSecret, SecretString};
 #[cfg(feature = "remote")]
 pub use session::SessionRecovery;
 pub use session::{
-    DialogueChanges, DialogueEnd, DialogueSession, InterruptReport, InterruptScope, PageError,
-    RawOutput, Receipt, SessionBuilder, exit_ends,
+    Diagnostics, DialogueChanges, DialogueEnd, DialogueSession, InterruptReport, InterruptScope,
+    PageError, RawOutput, Receipt, SessionBuilder, exit_ends,
 };
 pub use stderr::StderrReport;
 pub use watchdog::{

@@ -5,6 +5,7 @@ mod attach;
 mod builder;
 mod changes;
 mod control;
+mod diagnostics;
 mod driver;
 mod end;
 mod handle;
@@ -28,6 +29,7 @@ mod timer;
 
 pub use self::builder::SessionBuilder;
 pub use self::changes::DialogueChanges;
+pub use self::diagnostics::Diagnostics;
 pub use self::end::DialogueEnd;
 pub use self::handle::DialogueSession;
 pub use self::interrupt::{InterruptReport, InterruptScope};

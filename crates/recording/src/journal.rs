@@ -10,6 +10,8 @@ use bowline_lifecycle::journal::{
 use bowline_lifecycle::{Piece, StreamId, exit_ends};
 use serde_json::Value;
 
+use crate::streams::SessionStreams;
+
 /// Bytes of one read.
 pub(super) const CHUNK: usize = 256 << 10;
 
@@ -179,6 +181,14 @@ impl Journal {
         exit_ends(&self.lifecycle).or_else(|| self.recorded_ends.clone())
     }
 
+    /// Reads all streams.
+    pub(super) fn into_streams(mut self) -> io::Result<SessionStreams> {
+        match &mut self.segments {
+            Segments::File(file) => file.all_streams(),
+            Segments::Folder(folder) => folder.all_streams(),
+        }
+    }
+
     /// Returns what was read.
     pub(super) fn summary(&mut self) -> io::Result<JournalSummary> {
         let exit_ends = self.exit_ends();
@@ -208,28 +218,30 @@ impl JournalFile {
             merge.push_output(gap.into());
         }
         while let Some(record) = self.scan.next_record() {
-            let Record {
-                stream,
-                offset,
-                arrival,
-                body,
-            } = record;
-            let piece = match body {
-                Body::Bytes(bytes) if stream == StreamId::LIFECYCLE => {
-                    lifecycle.extend_from_slice(&bytes);
-                    continue;
-                }
-                Body::Bytes(bytes) => Piece::Bytes { offset, bytes },
-                Body::Gap { to, .. } => Piece::Gap { from: offset, to },
-            };
-            let piece = Arrived { arrival, piece };
+            let (stream, piece) = piece_of(record);
             match stream {
+                StreamId::LIFECYCLE => {
+                    if let Piece::Bytes { bytes, .. } = &piece.piece {
+                        lifecycle.extend_from_slice(bytes);
+                    }
+                }
                 StreamId::TTY | StreamId::STDOUT => merge.push_output(piece),
                 StreamId::INPUT => merge.push_input(piece),
                 _ => {}
             }
         }
         Ok(has_more)
+    }
+
+    fn all_streams(&mut self) -> io::Result<SessionStreams> {
+        let mut streams = SessionStreams::default();
+        while self.read_more()? {}
+        while let Some(record) = self.scan.next_record() {
+            let (stream, piece) = piece_of(record);
+            streams.push(stream, piece);
+        }
+        streams.started_ms = self.scan.header().map(|header| header.started_ms);
+        Ok(streams)
     }
 
     /// Reads more of the file, and returns whether there was more.
@@ -263,6 +275,20 @@ impl JournalFile {
     }
 }
 
+fn piece_of(record: Record) -> (StreamId, Arrived) {
+    let Record {
+        stream,
+        offset,
+        arrival,
+        body,
+    } = record;
+    let piece = match body {
+        Body::Bytes(bytes) => Piece::Bytes { offset, bytes },
+        Body::Gap { to, .. } => Piece::Gap { from: offset, to },
+    };
+    (stream, Arrived { arrival, piece })
+}
+
 fn output_begin(header: &Header) -> u64 {
     header
         .begin(StreamId::TTY)
@@ -294,6 +320,20 @@ impl JournalFolder {
             return Ok(has_more);
         }
         Ok(true)
+    }
+
+    fn all_streams(&mut self) -> io::Result<SessionStreams> {
+        let mut streams = SessionStreams::new(self.reader.started_ms());
+        for (stream, kept) in self.kept.clone() {
+            let mut at = 0;
+            while at < kept.end
+                && let Some(piece) = self.reader.read_arrived(stream, at, CHUNK)?
+            {
+                at = piece.end();
+                streams.push(stream, piece);
+            }
+        }
+        Ok(streams)
     }
 
     fn read_lifecycle(&mut self) -> io::Result<Vec<u8>> {

@@ -1,7 +1,8 @@
 //! Reads recordings of agents: their output as lines, traces of both directions, and journals.
 //!
 //! [`RecordingSource`] reads the output of a file or a folder, plain or gzip, in pieces;
-//! [`RecordedTranscript`] folds its lines in the dialect of the first of them. Both block.
+//! [`RecordedTranscript`] folds its lines in the dialect of the first of them. Both block. A [`Bundle`] is a session as
+//! one file for a report, [redacted](Redactor); it is read as a recording.
 //!
 //! ```no_run
 //! use bowline_jsonl::Framer;
@@ -27,12 +28,19 @@
 //! # Ok::<(), std::io::Error>(())
 //! ```
 
+mod archive;
+mod bundle;
 mod journal;
+mod redact;
 mod source;
+mod streams;
 mod trace;
 mod transcript;
 
+pub use bundle::Bundle;
 pub use journal::{JournalSummary, damage_message};
+pub use redact::{Redaction, Redactor, Secrets};
 pub use source::{RecordingSource, meta};
+pub use streams::SessionStreams;
 pub use trace::TraceLine;
 pub use transcript::RecordedTranscript;

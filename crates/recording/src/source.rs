@@ -5,12 +5,14 @@ use std::fs::File;
 use std::io::{self, Read};
 use std::path::Path;
 
-use bowline_lifecycle::Piece;
 use bowline_lifecycle::journal::{Arrival, Merged, SIGNATURE};
+use bowline_lifecycle::{Piece, StreamId};
 use bowline_reducer::Meta;
 use flate2::read::MultiGzDecoder;
 
+use crate::archive::{MANIFEST, session_of};
 use crate::journal::{CHUNK, Journal, JournalSummary, read};
+use crate::streams::SessionStreams;
 
 /// The first two bytes of a gzip file (RFC 1952, section 2.3.1).
 const GZIP_MAGIC: [u8; 2] = [0x1f, 0x8b];
@@ -40,7 +42,8 @@ impl fmt::Debug for RecordingSource {
 }
 
 impl RecordingSource {
-    /// Opens a file with lines or with one segment of a journal, plain or gzip, or a folder with a journal.
+    /// Opens a file with lines or with one segment of a journal, plain or gzip, a [bundle](crate::Bundle), or a
+    /// folder with a journal.
     ///
     /// # Errors
     ///
@@ -80,6 +83,18 @@ impl RecordingSource {
             0 => is_journal,
             length => length > 1 && may_be_signature(&head),
         };
+        let (head, raw) = peek(raw, MANIFEST.len(), |head| {
+            MANIFEST.as_bytes().starts_with(head)
+        })?;
+        if head == MANIFEST.as_bytes() {
+            let (session, is_journal) = session_of(raw)?;
+            return Ok(Self(if is_journal {
+                Form::Journal(Box::new(Journal::of_file(Box::new(session))))
+            } else {
+                let raw: Box<dyn Read + Send> = Box::new(session);
+                Form::Lines(Lines { raw, offset: 0 })
+            }));
+        }
         Ok(Self(if is_journal {
             Form::Journal(Box::new(Journal::of_file(raw)))
         } else {
@@ -97,6 +112,24 @@ impl RecordingSource {
         match &mut self.0 {
             Form::Lines(lines) => Ok(lines.next()?.map(|piece| Merged::Output(piece.into()))),
             Form::Journal(journal) => journal.next(),
+        }
+    }
+
+    /// Reads all streams into memory. Blocks.
+    ///
+    /// # Errors
+    ///
+    /// As [`open`](Self::open).
+    pub fn into_streams(self) -> io::Result<SessionStreams> {
+        match self.0 {
+            Form::Journal(journal) => journal.into_streams(),
+            Form::Lines(mut lines) => {
+                let mut streams = SessionStreams::of_lines();
+                while let Some(piece) = lines.next()? {
+                    streams.push(StreamId::STDOUT, piece.into());
+                }
+                Ok(streams)
+            }
         }
     }
 

@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 
 use axum::http::Response;
+use bowline_transport::journal::{Arrival, Arrivals};
 use bowline_transport::{
     Attachment, BadUrl, Identity, MessageReceiver, MessageSender, Remote, RemoteError, RemoteUrl,
     SessionId, SessionList, SessionSummary, StartPosition, TerminalEngine, TerminalSession,
@@ -56,6 +57,20 @@ struct SentPrompt {
 #[derive(Deserialize)]
 struct PermissionList {
     permissions: Vec<serde_json::Value>,
+}
+
+/// A part of the response to a request for arrivals.
+#[derive(Debug, Deserialize)]
+struct ArrivalsPage {
+    arrivals: Vec<ArrivalAt>,
+    next: u64,
+}
+
+#[derive(Debug, Deserialize)]
+struct ArrivalAt {
+    offset: u64,
+    at_ms: Option<u64>,
+    output: Option<u64>,
 }
 
 /// Why the daemon refused a request.
@@ -220,7 +235,52 @@ impl RunnerClient {
     /// As [`end`](Self::end), or if the log was written in another version of its format.
     pub async fn log(&self, id: SessionId, from: u64) -> Result<LogRange, RunnerError> {
         let path = format!("/api/sessions/{id}/log?from={from}");
-        let response = self.response("GET", &path, Bytes::new()).await?;
+        self.read_log(&path, from).await
+    }
+
+    /// Reads one of a session's streams from an offset: `tty`, `stdout`, `stderr`, `input`, `control` or
+    /// `lifecycle`.
+    ///
+    /// # Errors
+    ///
+    /// As [`log`](Self::log), or if the session has no such stream.
+    pub async fn stream(
+        &self,
+        id: SessionId,
+        stream: &str,
+        from: u64,
+    ) -> Result<LogRange, RunnerError> {
+        let path = format!("/api/sessions/{id}/log?stream={stream}&from={from}");
+        self.read_log(&path, from).await
+    }
+
+    /// Reads when and where all bytes of a stream arrived.
+    ///
+    /// # Errors
+    ///
+    /// As [`stream`](Self::stream).
+    pub async fn arrivals(&self, id: SessionId, stream: &str) -> Result<Arrivals, RunnerError> {
+        let (mut arrivals, mut from) = (Arrivals::default(), 0);
+        loop {
+            let path = format!("/api/sessions/{id}/arrivals?stream={stream}&from={from}");
+            let page: ArrivalsPage = self.request("GET", &path).await?;
+            for ArrivalAt {
+                offset,
+                at_ms,
+                output,
+            } in page.arrivals
+            {
+                arrivals.push(offset, Arrival { at_ms, output });
+            }
+            if page.next <= from {
+                return Ok(arrivals);
+            }
+            from = page.next;
+        }
+    }
+
+    async fn read_log(&self, path: &str, from: u64) -> Result<LogRange, RunnerError> {
+        let response = self.response("GET", path, Bytes::new()).await?;
         let header = |name| response.headers().get(name)?.to_str().ok();
         let offset = |name| header(name)?.parse::<u64>().ok();
         let start = offset("bowline-from").unwrap_or(from);

@@ -81,6 +81,29 @@ final class RawOutputTests: TimedTestCase {
         XCTAssertNil(stopped)
     }
 
+    func testDiagnosticsAreOneFileWithoutSecretsThatIsReadAsARecording() async throws {
+        let folder = try temporaryDirectory()
+        let secret = "sk-ant-api03-Planted0123456789abcdef"
+        let session = try await engine().start(configuration: configuration())
+        try await say("hello \(secret)", to: session)
+        let live = try await session.until { $0.results.count == 1 && $0.phase == .idle }
+        let plain = folder.appendingPathComponent("plain.tar.gz").path
+        try await session.diagnostics(path: plain)
+        let again = await errorKind { try await session.diagnostics(path: plain) }
+        XCTAssertEqual(again, "Io")
+        let json = try await engine().openRecording(path: plain).snapshot().json()
+        XCTAssertTrue(json.contains("hello"))
+        XCTAssertFalse(json.contains(secret))
+        _ = try await session.end()
+        let empty = folder.appendingPathComponent("empty.tar.gz").path
+        try await session.diagnostics(path: empty, redaction: .content)
+        var read = Transcript()
+        for try await transcript in try engine().openRecording(path: empty).transcripts() { read = transcript }
+        XCTAssertEqual(read.entries().count, live.entries().count)
+        XCTAssertFalse(read.text.contains("hello"))
+        XCTAssertGreaterThan(read.text.count, 5)
+    }
+
     func testCancelledReaderContinuesFromItsOffset() async throws {
         try await withSession(configuration()) { session in
             try await say("hello", to: session)

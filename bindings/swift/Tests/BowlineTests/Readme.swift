@@ -66,3 +66,11 @@ func recordFromNowOn(_ session: DialogueSession) async throws {
     let begin = try await session.record(path: "/tmp/session.bjl")
     if begin > 0 { print("the first \(begin) bytes are missing") }
 }
+
+func report(_ session: DialogueSession) async throws -> Transcript {
+    try await session.diagnostics(path: "/tmp/report.tar.gz", redaction: .content)
+    let recording = try await Engine.make().openRecording(path: "/tmp/report.tar.gz")
+    var last = Transcript()
+    for try await transcript in try recording.transcripts() { last = transcript }
+    return last
+}

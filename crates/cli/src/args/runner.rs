@@ -303,6 +303,44 @@ pub(crate) struct Attach {
     pub(crate) id: String,
 }
 
+/// What is removed from a bundle.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Redact {
+    /// Tokens, keys, passwords and credentials.
+    #[default]
+    Secrets,
+    /// Also prompts, answers, and the content of tools and files.
+    Content,
+}
+
+#[derive(Debug, Args)]
+#[command(after_help = "\
+The bundle is a tar archive, compressed with gzip: the streams of the session, its transcript, and what is known of it. \
+`bowline replay` and `bowline inspect` read it.
+
+Secrets are found by their form (tokens, private keys, URLs with credentials), by the name before them (Authorization, \
+*_TOKEN, password), and by the values of this shell's variables with such names. Look at the file before you share it. \
+With --redact content only types, ids, names of tools and models, numbers and times remain of a dialogue.")]
+pub(crate) struct Bundle {
+    #[command(flatten)]
+    pub(crate) runner: RunnerArgs,
+    /// The file to write, which must not exist; by default bowline-bundle-NAME.tar.gz.
+    #[arg(long, short, value_name = "FILE")]
+    pub(crate) output: Option<PathBuf>,
+    /// What is removed: secrets, or content as well.
+    #[arg(
+        long,
+        value_enum,
+        default_value_t,
+        value_name = "WHAT",
+        hide_possible_values = true
+    )]
+    pub(crate) redact: Redact,
+    /// A session of the runner (its id, or the start of it), or a recording.
+    #[arg(value_name = "ID|FILE")]
+    pub(crate) source: String,
+}
+
 #[derive(Debug, Args)]
 pub(crate) struct Kill {
     #[command(flatten)]

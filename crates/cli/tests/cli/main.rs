@@ -6,6 +6,7 @@ mod acp_client;
 mod attach;
 mod bad_input;
 mod chat;
+mod bundle;
 mod connection;
 mod demo;
 mod dialects;

@@ -8,7 +8,7 @@ mod recorder;
 mod session_log;
 
 pub use self::journal::exit_ends;
-pub(super) use self::journal::output_stream;
+pub(super) use self::journal::{exit_line, output_stream};
 pub(super) use self::note::RecordedOutput;
 pub(super) use self::recorder::Recorder;
 pub(super) use self::session_log::{OutputSources, SessionLog};

@@ -155,6 +155,8 @@ pub(super) fn drive(
         log: SessionLog::new(configuration.kept_output),
         history: configuration.history.clone(),
         dialect: configuration.dialect,
+        started_ms: now_ms(),
+        settings: configuration.summary(),
     });
     if let Some(recorder) = recorder {
         // A session that has not begun has no other recording.

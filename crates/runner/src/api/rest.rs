@@ -77,6 +77,7 @@ pub(super) fn routes(
         .routes(routes!(dialogue::interrupt))
         .routes(routes!(dialogue::set_option))
         .routes(routes!(log::log))
+        .routes(routes!(log::arrivals))
         .routes(routes!(log::transcript))
         .routes(routes!(history::list))
         .routes(routes!(history::transcript))

@@ -221,6 +221,14 @@ async fn every_reader_sees_the_same(name: &str) {
     let host_lines = trace.iter().filter(|(is_host, _)| *is_host);
     let host_lines: String = host_lines.map(|(_, line)| format!("{line}\n")).collect();
     assert_eq!(input.text(), host_lines);
+    let arrivals = format!("/api/sessions/{id}/arrivals?stream=input");
+    let arrived = runner.request("GET", &arrivals, None).await.json();
+    assert_eq!(arrived["next"], host_lines.len());
+    let parts = arrived["arrivals"].as_array().unwrap();
+    assert_eq!(parts[0]["offset"], 0);
+    let places = parts.iter().map(|it| it["output"].as_u64().unwrap());
+    assert!(places.clone().is_sorted() && places.max() <= Some(expected));
+    assert!(parts.iter().all(|it| it["at_ms"].is_u64()));
     // From the journal, once the session is gone.
     let delete = format!("/api/sessions/{id}?keep=true");
     assert_eq!(runner.request("DELETE", &delete, None).await.status, 200);
@@ -239,4 +247,7 @@ async fn every_reader_sees_the_same(name: &str) {
         "{name}: ended"
     );
     assert_eq!(runner.request("GET", &log, None).await.text(), host_lines);
+    let ended = runner.request("GET", &arrivals, None).await.json();
+    assert_eq!(ended["next"], arrived["next"]);
+    assert_eq!(ended["arrivals"][0], arrived["arrivals"][0]);
 }

@@ -263,7 +263,7 @@ fn ends(exit: &Exit, output: StreamId) -> [(StreamId, u64); 2] {
 }
 
 /// Returns the exit as a line of the lifecycle stream: `{"exit":{…}}`.
-fn exit_line(exit: &Exit, output: StreamId) -> Bytes {
+pub(in crate::session) fn exit_line(exit: &Exit, output: StreamId) -> Bytes {
     let notice = ExitNotice {
         status: exit.status,
         oom: false,

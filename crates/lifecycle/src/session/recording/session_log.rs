@@ -6,6 +6,7 @@ use bowline_reducer::dialect::DialectName;
 use bowline_transport::{Stream, TerminalSession};
 use bytes::Bytes;
 use parking_lot::Mutex;
+use serde_json::Value;
 
 use super::journal::unix_ms;
 use super::kept_input::KeptInput;
@@ -22,6 +23,10 @@ pub(in crate::session) struct OutputSources {
     pub(in crate::session) history: Option<Bytes>,
     /// The protocol of both.
     pub(in crate::session) dialect: DialectName,
+    /// When this host began the session, in milliseconds since the Unix epoch.
+    pub(in crate::session) started_ms: u64,
+    /// The settings that the session was started with, for a report.
+    pub(in crate::session) settings: Value,
 }
 
 /// What a session writes to its recording. The streams of the agent come from the logs of its terminal.
@@ -82,6 +87,11 @@ impl SessionLog {
     /// Returns where the output can be read, once it is recorded.
     pub(in crate::session) fn recorded(&self) -> Option<RecordedOutput> {
         self.0.lock().recorded.clone()
+    }
+
+    /// Returns the input that is kept.
+    pub(in crate::session) fn kept_input(&self) -> KeptInput {
+        self.0.lock().input.clone()
     }
 
     /// Takes the recording at the end of the session, after which none can begin.

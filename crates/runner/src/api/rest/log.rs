@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use axum::Json;
 use axum::body::Body;
 use axum::extract::State;
 use axum::http::HeaderValue;
@@ -9,9 +10,10 @@ use axum::http::header::CONTENT_TYPE;
 use axum::response::Response;
 use bowline_reducer::Schema;
 use bowline_transport::Piece;
+use bowline_transport::journal::Arrived;
 use bowline_transport::wire::StreamId;
 use bytes::{BufMut as _, BytesMut};
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
 use super::dialogue::dialogue_record;
@@ -22,6 +24,7 @@ use super::transcript_schema::Transcript;
 use crate::api::extract::{QueryParams, SessionPath};
 use crate::api::problem::Problem;
 use crate::app_state::AppState;
+use crate::sessions::SessionRecord;
 
 /// Maximum bytes per response, which a slow client keeps in memory.
 const MAX_BYTES: u64 = 1 << 20;
@@ -40,6 +43,81 @@ pub(super) struct LogQuery {
     /// Maximum number of bytes, at most 1 MiB. Default: 1 MiB.
     #[serde(default)]
     max: Option<u64>,
+}
+
+impl LogQuery {
+    /// Returns the slice of a session's stream, and the maximum of its bytes.
+    fn request(&self, record: &SessionRecord) -> Result<(SliceRequest, u64), Problem> {
+        let stream = match self.stream.as_deref() {
+            None => output_stream(record.info.stdio),
+            Some("tty") => StreamId::TTY,
+            Some("stdout") => StreamId::STDOUT,
+            Some("stderr") => StreamId::STDERR,
+            Some("input") => StreamId::INPUT,
+            Some("lifecycle") => StreamId::LIFECYCLE,
+            Some("control") => StreamId::CONTROL,
+            Some(_) => return Err(Problem::bad_request("unknown stream")),
+        };
+        let max = self.max.unwrap_or(MAX_BYTES).min(MAX_BYTES);
+        let request = SliceRequest {
+            stream,
+            from: self.from,
+            max,
+            input_from: None,
+        };
+        Ok((request, max))
+    }
+}
+
+/// When the bytes of a stream arrived.
+#[derive(Debug, Serialize, ToSchema)]
+#[schema(as = Arrivals)]
+pub(super) struct ArrivalsBody {
+    /// The parts of the range that arrived together, in order.
+    arrivals: Vec<ArrivalOf>,
+    /// Offset for the next request; that of this one at the end.
+    next: u64,
+}
+
+/// When and where a part of a stream arrived.
+#[derive(Debug, Serialize, ToSchema)]
+#[schema(as = Arrival)]
+struct ArrivalOf {
+    /// Offset of its first byte.
+    offset: u64,
+    /// Milliseconds since the Unix epoch. `null` if unknown.
+    at_ms: Option<u64>,
+    /// The end of the session's output at that time. Only input has it.
+    output: Option<u64>,
+}
+
+/// Read when the bytes of a stream arrived.
+///
+/// What was written to an agent is at its place in the output by `output`.
+#[utoipa::path(get, path = "/api/sessions/{id}/arrivals", operation_id = "arrivals",
+    params(("id" = String, Path, description = "Id of the session"), LogQuery),
+    responses(
+        (status = 200, description = "Success", body = ArrivalsBody),
+        (status = "default", description = "Error", body = Problem)))]
+pub(super) async fn arrivals(
+    State(app): State<Arc<AppState>>,
+    SessionPath(id): SessionPath,
+    QueryParams(query): QueryParams<LogQuery>,
+) -> Result<Json<ArrivalsBody>, Problem> {
+    let record = read_record(&app, id).await?;
+    let (request, _) = query.request(&record)?;
+    let slice = StreamSlice::read(&app, &record, request).await?;
+    let next = slice.pieces.last().map_or(query.from, Arrived::end);
+    let arrival = |piece: &Arrived| match piece.piece {
+        Piece::Bytes { offset, .. } => Some(ArrivalOf {
+            offset,
+            at_ms: piece.arrival.at_ms,
+            output: piece.arrival.output,
+        }),
+        Piece::Gap { .. } => None,
+    };
+    let arrivals = slice.pieces.iter().filter_map(arrival).collect();
+    Ok(Json(ArrivalsBody { arrivals, next }))
 }
 
 /// Read bytes of a stream.
@@ -65,23 +143,7 @@ pub(super) async fn log(
     QueryParams(query): QueryParams<LogQuery>,
 ) -> Result<Response, Problem> {
     let record = read_record(&app, id).await?;
-    let stream = match query.stream.as_deref() {
-        None => output_stream(record.info.stdio),
-        Some("tty") => StreamId::TTY,
-        Some("stdout") => StreamId::STDOUT,
-        Some("stderr") => StreamId::STDERR,
-        Some("input") => StreamId::INPUT,
-        Some("lifecycle") => StreamId::LIFECYCLE,
-        Some("control") => StreamId::CONTROL,
-        Some(_) => return Err(Problem::bad_request("unknown stream")),
-    };
-    let max = query.max.unwrap_or(MAX_BYTES).min(MAX_BYTES);
-    let request = SliceRequest {
-        stream,
-        from: query.from,
-        max,
-        input_from: None,
-    };
+    let (request, max) = query.request(&record)?;
     let slice = StreamSlice::read(&app, &record, request).await?;
     let mut response = LogResponse::new(&slice, query.from, max).into_response(slice.end);
     let damage = slice.damage.first().map(ToString::to_string);

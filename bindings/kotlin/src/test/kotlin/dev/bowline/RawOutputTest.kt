@@ -8,6 +8,7 @@ import kotlinx.coroutines.async
 import kotlinx.coroutines.cancelAndJoin
 import kotlinx.coroutines.flow.Flow
 import kotlinx.coroutines.flow.first
+import kotlinx.coroutines.flow.last
 import kotlinx.coroutines.flow.toList
 import kotlinx.coroutines.launch
 import org.junit.jupiter.api.Assertions.assertArrayEquals
@@ -88,6 +89,29 @@ class RawOutputTest {
                 stream.stop()
                 assertNull(stream.next(0u, 1u, 0u))
             }
+        }
+    }
+
+    @Test
+    fun `diagnostics are one file without secrets that is read as a recording`() = runTest {
+        val folder = temporaryDirectory()
+        val secret = "sk-ant-api03-Planted0123456789abcdef"
+        session { session ->
+            session.say("hello $secret")
+            val live = session.until { it.results().size == 1 && it.phase == Phase.IDLE }
+            val plain = folder.resolve("plain.tar.gz").toString()
+            session.diagnostics(plain)
+            assertThrowsBowline<BowlineException.Io> { session.diagnostics(plain) }
+            engine.openRecording(plain).use { recording ->
+                val read = recording.snapshot().use { it.json() }
+                assertTrue("hello" in read && secret !in read, read)
+            }
+            session.end()
+            val empty = folder.resolve("empty.tar.gz").toString()
+            session.diagnostics(empty, Redaction.CONTENT)
+            val read = engine.openRecording(empty).use { it.transcripts().last() }
+            assertEquals(live.entries.size, read.entries.size)
+            assertTrue("hello" !in read.text() && read.text().length > 5, read.text())
         }
     }
 
