@@ -69,3 +69,14 @@ suspend fun report(session: DialogueSession): Transcript {
     session.diagnostics("/tmp/report.tar.gz", Redaction.CONTENT)
     return Bowline.engine().openRecording("/tmp/report.tar.gz").use { it.transcripts().last() }
 }
+
+suspend fun relaunch(runner: RunnerConfiguration, state: String): SessionManager {
+    val manager = Bowline.engine().openManager(ManagerConfiguration(state))
+    val report = manager.reattach(listOf(runner))
+    for (id in report.attached) {
+        val draft = manager.metadata(id) ?: ""
+        println("${manager.session(id)?.label} $draft ${manager.dialogue(id).use { it.permissions() }}")
+    }
+    println("${report.ended} ${report.failed.map { it.reason }}")
+    return manager
+}

@@ -205,6 +205,12 @@ pub(crate) struct Run {
     /// runs on the runner's machine and survives network failures.
     #[arg(long, value_name = "URL")]
     pub(crate) runner: Option<String>,
+    /// Name the session at the runner, for `bowline ps`.
+    #[arg(long, value_name = "NAME", requires = "runner")]
+    pub(crate) name: Option<String>,
+    /// Label the session at the runner. May be repeated.
+    #[arg(long = "label", value_name = "K=V", requires = "runner", value_parser = label)]
+    pub(crate) labels: Vec<(String, String)>,
     #[command(flatten)]
     pub(crate) credentials: Credentials,
     #[command(flatten)]
@@ -275,6 +281,14 @@ when this terminal is closed, and `bowline attach ID` comes back to it from any 
 Enter sends, Alt-Enter begins a new line, ^C interrupts, ^D ends; /help lists the commands. A prompt that is sent \
 while the agent works is queued, or steers the running turn if the agent can do that. An open permission request \
 is answered by one key.";
+
+/// Parses a label, `key=value`.
+fn label(text: &str) -> Result<(String, String), String> {
+    match text.split_once('=') {
+        Some((key, value)) if !key.is_empty() => Ok((key.to_owned(), value.to_owned())),
+        _ => Err("not a label; pass one such as team=blue".to_owned()),
+    }
+}
 
 /// The kind of the agent's standard streams.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]

@@ -156,6 +156,8 @@ pub(crate) fn configuration(options: &args::Run) -> DialogueConfiguration {
         permission_mode: options.permission_mode.clone(),
         allowed_tools: options.allowed_tools(),
         record: options.record.clone(),
+        name: options.name.clone(),
+        labels: options.labels.iter().cloned().collect(),
         exit: ExitPolicy::SHORT,
         // The guard ends the agent if this program is killed; it is this program as well.
         guard: std::env::current_exe().ok(),

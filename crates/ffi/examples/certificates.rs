@@ -1,6 +1,7 @@
 //! Writes test certificates for a runner with `--client-ca` to the directory given as argument:
 //! `authority.pem`, a client certificate of that authority (`trusted.crt`, `trusted.key`) and one of
-//! another authority (`untrusted.crt`, `untrusted.key`).
+//! another authority (`untrusted.crt`, `untrusted.key`); and a server certificate of the first
+//! (`localhost.crt`, `localhost.key`).
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -14,8 +15,11 @@ fn main() -> Result<(), Failure> {
     let directory = directory.ok_or("no directory given; usage: certificates DIRECTORY")?;
     let (issuer, certificate) = authority()?;
     fs::write(directory.join("authority.pem"), certificate)?;
-    issue(&issuer, &directory, "trusted")?;
-    issue(&authority()?.0, &directory, "untrusted")
+    let client = ExtendedKeyUsagePurpose::ClientAuth;
+    issue(&issuer, &directory, "trusted", client.clone())?;
+    issue(&authority()?.0, &directory, "untrusted", client)?;
+    let server = ExtendedKeyUsagePurpose::ServerAuth;
+    issue(&issuer, &directory, "localhost", server)
 }
 
 /// Creates a certificate authority and returns its certificate in PEM.
@@ -27,9 +31,14 @@ fn authority() -> Result<(Issuer<'static, KeyPair>, String), Failure> {
     Ok((Issuer::new(parameters, key), certificate))
 }
 
-fn issue(authority: &Issuer<'_, KeyPair>, directory: &Path, name: &str) -> Result<(), Failure> {
+fn issue(
+    authority: &Issuer<'_, KeyPair>,
+    directory: &Path,
+    name: &str,
+    usage: ExtendedKeyUsagePurpose,
+) -> Result<(), Failure> {
     let mut parameters = CertificateParams::new(vec![name.to_owned()])?;
-    parameters.extended_key_usages = vec![ExtendedKeyUsagePurpose::ClientAuth];
+    parameters.extended_key_usages = vec![usage];
     let key = KeyPair::generate()?;
     let certificate = parameters.signed_by(&key, authority)?;
     fs::write(directory.join(format!("{name}.crt")), certificate.pem())?;

@@ -1,5 +1,7 @@
 //! The configuration of a dialogue session.
 
+use std::collections::HashMap;
+
 use crate::core::{self, reducer};
 use crate::environment::{EnvironmentChanges, ExitPolicy, TerminationPolicy};
 use crate::error::{BowlineError, Result};
@@ -35,6 +37,12 @@ pub struct DialogueConfiguration {
     /// Changes to the inherited environment.
     #[uniffi(default = None)]
     pub environment: Option<EnvironmentChanges>,
+    /// The display name of a session at a runner, as its list shows it. A manager's label when absent.
+    #[uniffi(default = None)]
+    pub name: Option<String>,
+    /// Labels of a session at a runner, to find it by. Names that begin with `bowline.` are reserved.
+    #[uniffi(default)]
+    pub labels: HashMap<String, String>,
     /// The agent's working directory; the host's when absent.
     #[uniffi(default = None)]
     pub cwd: Option<String>,
@@ -199,6 +207,8 @@ impl TryFrom<DialogueConfiguration> for core::DialogueConfiguration {
         plain.set_agent(program, dialect);
         let leading_args = it.leading_args.into_iter().map(Into::into);
         Ok(Self {
+            name: it.name,
+            labels: it.labels.into_iter().collect(),
             location: match it.runner {
                 Some(runner) => core::AgentLocation::Runner(runner.try_into()?),
                 None => core::AgentLocation::Local,

@@ -180,7 +180,9 @@ impl From<core::ManagerError> for BowlineError {
             E::MaxSessions { .. } | E::StateInUse { .. } => Self::Busy { reason },
             E::ShuttingDown | E::Ended { .. } => Self::Ended { reason },
             E::NotFound { .. } => Self::NotFound { reason },
-            E::WrongKind { .. } => Self::Invalid { reason },
+            E::WrongKind { .. } | E::MetadataTooLarge { .. } => Self::Invalid { reason },
+            E::NotAttached { .. } => Self::Disconnected { reason },
+            E::Runner { .. } => Self::Refused { reason },
             _ => Self::Io { reason },
         }
     }

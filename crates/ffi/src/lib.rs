@@ -102,7 +102,8 @@ pub use logging::{LogLevel, LogLine, LogSink, set_logging};
 pub use login::{LoginEnvironmentView, LoginShellQuery, LoginSource};
 pub use manager::{
     EndReasonKind, KilledSession, ManagedEnd, ManagedSession, ManagerConfiguration, ManagerPrompt,
-    SessionKind, SessionManager, SessionReport, ShutdownReport,
+    ReattachFailure, ReattachReport, RunnerLocation, SessionKind, SessionManager, SessionReport,
+    ShutdownReport,
 };
 pub use options::{
     AgentDocument, AgentOptions, AgentText, Effort, PermissionPrompts, SettingSource,
@@ -121,7 +122,7 @@ pub use raw_output::{OutputKind, RawBatch, RawPiece, RawStream};
 pub use recording::Recording;
 pub use registry::{MetricsView, SessionPermission, TerminalEntry, TombstoneEntry};
 pub use remote::{ClientIdentity, RunnerConfiguration, TokenProvider};
-pub use runner::{RunnerClient, RunnerSession, RunnerSessionState};
+pub use runner::{RunnerClient, RunnerSession, RunnerSessionChange, RunnerSessionState};
 pub use session::{DialogueSession, SessionWithEvents};
 pub use shell::{
     SessionEvent, SessionEventBatch, SessionEventStream, SessionState, ShellConfiguration,

@@ -10,6 +10,7 @@ use crate::limits::size;
 use crate::mirror::mirror;
 use crate::outcome::TerminationView;
 use crate::prompt::Receipt;
+use crate::remote::RunnerConfiguration;
 use crate::runtime::{Tracked, call, uncancelled};
 use crate::session::DialogueSession;
 use crate::shell::{
@@ -76,10 +77,41 @@ pub struct ManagedSession {
     pub pid: Option<u32>,
     /// The ids of the agent's conversations, oldest first.
     pub conversations: Vec<String>,
+    /// Where the session runs, if that is a runner; a child process of the host when absent.
+    pub runner: Option<RunnerLocation>,
     /// How the session ended, if it has.
     pub end: Option<ManagedEnd>,
     /// Whether the session has ended and has a conversation to resume.
     pub is_resumable: bool,
+}
+
+/// The place of a session that outlives its hosts.
+#[derive(Clone, Debug, PartialEq, Eq, uniffi::Record)]
+pub struct RunnerLocation {
+    /// The runner's URL, without a token.
+    pub url: String,
+    /// The session's id there, for `Engine.attach` and `RunnerClient`.
+    pub session: String,
+}
+
+/// What became of the sessions at runners.
+#[derive(Clone, Debug, PartialEq, Eq, uniffi::Record)]
+pub struct ReattachReport {
+    /// Sessions that continue here, with their transcripts.
+    pub attached: Vec<String>,
+    /// Sessions that have ended in the meantime, or that the runner no longer has.
+    pub ended: Vec<String>,
+    /// Sessions that are still detached.
+    pub failed: Vec<ReattachFailure>,
+}
+
+/// A session that could not be attached to. It stays in the list.
+#[derive(Clone, Debug, PartialEq, Eq, uniffi::Record)]
+pub struct ReattachFailure {
+    /// The session's id.
+    pub id: String,
+    /// What failed and what to do next.
+    pub reason: String,
 }
 
 /// How a managed session ended.
@@ -102,10 +134,12 @@ pub enum EndReasonKind {
     Exited,
     /// The host called `kill`.
     Killed,
-    /// The host called `cleanup` or `shutdown`.
+    /// The host called `cleanup`, `endAll` or `detachAll`.
     Shutdown,
-    /// The host died before the session ended.
+    /// The host died before the session ended. Its guard has ended the session's processes.
     HostLost,
+    /// The runner no longer has the session, or its process there was killed.
+    Lost,
     /// The agent continued another conversation than the one to resume and was terminated.
     NotResumed {
         /// What the agent did instead.
@@ -149,7 +183,7 @@ pub struct SessionReport {
 /// The result of a shutdown.
 #[derive(Clone, Debug, PartialEq, Eq, uniffi::Record)]
 pub struct ShutdownReport {
-    /// The sessions that were running.
+    /// The sessions that were terminated.
     pub sessions: Vec<SessionReport>,
     /// Why the list could not be written to disk, if so.
     pub list_error: Option<String>,
@@ -167,6 +201,10 @@ impl From<core::SessionInfo> for ManagedSession {
             state: it.state.into(),
             pid: it.pid,
             conversations: it.conversations,
+            runner: it.runner.map(|runner| RunnerLocation {
+                url: runner.url,
+                session: runner.session.to_string(),
+            }),
             end: it.end.map(|end| ManagedEnd {
                 at_ms: end.at.unix_ms(),
                 code: end.exit.code,
@@ -183,6 +221,7 @@ impl From<core::EndReason> for EndReasonKind {
             core::EndReason::Killed => Self::Killed,
             core::EndReason::Shutdown => Self::Shutdown,
             core::EndReason::HostLost => Self::HostLost,
+            core::EndReason::Lost => Self::Lost,
             core::EndReason::NotResumed(text) => Self::NotResumed { text },
             _ => Self::Exited,
         }
@@ -250,7 +289,7 @@ impl SessionManager {
     /// # Errors
     ///
     /// `Busy` if the session limit is reached; `Start` if the program or the runner cannot be started
-    /// or reached; `Ended` after `shutdown`.
+    /// or reached; `Ended` after `endAll` or `detachAll`.
     pub async fn create_shell(
         &self,
         mut configuration: ShellConfiguration,
@@ -332,7 +371,7 @@ impl SessionManager {
     /// # Errors
     ///
     /// `NotFound` if the session is not in the list; `Invalid` if it is a dialogue; `Ended` if it was
-    /// started by an earlier run of the host.
+    /// started by an earlier run of the host; `Disconnected` if it runs at a runner and is not attached to.
     pub fn shell(&self, id: String) -> Result<Arc<ShellSession>> {
         call(|| Ok(ShellSession::known(self.manager.shell(id.parse()?)?)))
     }
@@ -342,7 +381,7 @@ impl SessionManager {
     /// # Errors
     ///
     /// `NotFound` if the session is not in the list; `Invalid` if it is a shell; `Ended` if it was
-    /// started by an earlier run of the host.
+    /// started by an earlier run of the host; `Disconnected` if it runs at a runner and is not attached to.
     pub fn dialogue(&self, id: String) -> Result<Arc<DialogueSession>> {
         call(|| Ok(DialogueSession::known(self.manager.dialogue(id.parse()?)?)))
     }
@@ -415,16 +454,88 @@ impl SessionManager {
         uncancelled(async move { Ok(reports(manager.cleanup().await)) }).await
     }
 
-    /// Terminates all sessions, writes the list to disk and refuses new sessions from then on.
-    pub async fn shutdown(&self) -> Result<ShutdownReport> {
+    /// Terminates all sessions, those at runners included, writes the list to disk and refuses new sessions from
+    /// then on. A session that the host is not attached to continues.
+    pub async fn end_all(&self) -> Result<ShutdownReport> {
         let manager = self.manager.clone();
-        uncancelled(async move {
-            let report = manager.shutdown().await;
-            Ok(ShutdownReport {
-                sessions: reports(report.sessions),
-                list_error: report.list_failed,
-            })
-        })
-        .await
+        uncancelled(async move { Ok(manager.end_all().await.into()) }).await
+    }
+
+    /// Detaches from the sessions at runners, which continue, terminates the others, writes the list to disk and
+    /// refuses new sessions from then on. The next run of the host calls `reattach`.
+    pub async fn detach_all(&self) -> Result<ShutdownReport> {
+        let manager = self.manager.clone();
+        uncancelled(async move { Ok(manager.detach_all().await.into()) }).await
+    }
+
+    /// Attaches to all sessions of the list that run at these runners and that the host is not attached to, such as
+    /// those of an earlier run that was killed. Returns when their transcripts are complete.
+    ///
+    /// A session at a runner that is not given or cannot be reached stays in the list as detached; only what the
+    /// runner no longer has is lost. `configuration` has the settings of the attachments, as for `Engine.attach`.
+    ///
+    /// # Errors
+    ///
+    /// `Configuration` if a URL or the configuration is not valid.
+    #[uniffi::method(default(configuration = None))]
+    pub async fn reattach(
+        &self,
+        runners: Vec<RunnerConfiguration>,
+        configuration: Option<DialogueConfiguration>,
+    ) -> Result<ReattachReport> {
+        let manager = self.manager.clone();
+        let runners = runners.into_iter().map(TryInto::try_into);
+        let runners: Vec<core::Remote> = runners.collect::<Result<_>>()?;
+        let configuration = match configuration {
+            Some(configuration) => self.with_defaults(configuration).try_into()?,
+            None => core::DialogueConfiguration::default(),
+        };
+        uncancelled(async move { Ok(manager.reattach(&runners, configuration).await.into()) }).await
+    }
+
+    /// Returns the text that the host has stored with a session.
+    ///
+    /// # Errors
+    ///
+    /// `NotFound` if the session is not in the list; `Io` if the text cannot be read.
+    pub async fn metadata(&self, id: String) -> Result<Option<String>> {
+        let (manager, id) = (self.manager.clone(), id.parse()?);
+        uncancelled(async move { Ok(manager.metadata(id).await?) }).await
+    }
+
+    /// Stores text with a session, of the host's own format and at most 64 KiB; nothing removes it. It is on disk
+    /// when the call returns, and at the runner too for a session at one.
+    ///
+    /// # Errors
+    ///
+    /// `NotFound` if the session is not in the list; `Invalid` if the text is too large; `Io` if it cannot be
+    /// written; `Refused` if only the runner does not have it.
+    pub async fn set_metadata(&self, id: String, metadata: Option<String>) -> Result<()> {
+        let (manager, id) = (self.manager.clone(), id.parse()?);
+        uncancelled(async move { Ok(manager.set_metadata(id, metadata).await?) }).await
+    }
+}
+
+impl From<core::ShutdownReport> for ShutdownReport {
+    fn from(report: core::ShutdownReport) -> Self {
+        Self {
+            sessions: reports(report.sessions),
+            list_error: report.list_failed,
+        }
+    }
+}
+
+impl From<core::ReattachReport> for ReattachReport {
+    fn from(report: core::ReattachReport) -> Self {
+        let ids = |ids: Vec<core::ManagedId>| ids.iter().map(ToString::to_string).collect();
+        let failed = report.failed.iter().map(|(id, error)| ReattachFailure {
+            id: id.to_string(),
+            reason: core::error_chain(error),
+        });
+        Self {
+            failed: failed.collect(),
+            attached: ids(report.attached),
+            ended: ids(report.ended),
+        }
     }
 }

@@ -47,6 +47,8 @@ pub struct DialogueEnd {
     pub exit: ExitView,
     /// Whether the host ended the session.
     pub is_expected: bool,
+    /// Whether the host detached: the agent continues at its runner.
+    pub is_detached: bool,
     /// A description of the end.
     pub reason: String,
     /// What was terminated.
@@ -100,6 +102,7 @@ impl From<core::DialogueEnd> for DialogueEnd {
         Self {
             exit: end.exit.into(),
             is_expected: end.expected,
+            is_detached: end.detached,
             reason: end.reason,
             report: end.report.into(),
             stderr: StderrView {

@@ -59,7 +59,7 @@ impl fmt::Debug for RunnerConfiguration {
     }
 }
 
-/// Provides tokens for connections to a runner.
+/// Provides tokens for connections to a runner, and for attempts to forward events to the backend of a hook server.
 ///
 /// The library calls it from its own threads, where it may block.
 #[uniffi::export(foreign)]

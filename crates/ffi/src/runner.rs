@@ -27,6 +27,8 @@ pub struct RunnerSession {
     pub cwd: Option<String>,
     /// Labels that the host set.
     pub labels: HashMap<String, String>,
+    /// The text that a host stored with the session; absent in a list.
+    pub metadata: Option<String>,
     /// The session's state.
     pub state: RunnerSessionState,
     /// The process id on the runner's machine while the program runs.
@@ -43,6 +45,20 @@ pub struct RunnerSession {
     pub is_out_of_memory: bool,
     /// The runner's complete description of the session, a JSON object.
     pub json: String,
+}
+
+/// A change of a session at a runner. Absent members stay as they are.
+#[derive(Clone, Debug, PartialEq, Eq, uniffi::Record)]
+pub struct RunnerSessionChange {
+    /// The display name; an empty one removes it.
+    #[uniffi(default = None)]
+    pub name: Option<String>,
+    /// Labels to set, and those to remove without a value.
+    #[uniffi(default)]
+    pub labels: HashMap<String, Option<String>>,
+    /// Text of the host's own format, at most 64 KiB; an empty one removes it.
+    #[uniffi(default = None)]
+    pub metadata: Option<String>,
 }
 
 /// The state of a session at a runner.
@@ -77,9 +93,13 @@ impl RunnerClient {
     }
 
     async fn request(&self, method: &'static str, path: String) -> Result<Bytes> {
+        self.send(method, path, Bytes::new()).await
+    }
+
+    async fn send(&self, method: &'static str, path: String, body: Bytes) -> Result<Bytes> {
         let remote = self.remote.clone();
         uncancelled(async move {
-            let (status, body) = remote.ask(method, &path, Bytes::new()).await?;
+            let (status, body) = remote.ask(method, &path, body).await?;
             match status {
                 200..300 => Ok(body),
                 _ => Err(status_error(status, &body)),
@@ -118,6 +138,26 @@ impl RunnerClient {
     pub async fn session(&self, id: String) -> Result<RunnerSession> {
         let path = format!("/api/sessions/{}", parse_id(&id)?);
         RunnerSession::parse(self.get_json(path).await?)
+    }
+
+    /// Changes the name, the labels or the text that a host stored with a session, whether it runs or has ended.
+    /// The change is on the runner's disk when the call returns.
+    ///
+    /// # Errors
+    ///
+    /// As `session`; `Refused` if a label is reserved, or the text has more than 64 KiB.
+    pub async fn update(&self, id: String, change: RunnerSessionChange) -> Result<RunnerSession> {
+        let path = format!("/api/sessions/{}", parse_id(&id)?);
+        let update = core::SessionUpdate {
+            name: change.name.map(non_empty),
+            metadata: change.metadata.map(non_empty),
+            labels: change.labels.into_iter().collect(),
+        };
+        let body = serde_json::to_vec(&update).map_err(|error| format_error(&error.to_string()))?;
+        let answer = self.send("PATCH", path, body.into()).await?;
+        let answer =
+            serde_json::from_slice(&answer).map_err(|error| format_error(&error.to_string()))?;
+        RunnerSession::parse(answer)
     }
 
     /// Terminates a session and its descendants, and removes it from the list.
@@ -177,6 +217,7 @@ impl RunnerSession {
             program: summary.program,
             cwd: summary.cwd,
             labels: summary.labels.into_iter().collect(),
+            metadata: summary.metadata,
             state: match summary.state {
                 core::SessionSummaryState::Running => RunnerSessionState::Running,
                 core::SessionSummaryState::Lost => RunnerSessionState::Lost,
@@ -191,6 +232,10 @@ impl RunnerSession {
             json,
         })
     }
+}
+
+fn non_empty(text: String) -> Option<String> {
+    Some(text).filter(|it| !it.is_empty())
 }
 
 fn parse_id(id: &str) -> Result<core::SessionId> {

@@ -1,6 +1,9 @@
 //! The configuration of a hook server.
 
+use std::fmt;
 use std::path::PathBuf;
+use std::pin::Pin;
+use std::sync::Arc;
 use std::time::Duration;
 
 use secrecy::SecretString;
@@ -25,6 +28,9 @@ pub struct HookConfiguration {
     pub gate: Option<HookGate>,
     /// The names of the variables for the agent and its hooks.
     pub variables: HookVariables,
+    /// Whether the URL in the variables has a secret path, to which events are posted without a token, for
+    /// existing hook scripts. Everything that reads the variable may post. The settings do not use it.
+    pub secret_path: bool,
     /// Where events are forwarded to.
     pub backend: Option<HookBackend>,
     /// Limits for each connection.
@@ -150,6 +156,8 @@ pub struct HookBackend {
     pub authorities: Option<PathBuf>,
     /// The bearer token.
     pub token: Option<SecretString>,
+    /// Provides the token of each attempt, in place of [`token`](field@Self::token).
+    pub token_provider: Option<Arc<dyn HookTokenProvider>>,
     /// The backend's id of the session.
     pub session_id: String,
     /// Allows `http://` to another machine, which sends events and token in clear text.
@@ -166,6 +174,21 @@ pub struct HookBackend {
     pub flush: Duration,
 }
 
+/// A boxed future of a token, or why there is none.
+pub type HookTokenFuture<'a> =
+    Pin<Box<dyn Future<Output = Result<Option<SecretString>, String>> + Send + 'a>>;
+
+/// Provides tokens for a backend, one for each attempt to deliver an event.
+pub trait HookTokenProvider: fmt::Debug + Send + Sync {
+    /// Returns the token, or `None` to send none. `was_refused` says that the backend has answered the last one
+    /// with 401: return another one if possible.
+    ///
+    /// # Errors
+    ///
+    /// Why no token is available, without the token. The attempt has failed then.
+    fn token(&self, was_refused: bool) -> HookTokenFuture<'_>;
+}
+
 impl HookBackend {
     /// Creates a backend with five attempts of 10 s, half a second apart at first.
     pub fn new(url: impl Into<String>, session_id: impl Into<String>) -> Self {
@@ -173,6 +196,7 @@ impl HookBackend {
             url: url.into(),
             authorities: None,
             token: None,
+            token_provider: None,
             session_id: session_id.into(),
             allow_clear_text: false,
             attempts: 5,
@@ -185,6 +209,17 @@ impl HookBackend {
 }
 
 impl HookConfiguration {
+    /// Returns the configuration for existing hook scripts: they read the [names](HookVariables::legacy_names) of
+    /// their variables, and post without a token, to a [secret path](field@Self::secret_path).
+    #[must_use]
+    pub fn legacy() -> Self {
+        Self {
+            variables: HookVariables::legacy_names(),
+            secret_path: true,
+            ..Self::default()
+        }
+    }
+
     /// Returns the events to receive.
     pub(crate) fn kinds(&self) -> &[HookKind] {
         self.kinds.as_deref().unwrap_or(HookKind::COMMON)

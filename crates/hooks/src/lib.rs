@@ -49,7 +49,7 @@
 //! |---|---|
 //! | [Example](#example) | [`HookServer`], [`HookConfiguration`], [`HookGate`], [`HookKind`], [`HookReply`], [`HookQuestions`], [`HookQuestion`], [`HookServerError`], [`HookReplyError`], [`AgentVersion`] |
 //! | [Replies](#replies) | [`HookEvent`], [`HookPayload`], [`ToolVerdict`], [`PermissionVerdict`], [`FormAnswer`] |
-//! | [Events and a backend](#events-and-a-backend) | [`HookSubscription`], [`HookEventItem`], [`HookBackend`], [`HookVariables`], [`HookLimits`], [`SecretString`], [`ExposeSecret`], [`HookReport`], [`ForwardReport`], [`merge_settings`] |
+//! | [Events and a backend](#events-and-a-backend) | [`HookSubscription`], [`HookEventItem`], [`HookBackend`], [`HookVariables`], [`HookLimits`], [`HookTokenProvider`], [`HookTokenFuture`], [`SecretString`], [`ExposeSecret`], [`HookReport`], [`ForwardReport`], [`merge_settings`] |
 //! | [`Webhook`] | [`Webhook`], [`WebhookError`], [`DeliveryError`] |
 //! | [A helper](#a-helper) | [`HookRoute`], [`HookHelper`], [`post_hook`], [`PostHookError`] |
 //!
@@ -83,15 +83,27 @@
 //! ## Events and a backend
 //!
 //! ```no_run
+//! use std::sync::Arc;
+//!
 //! use bowline_hooks::{
-//!     ExposeSecret, HookBackend, HookConfiguration, HookEventItem, HookServer, HookVariables,
-//!     SecretString, merge_settings,
+//!     ExposeSecret, HookBackend, HookConfiguration, HookEventItem, HookServer, HookTokenFuture,
+//!     HookTokenProvider, HookVariables, SecretString, merge_settings,
 //! };
+//!
+//! #[derive(Debug)]
+//! struct Keychain;
+//!
+//! impl HookTokenProvider for Keychain {
+//!     fn token(&self, _was_refused: bool) -> HookTokenFuture<'_> {
+//!         Box::pin(async { Ok(Some(SecretString::from("the backend's token"))) })
+//!     }
+//! }
 //!
 //! # #[tokio::main(flavor = "current_thread")]
 //! # async fn main() -> Result<(), Box<dyn std::error::Error>> {
 //! let mut backend = HookBackend::new("https://backend.example", "session-7");
-//! backend.token = Some(SecretString::from("the backend's token"));
+//! // Asked for each attempt, so that a token that expires is replaced.
+//! backend.token_provider = Some(Arc::new(Keychain));
 //! let mut configuration = HookConfiguration { backend: Some(backend), ..HookConfiguration::default() };
 //! configuration.variables = HookVariables { url: None, ..HookVariables::default() };
 //! configuration.limits.connections = 16;
@@ -159,7 +171,8 @@ mod token;
 
 pub use bowline_jsonl::AgentVersion;
 pub use configuration::{
-    HookBackend, HookConfiguration, HookGate, HookHelper, HookLimits, HookRoute, HookVariables,
+    HookBackend, HookConfiguration, HookGate, HookHelper, HookLimits, HookRoute, HookTokenFuture,
+    HookTokenProvider, HookVariables,
 };
 pub use error::{HookReplyError, HookServerError};
 pub use event::HookEvent;

@@ -11,7 +11,7 @@ use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use parking_lot::Mutex;
-use secrecy::SecretString;
+use secrecy::{ExposeSecret as _, SecretString};
 use serde_json::Value;
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc, oneshot};
@@ -49,6 +49,8 @@ const ACCEPT_PAUSE: Duration = Duration::from_millis(50);
 pub struct HookServer {
     address: SocketAddr,
     token: HookToken,
+    /// The last part of the path to which events are posted without a token.
+    secret_path: Option<HookToken>,
     configuration: HookConfiguration,
     dispatcher: Arc<HookDispatcher>,
     questions: Option<HookQuestions>,
@@ -83,6 +85,8 @@ impl HookServer {
     pub async fn start(configuration: HookConfiguration) -> Result<Self, HookServerError> {
         check(&configuration)?;
         let token = HookToken::random()?;
+        let has_path = configuration.secret_path;
+        let secret_path = has_path.then(HookToken::random).transpose()?;
         let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await;
         let listener = listener.map_err(HookServerError::Listen)?;
         let address = listener.local_addr().map_err(HookServerError::Listen)?;
@@ -94,6 +98,7 @@ impl HookServer {
         let endpoint = Endpoint {
             address,
             token: token.clone(),
+            secret_path: secret_path.clone(),
             limits: configuration.limits,
             reply_time: configuration.gate.as_ref().map(HookGate::capped_deadline),
             dispatcher: Arc::clone(&dispatcher),
@@ -104,6 +109,7 @@ impl HookServer {
         Ok(Self {
             address,
             token,
+            secret_path,
             configuration,
             dispatcher,
             questions: Some(HookQuestions(inbox)),
@@ -125,6 +131,18 @@ impl HookServer {
     /// The interaction's id is not valid in a URL path.
     pub fn url(&self, interaction: &str) -> Result<String, HookServerError> {
         settings::url(self.address, interaction)
+    }
+
+    /// Returns the URL that the events of an interaction are posted to without a token, if the configuration has
+    /// a [secret path](field@HookConfiguration::secret_path). The URL is a secret.
+    ///
+    /// # Errors
+    ///
+    /// The interaction's id is not valid in a URL path.
+    pub fn secret_url(&self, interaction: &str) -> Result<Option<SecretString>, HookServerError> {
+        let url = self.url(interaction)?;
+        let path = self.secret_path.as_ref();
+        Ok(path.map(|path| format!("{url}/{}", path.secret().expose_secret()).into()))
     }
 
     /// Returns the bearer token that a client presents.
@@ -177,14 +195,17 @@ impl HookServer {
     ) -> Result<BTreeMap<String, SecretString>, HookServerError> {
         let names = &self.configuration.variables;
         let backend = self.configuration.backend.as_ref();
-        let url = self.url(interaction)?;
+        let url = match self.secret_url(interaction)? {
+            Some(url) => url,
+            None => self.url(interaction)?.into(),
+        };
         let mut variables = BTreeMap::new();
         let mut set = |name: Option<&String>, value: Option<SecretString>| {
             if let (Some(name), Some(value)) = (name, value) {
                 variables.insert(name.clone(), value);
             }
         };
-        set(names.url.as_ref(), Some(url.into()));
+        set(names.url.as_ref(), Some(url));
         set(Some(&names.token), Some(self.token().clone()));
         let api = backend.map(|it| it.url.clone().into());
         set(names.api_url.as_ref(), api);

@@ -31,7 +31,12 @@ impl HookToken {
     pub(crate) fn matches(&self, header: &[u8]) -> bool {
         header
             .strip_prefix(b"Bearer ")
-            .is_some_and(|token| token.ct_eq(self.0.expose_secret().as_bytes()).into())
+            .is_some_and(|token| self.is(token))
+    }
+
+    /// Compares a text with the token in constant time.
+    pub(crate) fn is(&self, text: &[u8]) -> bool {
+        text.ct_eq(self.0.expose_secret().as_bytes()).into()
     }
 }
 

@@ -1,5 +1,6 @@
 //! The configuration of a dialogue session.
 
+use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::path::PathBuf;
 use std::time::Duration;
@@ -48,6 +49,10 @@ pub struct DialogueConfiguration {
     pub env: Environment,
     /// Where the agent runs.
     pub location: AgentLocation,
+    /// Display name of a session at a runner, which `bowline ps` shows. A local session has none.
+    pub name: Option<String>,
+    /// Labels of a session at a runner, to find it by. Those that begin with `bowline.` are reserved.
+    pub labels: BTreeMap<String, String>,
     /// The agent's working directory; the host's own when absent.
     pub cwd: Option<PathBuf>,
     /// The type of the agent's standard streams.
@@ -152,6 +157,8 @@ impl Default for DialogueConfiguration {
             options: AgentOptions::default(),
             env: Environment::inherited(),
             location: AgentLocation::Local,
+            name: None,
+            labels: BTreeMap::new(),
             cwd: None,
             stdio: DialogueStdio::default(),
             pty_backend: PtyBackend::default(),

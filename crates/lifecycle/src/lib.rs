@@ -385,7 +385,8 @@ pub use bowline_transport::wire::SessionKind as RemoteSessionKind;
 #[cfg(feature = "remote")]
 pub use bowline_transport::{
     BadUrl, Carrier, CredentialsProvider, Identity, NoCredentials, NoToken, Remote, RemoteError,
-    RemoteUrl, SessionActivity, SessionSummary, SessionSummaryState, Token, TokenFile, Trust,
+    RemoteUrl, SessionActivity, SessionSummary, SessionSummaryState, SessionUpdate, Token,
+    TokenFile, Trust,
 };
 pub use bowline_transport::{
     ConnectionState, ConnectionStates, Containment, ContainmentProbe, Drained, Environment, Exit,

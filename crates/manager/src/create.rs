@@ -4,12 +4,14 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use bowline_lifecycle::{Conversation, DialogueConfiguration, DialogueSession, StartError};
+use bowline_lifecycle::{
+    AgentLocation, Conversation, DialogueConfiguration, DialogueSession, StartError,
+};
 use bowline_shell::{ManagedId, SessionLog, SessionState, ShellConfiguration, ShellSession};
-use bowline_transport::Remote;
+use bowline_transport::{Remote, SessionId};
 
 use crate::error::ManagerError;
-use crate::info::{SessionInfo, SessionKind};
+use crate::info::{RunnerLocation, SessionInfo, SessionKind};
 use crate::lease::ConversationLease;
 use crate::manager::SessionManager;
 use crate::monitor::{DialogueMonitor, Expected, monitor_shell};
@@ -39,11 +41,11 @@ impl SessionManager {
         let shell = ShellSession::start_as(id, configuration, table.notify()).await?;
         // The shell was started in it, so it exists.
         info.cwd = std::fs::canonicalize(&info.cwd).unwrap_or(info.cwd);
-        self.insert_shell(reservation, info, shell).await
+        self.insert_shell(reservation, info, shell, None).await
     }
 
-    /// Creates a shell session [at a runner](ShellSession::start_at). It is ended with the others. If
-    /// the host is killed, it continues at the runner.
+    /// Creates a shell session [at a runner](ShellSession::start_at), which outlives the host. Its name at the
+    /// runner is the label, unless the configuration has one.
     ///
     /// # Errors
     ///
@@ -51,35 +53,87 @@ impl SessionManager {
     pub async fn create_shell_at(
         &self,
         remote: &Remote,
-        configuration: ShellConfiguration,
+        mut configuration: ShellConfiguration,
         label: impl Into<String>,
     ) -> Result<SessionInfo, ManagerError> {
         let table = &self.inner.table;
         let reservation = table.reserve()?;
         let id = ManagedId::random();
         let info = new_info(id, SessionKind::Shell, label.into(), &configuration.cwd);
+        name_after(&mut configuration.name, &info.label);
         let shell = ShellSession::start_at_as(id, remote, configuration, table.notify()).await?;
-        self.insert_shell(reservation, info, shell).await
+        let remote = Some(remote.clone());
+        self.insert_shell(reservation, info, shell, remote).await
     }
 
     async fn insert_shell(
         &self,
         reservation: Reservation,
-        info: SessionInfo,
+        mut info: SessionInfo,
         shell: ShellSession,
+        remote: Option<Remote>,
     ) -> Result<SessionInfo, ManagerError> {
-        let (id, table) = (info.id, &self.inner.table);
+        info.runner = location(remote.as_ref(), shell.terminal());
+        let running = self.running_shell(info.id, shell, remote);
+        self.insert(reservation, info, running).await
+    }
+
+    /// Adds a session to the table, and writes the list before its id is returned: a host that is killed finds
+    /// it again.
+    async fn insert(
+        &self,
+        reservation: Reservation,
+        info: SessionInfo,
+        running: Running,
+    ) -> Result<SessionInfo, ManagerError> {
+        let info = insert(reservation, info, running).await?;
+        if let Err(error) = self.flush().await {
+            tracing::warn!(%error, "a host that is killed will not find its session again");
+        }
+        Ok(info)
+    }
+
+    fn running_shell(&self, id: ManagedId, shell: ShellSession, remote: Option<Remote>) -> Running {
         let log = Arc::clone(shell.log());
-        let monitor = monitor_shell(id, Arc::clone(&log), Arc::downgrade(table));
-        let monitor = tokio::spawn(monitor);
-        let running = Running {
+        let table = Arc::downgrade(&self.inner.table);
+        let monitor = tokio::spawn(monitor_shell(id, Arc::clone(&log), table));
+        Running {
             handle: SessionHandle::Shell(shell),
             log,
+            remote,
             leases: Vec::new(),
             monitor: Some(MonitorTask::new(&monitor)),
             end_reason: None,
+        }
+    }
+
+    /// Adds the handle of a session that is in the list.
+    pub(super) async fn insert_attached(
+        &self,
+        info: SessionInfo,
+        handle: SessionHandle,
+        remote: &Remote,
+    ) -> Result<(), ManagerError> {
+        let (id, table, remote) = (info.id, &self.inner.table, Some(remote.clone()));
+        let dialogue = match handle {
+            SessionHandle::Shell(shell) => {
+                let running = self.running_shell(id, shell, remote);
+                return match table.attach(id, running) {
+                    Ok(_) => Ok(()),
+                    Err(handle) => Err(left(handle).await),
+                };
+            }
+            SessionHandle::Dialogue(dialogue) => dialogue,
         };
-        insert(reservation, info, running).await
+        let log = SessionLog::new(id, NO_LINES, 0, table.notify());
+        let running = running_dialogue(&dialogue, &log, remote, None);
+        match table.attach(id, running) {
+            Ok(_) => {
+                self.monitor(id, dialogue, log, Expected::default());
+                Ok(())
+            }
+            Err(handle) => Err(left(handle).await),
+        }
     }
 
     /// Creates a dialogue. A conversation to resume is [verified](Self::resume) first.
@@ -141,6 +195,7 @@ impl SessionManager {
                 };
                 let info = SessionInfo {
                     state: SessionState::Creating,
+                    runner: None,
                     end: None,
                     ..before
                 };
@@ -157,23 +212,39 @@ impl SessionManager {
         mut configuration: DialogueConfiguration,
     ) -> Result<SessionInfo, ManagerError> {
         let (id, table) = (info.id, &self.inner.table);
-        info.cwd = canonical(&info.cwd)?;
+        let remote = match &configuration.location {
+            AgentLocation::Runner(remote) => Some(remote.clone()),
+            _ => None,
+        };
+        if remote.is_some() {
+            name_after(&mut configuration.name, &info.label);
+        } else {
+            info.cwd = canonical(&info.cwd)?;
+        }
+        let cwd = remote.is_none().then_some(&*info.cwd);
         let (lease, expected) =
-            self.lease_conversation(id, &info.cwd, &mut configuration.conversation)?;
+            self.lease_conversation(id, cwd, &mut configuration.conversation)?;
         if let Some(conversation) = &expected.conversation {
             info.conversations.retain(|known| known != conversation);
             info.conversations.push(conversation.clone());
         }
         let dialogue = DialogueSession::start(configuration).await?;
+        info.runner = location(remote.as_ref(), dialogue.id());
         let log = SessionLog::new(id, NO_LINES, 0, table.notify());
-        let running = Running {
-            handle: SessionHandle::Dialogue(dialogue.clone()),
-            log: Arc::clone(&log),
-            leases: lease.into_iter().collect(),
-            monitor: None,
-            end_reason: None,
-        };
-        let info = insert(reservation, info, running).await?;
+        let running = running_dialogue(&dialogue, &log, remote, lease);
+        let info = self.insert(reservation, info, running).await?;
+        self.monitor(id, dialogue, log, expected);
+        Ok(info)
+    }
+
+    fn monitor(
+        &self,
+        id: ManagedId,
+        dialogue: DialogueSession,
+        log: Arc<SessionLog>,
+        expected: Expected,
+    ) {
+        let table = &self.inner.table;
         let monitor = DialogueMonitor {
             id,
             dialogue,
@@ -185,20 +256,21 @@ impl SessionManager {
         };
         let monitor = tokio::spawn(monitor.run());
         table.set_monitor(id, MonitorTask::new(&monitor));
-        Ok(info)
     }
 
-    /// Verifies a conversation and takes its lease.
+    /// Verifies a conversation of this machine, in its directory, and takes its lease.
     fn lease_conversation(
         &self,
         id: ManagedId,
-        cwd: &Path,
+        cwd: Option<&Path>,
         conversation: &mut Conversation,
     ) -> Result<(Option<ConversationLease>, Expected), ManagerError> {
-        let agent_directory = self.inner.configuration.agent_directory();
-        *conversation = std::mem::take(conversation).verified(&agent_directory, cwd)?;
+        if let Some(cwd) = cwd {
+            let agent_directory = self.inner.configuration.agent_directory();
+            *conversation = std::mem::take(conversation).verified(&agent_directory, cwd)?;
+        }
         let mut expected = Expected {
-            cwd: cwd.to_path_buf(),
+            cwd: cwd.map(Path::to_path_buf),
             conversation: None,
         };
         let (Conversation::Resume {
@@ -213,6 +285,22 @@ impl SessionManager {
         let lease = self.inner.leases.take(wanted, id)?;
         expected.conversation = Some(wanted.clone());
         Ok((Some(lease), expected))
+    }
+}
+
+fn running_dialogue(
+    dialogue: &DialogueSession,
+    log: &Arc<SessionLog>,
+    remote: Option<Remote>,
+    lease: Option<ConversationLease>,
+) -> Running {
+    Running {
+        handle: SessionHandle::Dialogue(dialogue.clone()),
+        log: Arc::clone(log),
+        remote,
+        leases: lease.into_iter().collect(),
+        monitor: None,
+        end_reason: None,
     }
 }
 
@@ -231,6 +319,26 @@ async fn insert(
     }
 }
 
+/// Leaves a session at its runner because the manager has been closed in the meantime.
+async fn left(session: SessionHandle) -> ManagerError {
+    session.detach().await;
+    ManagerError::ShuttingDown
+}
+
+fn location(remote: Option<&Remote>, session: SessionId) -> Option<RunnerLocation> {
+    remote.map(|remote| RunnerLocation {
+        url: remote.url.to_string(),
+        session,
+    })
+}
+
+/// Names a session at a runner after its label.
+fn name_after(name: &mut Option<String>, label: &str) {
+    if name.is_none() && !label.is_empty() {
+        *name = Some(label.to_owned());
+    }
+}
+
 fn new_info(id: ManagedId, kind: SessionKind, label: String, cwd: &Path) -> SessionInfo {
     SessionInfo {
         id,
@@ -241,6 +349,7 @@ fn new_info(id: ManagedId, kind: SessionKind, label: String, cwd: &Path) -> Sess
         state: SessionState::Creating,
         pid: None,
         conversations: Vec::new(),
+        runner: None,
         end: None,
     }
 }

@@ -2,10 +2,11 @@
 
 use std::io;
 use std::path::PathBuf;
+use std::sync::Arc;
 
 use bowline_lifecycle::{DialogueError, ResumeError, StartError};
 use bowline_shell::ManagedId;
-use bowline_transport::SpawnError;
+use bowline_transport::{Remote, RemoteError, SpawnError};
 
 use crate::info::SessionKind;
 
@@ -41,6 +42,35 @@ pub enum ManagerError {
     Ended {
         /// The session.
         id: ManagedId,
+    },
+    /// The session runs at a runner, and this host is not attached to it.
+    #[error("use session {id}: it is detached; attach to it with reattach")]
+    NotAttached {
+        /// The session.
+        id: ManagedId,
+    },
+    /// No runner with the URL of the session was given.
+    #[error("attach to a session at {url}: no credentials for this runner; pass the runner")]
+    NoRunner {
+        /// The URL.
+        url: String,
+    },
+    /// A runner could not be reached, or refused a request.
+    #[error("use the runner at {url}")]
+    Runner {
+        /// Its URL.
+        url: String,
+        /// What failed.
+        #[source]
+        source: Arc<RemoteError>,
+    },
+    /// The metadata of a session is too large.
+    #[error("store metadata: it has {bytes} bytes, of at most {limit}; store less of it")]
+    MetadataTooLarge {
+        /// Its size, in bytes.
+        bytes: usize,
+        /// The limit, in bytes.
+        limit: usize,
     },
     /// The session could not be started.
     #[error(transparent)]
@@ -89,6 +119,10 @@ impl ManagerError {
             Self::NotFound { .. } => "NOT_FOUND",
             Self::WrongKind { .. } => "WRONG_KIND",
             Self::Ended { .. } => "ENDED",
+            Self::NotAttached { .. } => "NOT_ATTACHED",
+            Self::NoRunner { .. } => "NO_RUNNER",
+            Self::Runner { .. } => "RUNNER",
+            Self::MetadataTooLarge { .. } => "METADATA_TOO_LARGE",
             Self::Start(StartError::Spawn(
                 SpawnError::CwdMissing { .. }
                 | SpawnError::CwdNotADirectory { .. }
@@ -101,6 +135,14 @@ impl ManagerError {
             Self::Dialogue(_) => "DIALOGUE",
             Self::StateInUse { .. } => "STATE_IN_USE",
             Self::State { .. } => "STATE",
+        }
+    }
+
+    pub(super) fn runner(remote: &Remote) -> impl FnOnce(RemoteError) -> Self {
+        let url = remote.url.to_string();
+        move |source| Self::Runner {
+            url,
+            source: Arc::new(source),
         }
     }
 

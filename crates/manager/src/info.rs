@@ -4,6 +4,7 @@ use std::fmt;
 use std::path::PathBuf;
 
 use bowline_shell::{ManagedId, SessionExit, SessionState};
+use bowline_transport::SessionId;
 use serde::{Deserialize, Serialize};
 
 use crate::time::Timestamp;
@@ -28,8 +29,21 @@ pub struct SessionInfo {
     pub pid: Option<u32>,
     /// The agent's ids for its conversations, oldest first.
     pub conversations: Vec<String>,
+    /// Where it runs, if that is a runner; a child process of the host otherwise.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub runner: Option<RunnerLocation>,
     /// How it ended, if it has.
     pub end: Option<SessionEnd>,
+}
+
+/// The place of a session that outlives its hosts.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[non_exhaustive]
+pub struct RunnerLocation {
+    /// The URL of the runner. It never has a token.
+    pub url: String,
+    /// The session's id there.
+    pub session: SessionId,
 }
 
 /// The kind of a session.
@@ -66,8 +80,11 @@ pub enum EndReason {
     Killed,
     /// The host shut down.
     Shutdown,
-    /// The host exited without a shutdown, so the end was not observed.
+    /// The host exited without a shutdown, so the end was not observed. The guard has ended the processes of a
+    /// guarded session.
     HostLost,
+    /// The runner does not have the session any more, or its process there was killed.
+    Lost,
     /// The agent continued in another conversation or directory than requested, or in one that another
     /// session uses, and was terminated. Holds a description.
     NotResumed(String),

@@ -12,6 +12,7 @@ use crate::error::{ManagerError, StateWarning};
 use crate::events::ManagerEvents;
 use crate::info::{EndReason, SessionInfo, SessionKind};
 use crate::lease::{Lease, Leases, create_directory};
+use crate::metadata_files;
 use crate::running::SessionHandle;
 use crate::store::{self, Store};
 use crate::table::Table;
@@ -35,6 +36,8 @@ pub(super) struct Inner {
     store: Store,
     pub(super) leases: Leases,
     warnings: Vec<StateWarning>,
+    /// Locked while metadata is written.
+    pub(super) metadata: tokio::sync::Mutex<()>,
     /// Locks the list.
     _lock: Lease,
 }
@@ -60,8 +63,9 @@ pub struct Killed {
 }
 
 impl SessionManager {
-    /// Opens the list in the state directory, which is created if it does not exist. Sessions that
-    /// were running when the last host exited are listed as ended with [`EndReason::HostLost`].
+    /// Opens the list in the state directory, which is created if it does not exist. Local sessions that
+    /// were running when the last host exited are listed as ended with [`EndReason::HostLost`]; those at
+    /// runners as [detached](bowline_shell::SessionState::Detached), for [`reattach`](Self::reattach).
     ///
     /// # Errors
     ///
@@ -75,6 +79,9 @@ impl SessionManager {
         create_directory(&configuration.state_directory)?;
         let lock = store::lock(&configuration.state_directory)?;
         let (known, warnings) = store::load(&configuration.state_directory)?;
+        metadata_files::remove_others(&configuration.state_directory, |id| {
+            known.iter().any(|it| it.id == id)
+        });
         let table = Table::new(known, configuration.max_sessions, configuration.keep_ended);
         let store = Store::start(&configuration.state_directory, &table);
         // Sessions that ended with the last host are written as ended.
@@ -87,6 +94,7 @@ impl SessionManager {
                 store,
                 leases,
                 warnings,
+                metadata: tokio::sync::Mutex::default(),
                 _lock: lock,
             }),
         })
@@ -111,8 +119,8 @@ impl SessionManager {
     ///
     /// # Errors
     ///
-    /// [`ManagerError::NotFound`], [`ManagerError::WrongKind`], or [`ManagerError::Ended`] for a
-    /// session of an earlier run of the host.
+    /// [`ManagerError::NotFound`], [`ManagerError::WrongKind`], or for a session of an earlier run of the
+    /// host [`ManagerError::Ended`] or, at a runner, [`ManagerError::NotAttached`].
     pub fn shell(&self, id: ManagedId) -> Result<ShellSession, ManagerError> {
         match self.inner.table.handle(id)? {
             SessionHandle::Shell(shell) => Ok(shell),
@@ -174,11 +182,12 @@ impl SessionManager {
     ///
     /// # Errors
     ///
-    /// [`ManagerError::NotFound`].
+    /// [`ManagerError::NotFound`], or [`ManagerError::NotAttached`] for one that runs at a runner and is not attached to.
     pub async fn kill(&self, id: ManagedId) -> Result<Killed, ManagerError> {
         let table = &self.inner.table;
         let report = table.end(id, EndReason::Killed).await?;
         let info = table.remove(id).ok_or(ManagerError::NotFound { id })?;
+        metadata_files::remove(&self.inner.configuration.state_directory, id).await;
         Ok(Killed { info, report })
     }
 

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use bowline_lifecycle::DialogueSession;
 use bowline_shell::{SessionLog, ShellSession};
-use bowline_transport::TerminationReport;
+use bowline_transport::{Remote, TerminationReport};
 use tokio::task::{AbortHandle, JoinHandle};
 
 use crate::info::EndReason;
@@ -22,6 +22,23 @@ impl SessionHandle {
         match self {
             Self::Shell(shell) => shell.pid(),
             Self::Dialogue(dialogue) => dialogue.pid(),
+        }
+    }
+
+    /// Detaches from a session at a runner.
+    pub(super) async fn detach(&self) {
+        // Fails if the session has ended.
+        match self {
+            Self::Shell(shell) => drop(shell.detach().await),
+            Self::Dialogue(dialogue) => drop(dialogue.detach().await),
+        }
+    }
+
+    /// Returns whether the session has ended here and continues at its runner.
+    pub(super) fn is_detached(&self) -> bool {
+        match self {
+            Self::Shell(shell) => shell.is_detached(),
+            Self::Dialogue(dialogue) => dialogue.is_detached(),
         }
     }
 
@@ -53,6 +70,8 @@ impl Drop for MonitorTask {
 pub(super) struct Running {
     pub(super) handle: SessionHandle,
     pub(super) log: Arc<SessionLog>,
+    /// The runner, of a session at one.
+    pub(super) remote: Option<Remote>,
     /// Released when the session ends.
     pub(super) leases: Vec<ConversationLease>,
     pub(super) monitor: Option<MonitorTask>,

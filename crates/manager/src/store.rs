@@ -49,7 +49,7 @@ pub(super) fn lock(directory: &Path) -> Result<Lease, ManagerError> {
     }
 }
 
-/// Reads the sessions of the last host. Those that it left running have ended with it.
+/// Reads the sessions of the last host. Those that it left running have ended with it, except at runners.
 pub(super) fn load(
     directory: &Path,
 ) -> Result<(Vec<SessionInfo>, Vec<StateWarning>), ManagerError> {
@@ -60,7 +60,7 @@ pub(super) fn load(
         Err(error) => return Err(ManagerError::state("read the list", path)(error)),
     };
     match parse(&bytes) {
-        Ok(sessions) => Ok((sessions.into_iter().map(mark_ended).collect(), Vec::new())),
+        Ok(sessions) => Ok((sessions.into_iter().map(mark_left).collect(), Vec::new())),
         Err(reason) => Ok((Vec::new(), vec![set_aside(&path, reason)?])),
     }
 }
@@ -74,8 +74,13 @@ fn parse(bytes: &[u8]) -> Result<Vec<SessionInfo>, String> {
     Ok(list.sessions)
 }
 
-fn mark_ended(mut info: SessionInfo) -> SessionInfo {
+/// Marks a session that the last host had as ended, or as detached.
+fn mark_left(mut info: SessionInfo) -> SessionInfo {
     info.pid = None;
+    if info.runner.is_some() && info.end.is_none() {
+        info.state = SessionState::Detached;
+        return info;
+    }
     info.state = SessionState::Terminated;
     info.end.get_or_insert_with(|| SessionEnd {
         at: Timestamp::now(),
@@ -97,8 +102,6 @@ fn set_aside(path: &Path, reason: String) -> Result<StateWarning, ManagerError> 
     })
 }
 
-/// Replaces the list as a whole: a reader, and a host after a power failure, finds the old or the
-/// new list.
 fn write(directory: &Path, sessions: Vec<SessionInfo>) -> io::Result<()> {
     let list = ListFile {
         schema: SCHEMA,
@@ -106,7 +109,12 @@ fn write(directory: &Path, sessions: Vec<SessionInfo>) -> io::Result<()> {
     };
     let mut bytes = serde_json::to_vec_pretty(&list)?;
     bytes.push(b'\n');
-    let new = directory.join(format!("{LIST}.new"));
+    replace_file(directory, LIST, &bytes)
+}
+
+/// Replaces a file as a whole: a reader, and a host after a power failure, finds the old or the new one.
+pub(super) fn replace_file(directory: &Path, name: &str, bytes: &[u8]) -> io::Result<()> {
+    let new = directory.join(format!("{name}.new"));
     // A host that exited during a write leaves the file.
     let _ = std::fs::remove_file(&new);
     let mut file = OpenOptions::new()
@@ -114,9 +122,9 @@ fn write(directory: &Path, sessions: Vec<SessionInfo>) -> io::Result<()> {
         .create_new(true)
         .mode(0o600)
         .open(&new)?;
-    file.write_all(&bytes)?;
+    file.write_all(bytes)?;
     sync_file(&file)?;
-    std::fs::rename(&new, directory.join(LIST))?;
+    std::fs::rename(&new, directory.join(name))?;
     sync_file(&File::open(directory)?)
 }
 

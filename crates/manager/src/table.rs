@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 
 use bowline_shell::{ManagedId, SessionLog, SessionState};
-use bowline_transport::TerminationReport;
+use bowline_transport::{Remote, SessionId, TerminationReport};
 use parking_lot::{Mutex, MutexGuard};
 use tokio::sync::{Notify, watch};
 
@@ -28,6 +28,11 @@ struct Entry {
 impl Entry {
     fn is_running(&self) -> bool {
         self.info.end.is_none()
+    }
+
+    /// Returns whether the session runs at a runner and has no handle here.
+    fn is_detached(&self) -> bool {
+        self.is_running() && self.running.is_none()
     }
 
     fn info(&self) -> SessionInfo {
@@ -59,14 +64,19 @@ impl Entries {
 
     fn remove_at(&mut self, at: usize) -> Entry {
         let entry = self.all.remove(at);
-        if let Some(running) = &entry.running {
+        self.keep_log(entry.number, entry.running.as_ref());
+        entry
+    }
+
+    /// Keeps the log of a session that leaves the table.
+    fn keep_log(&mut self, number: u64, running: Option<&Running>) {
+        if let Some(running) = running {
             let log = Arc::clone(&running.log);
-            self.removed_logs.push_back((entry.number, log));
+            self.removed_logs.push_back((number, log));
         }
         if self.removed_logs.len() > MAX_REMOVED_LOGS {
             self.removed_logs.pop_front();
         }
-        entry
     }
 
     fn running(&self) -> usize {
@@ -208,6 +218,76 @@ impl Table {
         })
     }
 
+    /// Adds the handle of a session that is in the list as detached. If it is not any more, or the manager is
+    /// closing, the handle is returned instead.
+    pub(super) fn attach(
+        &self,
+        id: ManagedId,
+        running: Running,
+    ) -> Result<SessionInfo, SessionHandle> {
+        let mut entries = self.lock();
+        let (is_closing, number) = (entries.is_closing, entries.created + 1);
+        let entry = entries
+            .find(id)
+            .filter(|it| it.is_detached() && !is_closing);
+        let Some(entry) = entry else {
+            return Err(running.handle);
+        };
+        entry.running = Some(running);
+        entry.number = number;
+        let info = entry.info();
+        entries.created = number;
+        drop(entries);
+        self.changed();
+        Ok(info)
+    }
+
+    /// Returns the sessions that run at runners and that this host is not attached to.
+    pub(super) fn detached(&self) -> Vec<SessionInfo> {
+        let entries = self.lock();
+        let detached = entries.all.iter().filter(|entry| entry.is_detached());
+        detached.map(Entry::info).collect()
+    }
+
+    /// Returns the runner of a session and its id there, if this host is attached to it.
+    pub(super) fn runner_of(
+        &self,
+        id: ManagedId,
+    ) -> Result<Option<(Remote, SessionId)>, ManagerError> {
+        let mut entries = self.lock();
+        let entry = entries.find(id).ok_or(ManagerError::NotFound { id })?;
+        let remote = entry.running.as_ref().and_then(|it| it.remote.clone());
+        Ok(remote.zip(entry.info.runner.as_ref().map(|it| it.session)))
+    }
+
+    /// Returns the handles of the running sessions at runners, and the ids of the local ones.
+    pub(super) fn by_place(&self) -> (Vec<SessionHandle>, Vec<ManagedId>) {
+        let entries = self.lock();
+        let (mut remote, mut local) = (Vec::new(), Vec::new());
+        for entry in entries.all.iter().filter(|entry| entry.is_running()) {
+            match &entry.running {
+                Some(running) if running.remote.is_some() => remote.push(running.handle.clone()),
+                Some(_) => local.push(entry.info.id),
+                None => {}
+            }
+        }
+        (remote, local)
+    }
+
+    /// Records the end of a session that this host is not attached to.
+    pub(super) fn note_end_at_runner(&self, id: ManagedId, end: SessionEnd) {
+        let mut entries = self.lock();
+        let Some(entry) = entries.find(id).filter(|entry| entry.is_detached()) else {
+            return;
+        };
+        entry.info.state = SessionState::Terminated;
+        entry.info.end = Some(end);
+        let removed = entries.remove_oldest_ended(self.keep_ended, id);
+        drop(entries);
+        self.changed();
+        drop(removed);
+    }
+
     pub(super) fn info(&self, id: ManagedId) -> Option<SessionInfo> {
         self.lock().find(id).map(|entry| entry.info())
     }
@@ -248,8 +328,11 @@ impl Table {
     pub(super) fn handle(&self, id: ManagedId) -> Result<SessionHandle, ManagerError> {
         let mut entries = self.lock();
         let entry = entries.find(id).ok_or(ManagerError::NotFound { id })?;
-        let running = entry.running.as_ref().ok_or(ManagerError::Ended { id })?;
-        Ok(running.handle.clone())
+        match &entry.running {
+            Some(running) => Ok(running.handle.clone()),
+            None if entry.is_detached() => Err(ManagerError::NotAttached { id }),
+            None => Err(ManagerError::Ended { id }),
+        }
     }
 
     pub(super) fn set_label(&self, id: ManagedId, label: String) -> Result<(), ManagerError> {
@@ -311,6 +394,17 @@ impl Table {
             return;
         };
         running.leases.clear();
+        if running.handle.is_detached() {
+            entry.info.state = SessionState::Detached;
+            let left = entry.running.take();
+            let number = entry.number;
+            entries.keep_log(number, left.as_ref());
+            drop(entries);
+            self.changed();
+            // Without the lock, as below.
+            drop(left);
+            return;
+        }
         entry.info.state = SessionState::Terminated;
         entry.info.end = Some(SessionEnd {
             at: Timestamp::now(),
@@ -334,8 +428,12 @@ impl Table {
         let (handle, log) = {
             let mut entries = self.lock();
             let entry = entries.find(id).ok_or(ManagerError::NotFound { id })?;
+            let is_detached = entry.is_detached();
             let Some(running) = &mut entry.running else {
-                return Ok(None);
+                return match is_detached {
+                    true => Err(ManagerError::NotAttached { id }),
+                    false => Ok(None),
+                };
             };
             if entry.info.end.is_none() {
                 running.end_reason.get_or_insert(reason);

@@ -10,6 +10,7 @@
 //! [`run_guard`](bowline_transport::run_guard), which the program must call first).
 
 mod handshake;
+mod host_data;
 mod info;
 mod process;
 mod socket_path;
@@ -18,6 +19,7 @@ mod spec;
 mod state_dir;
 
 pub use self::handshake::SpawnFault;
+pub(crate) use self::host_data::UpdateError;
 pub use self::info::{SessionInfo, SessionPhase};
 pub use self::process::run_shim;
 pub use self::spawn::{ShimError, ShimProgram, ShimStarted, spawn_shim};

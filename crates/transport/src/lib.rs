@@ -117,9 +117,10 @@ pub use received::Received;
 #[cfg(feature = "remote")]
 pub use remote::{
     Address, Attachment, BadUrl, Boxed, ByteStream, Carrier, CredentialsProvider, Identity,
-    MessageReceiver, MessageSender, Network, NoCredentials, NoToken, Remote, RemoteError,
-    RemoteUrl, SessionActivity, SessionDamage, SessionExit, SessionList, SessionRequest,
-    SessionSummary, SessionSummaryState, StartPosition, SystemNetwork, Token, TokenFile, Trust,
+    MAX_METADATA, MessageReceiver, MessageSender, Network, NoCredentials, NoToken, RESERVED_LABELS,
+    Remote, RemoteError, RemoteUrl, SessionActivity, SessionDamage, SessionExit, SessionList,
+    SessionRequest, SessionSummary, SessionSummaryState, SessionUpdate, StartPosition,
+    SystemNetwork, Token, TokenFile, Trust,
 };
 pub use screen::Screen;
 pub use session::{Kind, TerminalSession};

@@ -27,6 +27,7 @@ mod peer;
 mod pending;
 mod refusal;
 mod session_summary;
+mod session_update;
 mod socket;
 mod target;
 mod terminal;
@@ -36,7 +37,7 @@ mod url;
 mod web_socket;
 
 pub use attach::{Attachment, StartPosition};
-pub use create::SessionRequest;
+pub use create::{RESERVED_LABELS, SessionRequest};
 pub use credentials::{Boxed, CredentialsProvider, NoCredentials, NoToken, Token, TokenFile};
 pub(crate) use dialogue_reader::DialogueReader;
 pub use error::RemoteError;
@@ -45,6 +46,7 @@ pub use network::{Address, ByteStream, Network, SystemNetwork};
 pub use session_summary::{
     SessionActivity, SessionDamage, SessionExit, SessionList, SessionSummary, SessionSummaryState,
 };
+pub use session_update::{MAX_METADATA, SessionUpdate};
 pub use target::Remote;
 pub use trust::{Identity, Trust};
 pub use url::{BadUrl, Carrier, RemoteUrl};

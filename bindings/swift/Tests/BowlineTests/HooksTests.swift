@@ -1,5 +1,6 @@
 // Tests: HookServer, HookStream, HookQuestionStream, TerminalExecutor, HostTerminal
 import Bowline
+import Foundation
 import XCTest
 
 final class HooksTests: TimedTestCase {
@@ -67,6 +68,76 @@ final class HooksTests: TimedTestCase {
         XCTAssertGreaterThan(report.events, 0)
         let stopped = await errorKind { _ = try server.report() }
         XCTAssertEqual(stopped, "Ended")
+    }
+
+    private final class Refusals: TokenProvider {
+        let refusals = Shared<Bool>()
+
+        func token(wasRefused: Bool) throws -> String? {
+            refusals.add(wasRefused)
+            return "secret"
+        }
+    }
+
+    /// A runner stands in for a backend: it refuses tokens that are not its own.
+    func testHTTPSBackendIsReachedWithAnAuthorityAndATokenOfTheProvider() async throws {
+        let folder = try temporaryDirectory()
+        let generator = Process()
+        generator.executableURL = programs.appendingPathComponent("examples/certificates")
+        generator.arguments = [folder.path]
+        try generator.run()
+        generator.waitUntilExit()
+        XCTAssertEqual(generator.terminationStatus, 0)
+        let file = { (name: String) in folder.appendingPathComponent(name).path }
+        let serve = try RunningProgram(
+            "bowline",
+            [
+                "serve", "--listen", "127.0.0.1:0", "--state-dir", file("state"), "--socket", file("socket"),
+                "--tls-cert", file("localhost.crt"), "--tls-key", file("localhost.key"),
+            ])
+        defer { serve.stop() }
+        let address = try serve.line(after: "listening on https://")
+        let port = address.split(separator: ":").last ?? ""
+        for authority in [file("authority.pem"), nil] {
+            let tokens = Refusals()
+            let backend = HookBackend(
+                url: "https://localhost:\(port)", sessionId: "s", tokenProvider: tokens,
+                authorities: authority, attempts: 3, backoffMs: 1)
+            let server = try await engine().startHooks(configuration: HookConfiguration(backend: backend))
+            let settings = AgentDocument.private(json: try server.settings(interaction: "i1"))
+            let hooked = try configuration(
+                options: AgentOptions(settings: settings), set: server.environment(interaction: "i1"))
+            try await withSession(hooked) { session in
+                _ = try await session.send("/tool ls").waitUntilSettled()
+            }
+            let report = try await server.stop()
+            XCTAssertGreaterThan(report.forward?.failed ?? 0, 0)
+            // The answer 401 arrives only over a trusted link.
+            XCTAssertEqual(tokens.refusals.all.contains(true), authority != nil)
+            XCTAssertGreaterThanOrEqual(tokens.refusals.all.count, 3)
+        }
+    }
+
+    func testExistingHookScriptPostsToASecretPathWithoutAToken() async throws {
+        let variables = HookVariables(url: "CODE_MY_SPEC_CALLBACK_URL")
+        let server = try await engine().startHooks(
+            configuration: HookConfiguration(variables: variables, secretPath: true))
+        let environment = try server.environment(interaction: "i1")
+        let url = environment["CODE_MY_SPEC_CALLBACK_URL"] ?? ""
+        for (address, status) in [(url, "200"), (try server.url(interaction: "i1"), "401")] {
+            let parts = address.dropFirst("http://".count).split(separator: "/", maxSplits: 1)
+            guard parts.count == 2, let port = parts[0].split(separator: ":").last else { return XCTFail(address) }
+            let body = #"{"hook_event_name":"Stop"}"#
+            let script = """
+                exec 3<>/dev/tcp/127.0.0.1/\(port)
+                printf 'POST /\(parts[1]) HTTP/1.1\\r\\nHost: \(parts[0])\\r\\nContent-Length: \(body.count)\\r\\n\\r\\n\(body)' >&3
+                read -r version status rest <&3; echo "status $status"
+                """
+            let post = try RunningProgram(at: URL(fileURLWithPath: "/bin/bash"), ["-c", script])
+            XCTAssertEqual(try post.line(after: "status "), status)
+        }
+        let report = try await server.stop()
+        XCTAssertEqual(report.events, 1)
     }
 
     private func command(_ interaction: String) throws -> ExecutorCommand {

@@ -74,3 +74,15 @@ func report(_ session: DialogueSession) async throws -> Transcript {
     for try await transcript in try recording.transcripts() { last = transcript }
     return last
 }
+
+func relaunch(_ runner: RunnerConfiguration, state: String) async throws -> SessionManager {
+    let configuration = ManagerConfiguration(stateDirectory: state)
+    let manager = try await Engine.make().openManager(configuration: configuration)
+    let report = try await manager.reattach(runners: [runner])
+    for id in report.attached {
+        let draft = try await manager.metadata(id: id) ?? ""
+        print(try manager.session(id: id)?.label ?? "", draft, try manager.dialogue(id: id).permissions())
+    }
+    print(report.ended, report.failed.map(\.reason))
+    return manager
+}

@@ -7,8 +7,12 @@ final class RunningProgram {
     private let output = Pipe()
     private var rest = Data()
 
-    init(_ program: String, _ arguments: [String]) throws {
-        process.executableURL = programs.appendingPathComponent(program)
+    convenience init(_ program: String, _ arguments: [String]) throws {
+        try self.init(at: programs.appendingPathComponent(program), arguments)
+    }
+
+    init(at program: URL, _ arguments: [String]) throws {
+        process.executableURL = program
         process.arguments = arguments
         process.standardInput = FileHandle.nullDevice
         process.standardOutput = output

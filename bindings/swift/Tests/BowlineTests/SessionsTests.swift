@@ -151,7 +151,59 @@ final class SessionsTests: TimedTestCase {
         } catch BowlineError.Resume {
             // The simulated agent does not store conversations.
         }
-        let report = try await manager.shutdown()
+        let report = try await manager.endAll()
         XCTAssertNil(report.listError)
+    }
+
+    func testManagerFindsItsSessionsAtARunnerAgain() async throws {
+        let state = ManagerConfiguration(stateDirectory: try temporaryDirectory().path)
+        let runner = try Runner()
+        defer { runner.stop() }
+        var there = try configuration()
+        there.runner = runner.configuration
+        there.labels = ["team": "blue"]
+        let id = try await startAndDetach(state: state, there)
+        let manager = try await engine().openManager(configuration: state)
+        XCTAssertEqual(try manager.session(id: id)?.state, .detached)
+        let detached = await errorKind { _ = try manager.dialogue(id: id) }
+        XCTAssertEqual(detached, "Disconnected")
+        let without = try await manager.reattach(runners: [])
+        XCTAssertEqual(without.failed.map(\.id), [id])
+        let report = try await manager.reattach(runners: [runner.configuration])
+        XCTAssertEqual(report.attached, [id], "\(report)")
+        try await manager.dialogue(id: id).until { $0.results.count == 1 }
+        let metadata = try await manager.metadata(id: id)
+        XCTAssertEqual(metadata, "a draft")
+        let client = try engine().runner(runner: runner.configuration)
+        let all = try await client.sessions()
+        guard let listed = all.first else { return XCTFail("no session") }
+        XCTAssertEqual(listed.name, "mine")
+        XCTAssertEqual(listed.labels, ["team": "blue"])
+        let one = try await client.session(id: listed.id)
+        XCTAssertEqual(one.metadata, "a draft")
+        let change = RunnerSessionChange(name: "yours", labels: ["team": nil], metadata: "")
+        let changed = try await client.update(id: listed.id, change: change)
+        XCTAssertEqual(changed.name, "yours")
+        XCTAssertEqual(changed.labels, [:])
+        XCTAssertNil(changed.metadata)
+        let ended = try await manager.endAll()
+        XCTAssertEqual(ended.sessions.map(\.id), [id])
+    }
+
+    /// Starts a session, stores text with it and leaves it; the manager is released.
+    private func startAndDetach(
+        state: ManagerConfiguration, _ configuration: DialogueConfiguration
+    ) async throws -> String {
+        let manager = try await engine().openManager(configuration: state)
+        let made = try await manager.createDialogue(configuration: configuration, label: "mine")
+        XCTAssertEqual(made.runner?.url, configuration.runner?.url)
+        _ = try await manager.dialogue(id: made.id).send("hello").waitUntilSettled()
+        try await manager.setMetadata(id: made.id, metadata: "a draft")
+        let tooLong = String(repeating: "m", count: 65_537)
+        let refused = await errorKind { try await manager.setMetadata(id: made.id, metadata: tooLong) }
+        XCTAssertEqual(refused, "Invalid")
+        let report = try await manager.detachAll()
+        XCTAssertEqual(report.sessions, [])
+        return made.id
     }
 }

@@ -1,9 +1,13 @@
 //! The configuration of a hook server.
 
+use std::fmt;
+use std::sync::Arc;
+
 use super::HookReply;
 use crate::core::{self, HookKind};
 use crate::error::{BowlineError, Result};
 use crate::limits::{duration, size};
+use crate::remote::TokenProvider;
 
 /// The configuration of a hook server. By default it receives the common events over HTTP, decides
 /// nothing and forwards nothing.
@@ -26,6 +30,10 @@ pub struct HookConfiguration {
     /// The names of the variables for the agent and its hooks.
     #[uniffi(default = None)]
     pub variables: Option<HookVariables>,
+    /// Whether the URL in the variables has a secret path, to which events are posted without a token, for existing
+    /// hook scripts.
+    #[uniffi(default = false)]
+    pub secret_path: bool,
     /// The backend that events are forwarded to.
     #[uniffi(default = None)]
     pub backend: Option<HookBackend>,
@@ -86,15 +94,21 @@ pub struct HookVariables {
 }
 
 /// A backend that hook events are forwarded to.
-#[derive(Clone, Debug, uniffi::Record)]
+#[derive(Clone, uniffi::Record)]
 pub struct HookBackend {
-    /// The backend's `http://` URL.
+    /// The backend's URL: `https://`, or `http://` on this machine.
     pub url: String,
     /// The backend's session id.
     pub session_id: String,
     /// The bearer token.
     #[uniffi(default = None)]
     pub token: Option<String>,
+    /// Provides the token for each attempt. Takes precedence over `token`.
+    #[uniffi(default = None)]
+    pub token_provider: Option<Arc<dyn TokenProvider>>,
+    /// The path of a PEM file of certificate authorities to trust besides those of the web.
+    #[uniffi(default = None)]
+    pub authorities: Option<String>,
     /// Whether events and token may be sent to another machine without encryption.
     #[uniffi(default = false)]
     pub allow_clear_text: bool,
@@ -113,6 +127,36 @@ pub struct HookBackend {
     /// How long queued events are still sent when the server stops, in milliseconds.
     #[uniffi(default = 5000)]
     pub flush_ms: u64,
+}
+
+/// Does not print the credentials.
+impl fmt::Debug for HookBackend {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("HookBackend")
+            .field("url", &self.url)
+            .finish_non_exhaustive()
+    }
+}
+
+/// Adapts a provider of the host to the core.
+struct BackendTokens(Arc<dyn TokenProvider>);
+
+impl fmt::Debug for BackendTokens {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("BackendTokens").finish_non_exhaustive()
+    }
+}
+
+impl core::HookTokenProvider for BackendTokens {
+    fn token(&self, was_refused: bool) -> core::HookTokenFuture<'_> {
+        let provider = Arc::clone(&self.0);
+        Box::pin(async move {
+            let token = tokio::task::spawn_blocking(move || provider.token(was_refused)).await;
+            let token = token.map_err(|error| error.to_string())?;
+            let token = token.map_err(|error| error.to_string())?;
+            Ok(token.map(core::SecretString::from))
+        })
+    }
 }
 
 /// Limits for clients of a hook server.
@@ -172,6 +216,7 @@ impl TryFrom<HookConfiguration> for core::HookConfiguration {
             }),
             gate: it.gate.map(TryInto::try_into).transpose()?,
             variables: it.variables.map_or(plain.variables, Into::into),
+            secret_path: it.secret_path,
             backend: it.backend.map(Into::into),
             limits: it.limits.map_or(plain.limits, Into::into),
         })
@@ -206,6 +251,8 @@ impl From<HookBackend> for core::HookBackend {
     fn from(it: HookBackend) -> Self {
         Self {
             token: it.token.map(core::SecretString::from),
+            token_provider: it.token_provider.map(|it| Arc::new(BackendTokens(it)) as _),
+            authorities: it.authorities.map(Into::into),
             allow_clear_text: it.allow_clear_text,
             attempts: it.attempts,
             backoff: duration(it.backoff_ms),

@@ -1,5 +1,7 @@
 //! The configuration of a shell session.
 
+use std::collections::HashMap;
+
 use crate::core;
 use crate::environment::{ContainmentLevel, EnvironmentChanges, TerminalSize, TerminationPolicy};
 use crate::error::{BowlineError, Result};
@@ -15,6 +17,12 @@ pub struct ShellConfiguration {
     /// program outlives the host, and paths and variables are those of the runner's machine.
     #[uniffi(default = None)]
     pub runner: Option<RunnerConfiguration>,
+    /// The display name of a session at a runner, as its list shows it. A manager's label when absent.
+    #[uniffi(default = None)]
+    pub name: Option<String>,
+    /// Labels of a session at a runner, to find it by. Names that begin with `bowline.` are reserved.
+    #[uniffi(default)]
+    pub labels: HashMap<String, String>,
     /// The program; the user's login shell when absent.
     #[uniffi(default = None)]
     pub program: Option<ShellProgram>,
@@ -81,6 +89,8 @@ impl TryFrom<ShellConfiguration> for core::ShellConfiguration {
         };
         Ok(Self {
             program,
+            name: it.name,
+            labels: it.labels.into_iter().collect(),
             env: it.environment.unwrap_or_default().into(),
             size: it.size.map(Into::into).unwrap_or_default(),
             idle_after: duration(it.idle_after_ms),

@@ -13,6 +13,8 @@ mirror! {
         Active,
         /// The program waits for input.
         Idle,
+        /// The program runs at a runner, and the host is not attached to it.
+        Detached,
         /// The program has ended.
         Terminated,
     }

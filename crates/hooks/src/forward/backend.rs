@@ -3,14 +3,16 @@
 use std::fmt;
 use std::net::IpAddr;
 use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use bytes::Bytes;
 use hyper::Uri;
 use hyper::header::{AUTHORIZATION, CONTENT_TYPE, HeaderMap, HeaderValue};
-use secrecy::ExposeSecret as _;
+use secrecy::{ExposeSecret as _, SecretString};
 
 use crate::http::{PostTarget, Tls};
-use crate::{HookBackend, HookServerError};
+use crate::{HookBackend, HookServerError, HookTokenProvider};
 
 /// Delivers a body to a backend.
 pub(super) trait Deliver: Send + Sync + 'static {
@@ -27,6 +29,10 @@ pub enum DeliveryError {
     Timeout,
     /// The response has this status.
     Status(u16),
+    /// The backend refused the token of the provider, which is asked for another one.
+    TokenRefused,
+    /// There is no token.
+    NoToken(String),
 }
 
 impl DeliveryError {
@@ -34,7 +40,7 @@ impl DeliveryError {
     #[must_use]
     pub const fn is_transient(&self) -> bool {
         match self {
-            Self::Connection(_) | Self::Timeout => true,
+            Self::Connection(_) | Self::Timeout | Self::TokenRefused | Self::NoToken(_) => true,
             Self::Status(status) => matches!(status, 408 | 425 | 429 | 500..),
         }
     }
@@ -46,6 +52,8 @@ impl fmt::Display for DeliveryError {
             Self::Connection(reason) => write!(f, "cannot reach the backend: {reason}"),
             Self::Timeout => f.write_str("no response from the backend in time"),
             Self::Status(status) => write!(f, "the backend answered {status}"),
+            Self::TokenRefused => f.write_str("the backend refused the token"),
+            Self::NoToken(reason) => write!(f, "no token for the backend: {reason}"),
         }
     }
 }
@@ -65,12 +73,56 @@ impl Deliver for PostTarget {
     }
 }
 
+/// A target whose tokens come from a provider, if there is one.
+#[derive(Debug)]
+pub(super) struct BackendTarget {
+    post: PostTarget,
+    tokens: Option<Arc<dyn HookTokenProvider>>,
+    /// Whether the last token was refused.
+    was_refused: AtomicBool,
+}
+
+impl Deliver for BackendTarget {
+    async fn deliver(&self, body: Bytes) -> Result<(), DeliveryError> {
+        let Some(tokens) = &self.tokens else {
+            return self.post.deliver(body).await;
+        };
+        let was_refused = self.was_refused.swap(false, Ordering::Relaxed);
+        let token = tokens.token(was_refused).await;
+        let mut target = self.post.clone();
+        if let Some(token) = token.map_err(DeliveryError::NoToken)? {
+            let bearer = bearer(&token).map_err(DeliveryError::NoToken)?;
+            target.headers.insert(AUTHORIZATION, bearer);
+        }
+        match target.deliver(body).await {
+            Err(DeliveryError::Status(401)) => {
+                self.was_refused.store(true, Ordering::Relaxed);
+                Err(DeliveryError::TokenRefused)
+            }
+            delivered => delivered,
+        }
+    }
+}
+
 /// Checks the backend's URL, token and certificates.
-pub(super) fn target(backend: &HookBackend) -> Result<PostTarget, HookServerError> {
-    parse(backend).map_err(|reason| HookServerError::Backend {
+pub(super) fn target(backend: &HookBackend) -> Result<BackendTarget, HookServerError> {
+    let post = parse(backend).map_err(|reason| HookServerError::Backend {
         url: backend.url.clone(),
         reason,
+    })?;
+    Ok(BackendTarget {
+        post,
+        tokens: backend.token_provider.clone(),
+        was_refused: AtomicBool::new(false),
     })
+}
+
+fn bearer(token: &SecretString) -> Result<HeaderValue, String> {
+    let bearer = HeaderValue::from_str(&format!("Bearer {}", token.expose_secret()));
+    let mut bearer = bearer.map_err(|_| "its token is not a valid header value")?;
+    // Keeps it out of `Debug`.
+    bearer.set_sensitive(true);
+    Ok(bearer)
 }
 
 fn parse(backend: &HookBackend) -> Result<PostTarget, String> {
@@ -79,11 +131,7 @@ fn parse(backend: &HookBackend) -> Result<PostTarget, String> {
     let base = target.path.split('?').next().unwrap_or_default();
     target.path = path(base, &backend.session_id);
     if let Some(token) = &backend.token {
-        let bearer = HeaderValue::from_str(&format!("Bearer {}", token.expose_secret()));
-        let mut bearer = bearer.map_err(|_| "its token is not a valid header value")?;
-        // Keeps it out of `Debug`.
-        bearer.set_sensitive(true);
-        target.headers.insert(AUTHORIZATION, bearer);
+        target.headers.insert(AUTHORIZATION, bearer(token)?);
     }
     Ok(target)
 }
@@ -162,7 +210,8 @@ mod tests {
     fn parsed(url: &str) -> Result<PostTarget, String> {
         let mut backend = HookBackend::new(url, "s/1");
         backend.token = Some("hunter2".into());
-        target(&backend).map_err(|error| error.to_string())
+        let target = target(&backend).map_err(|error| error.to_string());
+        target.map(|it| it.post)
     }
 
     #[test]

@@ -48,6 +48,8 @@ const MIN_BUFFER: usize = 8192;
 pub(super) struct Endpoint {
     pub(super) address: SocketAddr,
     pub(super) token: HookToken,
+    /// The last part of the path of requests without a token.
+    pub(super) secret_path: Option<HookToken>,
     pub(super) limits: HookLimits,
     /// How long a reply of the host may take; `None` without a gate.
     pub(super) reply_time: Option<Duration>,
@@ -158,11 +160,18 @@ impl Endpoint {
         if !own.iter().any(|it| it.as_bytes() == host) || headers.contains_key(ORIGIN) {
             return Err(StatusCode::FORBIDDEN);
         }
+        let path = request.uri().path().strip_prefix("/hooks/");
+        let parts = path.and_then(|it| it.rsplit_once('/'));
         let authorization = header(headers, AUTHORIZATION.as_str()).unwrap_or_default();
-        if !self.token.matches(authorization) {
+        let (interaction, is_authorized) = match (parts, &self.secret_path) {
+            (Some((interaction, secret)), Some(own)) => {
+                (Some(interaction), own.is(secret.as_bytes()))
+            }
+            _ => (path, self.token.matches(authorization)),
+        };
+        if !is_authorized {
             return Err(StatusCode::UNAUTHORIZED);
         }
-        let interaction = request.uri().path().strip_prefix("/hooks/");
         let interaction = interaction.filter(|it| settings::url(self.address, it).is_ok());
         let interaction = interaction.ok_or(StatusCode::NOT_FOUND)?;
         if request.method() != Method::POST {

@@ -3,7 +3,10 @@
 use std::io::Write as _;
 use std::time::Duration;
 
-use bowline_hooks::{HookBackend, HookConfiguration, HookServer, HookServerError, HookVariables};
+use bowline_hooks::{
+    HookBackend, HookConfiguration, HookServer, HookServerError, HookTokenFuture,
+    HookTokenProvider, HookVariables,
+};
 use secrecy::{ExposeSecret as _, SecretString};
 use serde_json::json;
 
@@ -175,4 +178,37 @@ async fn clear_text_to_another_machine_is_refused() {
         .expect_err("in clear text");
     assert!(matches!(error, HookServerError::Backend { .. }));
     assert!(!error.to_string().contains("api-token"));
+}
+
+/// Returns `old` until the backend refuses it.
+#[derive(Debug, Default)]
+struct Renewing(std::sync::Mutex<Vec<bool>>);
+
+impl HookTokenProvider for Renewing {
+    fn token(&self, was_refused: bool) -> HookTokenFuture<'_> {
+        let mut asked = self.0.lock().expect("no panic");
+        asked.push(was_refused);
+        let token = if asked.contains(&true) { "new" } else { "old" };
+        Box::pin(async move { Ok(Some(SecretString::from(token))) })
+    }
+}
+
+#[tokio::test]
+async fn token_provider_is_asked_for_each_attempt() {
+    let (url, received) = backend(&[200, 401, 200]);
+    let tokens = std::sync::Arc::new(Renewing::default());
+    let server = server(HookBackend {
+        token_provider: Some(tokens.clone()),
+        ..to(&url)
+    })
+    .await;
+    let hook = Hook::of(&server, "i");
+    for _ in 0..2 {
+        hook.post(r#"{"hook_event_name":"Stop"}"#).await;
+    }
+    let report = within("a stop", server.stop()).await.forward.expect("a report");
+    assert_eq!((report.delivered, report.failed), (2, 0));
+    let shown: Vec<_> = received.iter().map(|it| it.authorization).collect();
+    assert_eq!(shown, ["Bearer old", "Bearer old", "Bearer new"]);
+    assert_eq!(*tokens.0.lock().expect("no panic"), [false, false, true]);
 }

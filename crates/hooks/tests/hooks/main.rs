@@ -7,6 +7,7 @@
 //! | `backend::event_is_forwarded_with_its_context` | session, interaction, type, data and time reach the backend |
 //! | `backend::unreachable_backend_does_not_fail_the_hook` | a backend that is down affects no agent |
 //! | `backend::legacy_names_set_four_variables` | existing hook scripts find their variables |
+//! | `server::secret_path_needs_no_token` | existing hook scripts post without a token |
 //! | `forward::tests::failed_forward_ends_after_all_attempts` | a failed forward is counted, later events are sent |
 
 mod backend;

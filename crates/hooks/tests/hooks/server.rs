@@ -328,3 +328,38 @@ async fn gate_that_cannot_stay_closed_is_refused() {
     assert!(!refused(HookKind::PreToolUse, common(), halt()).await);
     assert!(!refused(HookKind::Notification, common(), HookReply::Nothing).await);
 }
+
+#[tokio::test]
+async fn secret_path_needs_no_token() {
+    let configuration = HookConfiguration::legacy();
+    let server = HookServer::start(configuration).await.expect("a server");
+    let mut events = server.subscribe();
+    let variables = server.environment("run-1").expect("variables");
+    let url = variables["CODE_MY_SPEC_CALLBACK_URL"].expose_secret();
+    let plain = server.url("run-1").expect("a URL");
+    let secret = url.strip_prefix(&*plain).expect("the path goes on");
+    assert_eq!(secret.len(), 1 + 64, "256 random bits");
+    let settings = server.settings("run-1").expect("settings").to_string();
+    assert!(!settings.contains(&secret[1..]), "settings hold no secret");
+
+    let path = format!("run-1{secret}");
+    let body = r#"{"hook_event_name":"Stop"}"#;
+    let script = Hook::of(&server, &path).with_token("");
+    assert_eq!(script.post(body).await.0, 200);
+    assert_eq!(&*next(&mut events).await.interaction, "run-1");
+    for path in [
+        "run-1".to_owned(),
+        "run-1/".to_owned(),
+        format!("run-1/{}", "0".repeat(64)),
+        format!("run-1{secret}0"),
+    ] {
+        let script = Hook::of(&server, &path).with_token("");
+        assert_eq!(script.post(body).await.0, 401, "{path}");
+    }
+    // The hooks of the settings have the token.
+    assert_eq!(Hook::of(&server, "run-1").post(body).await.0, 200);
+    let other = HookServer::start(HookConfiguration::legacy()).await;
+    let other = other.expect("a server");
+    let foreign = Hook::of(&other, &path).with_token("");
+    assert_eq!(foreign.post(body).await.0, 401, "the path is that of one server");
+}

@@ -24,6 +24,7 @@ pub(crate) async fn within<T>(what: &str, work: impl Future<Output = T>) -> T {
 pub(crate) struct Hook {
     address: SocketAddr,
     token: String,
+    /// The path after `/hooks/`.
     interaction: String,
     delivery: Option<&'static str>,
 }

@@ -150,6 +150,18 @@ impl SessionBuilder {
         self
     }
 
+    /// Names a session at a runner, for people: `bowline ps` shows the name.
+    pub fn name(mut self, name: impl Into<String>) -> Self {
+        self.configuration.name = Some(name.into());
+        self
+    }
+
+    /// Sets a label of a session at a runner, to find it by. Names that begin with `bowline.` are reserved.
+    pub fn label(mut self, name: impl Into<String>, value: impl Into<String>) -> Self {
+        self.configuration.labels.insert(name.into(), value.into());
+        self
+    }
+
     /// Records the agent's output in a new file, byte for byte; or, if its name ends in `.bjl`, as a
     /// journal with standard error and input.
     pub fn record(mut self, path: impl Into<PathBuf>) -> Self {

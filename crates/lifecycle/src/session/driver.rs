@@ -435,6 +435,7 @@ impl Driver {
         DialogueEnd {
             exit,
             expected,
+            detached: self.is_detached,
             reason,
             report,
             stderr: self.machine.stderr(),

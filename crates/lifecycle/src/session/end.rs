@@ -24,6 +24,8 @@ pub struct DialogueEnd {
     pub exit: Exit,
     /// Whether the host requested it.
     pub expected: bool,
+    /// Whether the session was detached from: its agent continues at the runner.
+    pub detached: bool,
     /// A description of the end.
     pub reason: String,
     /// What was terminated, and whether any process survived.

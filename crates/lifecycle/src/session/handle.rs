@@ -170,6 +170,12 @@ impl DialogueSession {
         self.reader.has_ended()
     }
 
+    /// Returns whether the session has ended here and its agent continues at a runner.
+    #[must_use]
+    pub fn is_detached(&self) -> bool {
+        self.reader.ended().is_some_and(|it| it.end.detached)
+    }
+
     pub(super) async fn last(&self) -> Arc<EndedSession> {
         let last = self.reader.last().await;
         last.expect("the driver publishes the end before it stops")

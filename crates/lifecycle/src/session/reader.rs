@@ -60,6 +60,11 @@ impl TranscriptReader {
         self.ended.borrow().is_some()
     }
 
+    /// Returns the session's end, if it has ended.
+    pub(super) fn ended(&self) -> Option<Arc<EndedSession>> {
+        self.ended.borrow().clone()
+    }
+
     /// Waits for the end of the session.
     pub(super) async fn last(&self) -> Option<Arc<EndedSession>> {
         let mut ended = self.ended.clone();

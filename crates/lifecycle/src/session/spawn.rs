@@ -58,6 +58,7 @@ pub(super) async fn spawn(
 
             terminal.limits = log_limits(configuration.kept_output);
             let mut request = SessionRequest::new(SessionKind::Dialogue, terminal);
+            request.set_name(configuration.name.as_deref(), &configuration.labels)?;
             if configuration.dialect != DialectName::Claude {
                 let dialect = configuration.dialect.to_string();
                 request

@@ -134,7 +134,7 @@ async fn dialogue_is_listed_and_ended_like_a_shell() {
     assert_eq!(code(rig.manager.shell(dialogue.id)), "WRONG_KIND");
     assert_eq!(code(rig.manager.dialogue(shell.id)), "WRONG_KIND");
     assert_eq!(rig.manager.list().len(), 2);
-    let report = within(rig.manager.shutdown()).await;
+    let report = within(rig.manager.end_all()).await;
     assert_eq!(report.sessions.len(), 2);
     assert!(rig.manager.list().iter().all(|info| info.end.is_some()));
 }
@@ -147,7 +147,7 @@ async fn next_host_resumes_conversation_under_same_id() {
         code(rig.manager.resume(dialogue.id, rig.agent("honest")).await),
         "NOT_RESUMABLE"
     );
-    within(rig.manager.shutdown()).await;
+    within(rig.manager.end_all()).await;
     // The first host releases its list before the next one opens it.
     rig.manager = open(rig.folder.path(), "other");
     rig.manager = open(rig.folder.path(), "state");

@@ -6,7 +6,7 @@ use std::path::Path;
 
 use bowline_manager::{
     EndReason, ManagerConfiguration, ManagerError, ManagerEvents, PromptOutcome, SessionKind,
-    SessionManager, ShutdownSignal, StateWarning,
+    SessionManager, ShutdownMode, ShutdownSignal, StateWarning,
 };
 use bowline_shell::{SessionEvent, SessionExit, SessionState, ShellConfiguration, SubmitOutcome};
 
@@ -64,7 +64,7 @@ async fn create_returns_session_info() {
     assert!(json["created_at"].as_str().unwrap().ends_with('Z'));
     manager.set_label(info.id, "hare").unwrap();
     assert_eq!(manager.list()[0].label, "hare");
-    manager.shutdown().await;
+    manager.end_all().await;
 }
 
 #[tokio::test]
@@ -87,7 +87,7 @@ async fn get_and_list_return_session_info() {
     manager.kill(made[0].id).await.unwrap();
     assert!(manager.get(made[0].id).is_none());
     assert_eq!(manager.list().len(), 1);
-    manager.shutdown().await;
+    manager.end_all().await;
 }
 
 #[tokio::test]
@@ -103,7 +103,7 @@ async fn missing_directory_creates_no_session() {
         .create_shell(idle_shell(folder.path()), "")
         .await
         .unwrap();
-    manager.shutdown().await;
+    manager.end_all().await;
 }
 
 #[tokio::test]
@@ -131,7 +131,7 @@ async fn creation_over_session_limit_is_refused() {
         .create_shell(idle_shell(folder.path()), "")
         .await
         .unwrap();
-    manager.shutdown().await;
+    manager.end_all().await;
 }
 
 #[tokio::test]
@@ -194,7 +194,7 @@ async fn prompt_reaches_the_shell() {
             break;
         }
     }
-    manager.shutdown().await;
+    manager.end_all().await;
 }
 
 #[tokio::test]
@@ -272,7 +272,7 @@ async fn signals_kill_all_sessions() {
     ] {
         let folder = tempfile::tempdir().unwrap();
         let manager = open(folder.path());
-        let shutdown = manager.shutdown_on_signals().unwrap();
+        let shutdown = manager.shutdown_on_signals(ShutdownMode::End).unwrap();
         let info = manager
             .create_shell(idle_shell(folder.path()), "")
             .await
@@ -332,7 +332,7 @@ async fn reopened_list_shows_sessions_as_ended() {
     let second =
         SessionManager::open(ManagerConfiguration::new(folder.path().join("state"))).unwrap_err();
     assert_eq!(second.code(), "STATE_IN_USE");
-    within(manager.shutdown()).await;
+    within(manager.end_all()).await;
     drop(manager);
 
     let manager = open(folder.path());
@@ -404,7 +404,7 @@ async fn failed_write_is_reported_and_keeps_old_list() {
     assert_eq!(within(manager.flush()).await.unwrap_err().code(), "STATE");
     assert_eq!(std::fs::read(&list).unwrap(), before);
     std::fs::remove_dir(folder.path().join("state/state.json.new")).unwrap();
-    let report = within(manager.shutdown()).await;
+    let report = within(manager.end_all()).await;
     assert_eq!((report.sessions.len(), report.list_failed), (2, None));
 }
 
@@ -449,7 +449,7 @@ async fn hundred_sessions_leave_no_file_and_no_process() {
             .unwrap();
         pids.push(info.pid.unwrap());
     }
-    let report = within(manager.shutdown()).await;
+    let report = within(manager.end_all()).await;
     assert_eq!((report.sessions.len(), report.list_failed), (100, None));
     assert!(pids.into_iter().all(is_gone));
     drop(manager);

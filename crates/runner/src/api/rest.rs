@@ -67,7 +67,7 @@ pub(super) fn routes(
     OpenApiRouter::with_openapi(Document::openapi())
         .merge(more)
         .routes(routes!(sessions::create, sessions::list))
-        .routes(routes!(sessions::get, sessions::delete))
+        .routes(routes!(sessions::get, sessions::delete, sessions::update))
         .routes(routes!(sessions::restart))
         .routes(routes!(dialogue::prompt))
         .routes(routes!(

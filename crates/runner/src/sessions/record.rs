@@ -64,7 +64,7 @@ impl SessionRecord {
                 warn!(session.id = %session.id(), %error, "the metadata of a session is damaged");
                 Ok(Some((damaged_info(session), Some(error.to_string()))))
             }
-            info => Ok(info?.map(|info| (info, None))),
+            info => Ok(info?.map(|info| (info.with(session.host_data()), None))),
         }
     }
 
@@ -80,10 +80,13 @@ impl SessionRecord {
     /// Reads the metadata again: the shim may have written its final state before it ended.
     async fn gone(session: SessionDir, info: SessionInfo) -> Self {
         let folder = session.clone();
-        let latest = spawn_blocking(move || folder.info()).await;
+        let latest = spawn_blocking(move || {
+            let latest = folder.info().ok().flatten()?;
+            Some(latest.with(folder.host_data()))
+        });
         Self {
             session,
-            info: latest.ok().and_then(Result::ok).flatten().unwrap_or(info),
+            info: latest.await.ok().flatten().unwrap_or(info),
             shim: ShimStatus::Gone,
             damage: None,
         }

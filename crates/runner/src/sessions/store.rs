@@ -3,8 +3,9 @@
 use std::collections::HashMap;
 use std::io;
 use std::path::Path;
+use std::sync::Arc;
 
-use bowline_transport::SessionId;
+use bowline_transport::{SessionId, SessionUpdate};
 use parking_lot::Mutex;
 use tokio::sync::broadcast;
 use tokio::task::spawn_blocking;
@@ -13,7 +14,7 @@ use super::record::{SessionRecord, ShimStatus, is_exhaustion};
 use super::slots::{SessionSlots, SlotReservation};
 use crate::shim::{
     SessionDir, SessionInfo, SessionSpec, ShimError, ShimProgram, ShimStarted, SpawnFault,
-    StateDir, StateDirError, spawn_shim,
+    StateDir, StateDirError, UpdateError, spawn_shim,
 };
 
 /// The sessions of one state folder.
@@ -22,6 +23,8 @@ pub(crate) struct SessionStore {
     state: StateDir,
     program: ShimProgram,
     slots: SessionSlots,
+    /// Locked while the record of a session is changed.
+    updates: Arc<Mutex<()>>,
     /// The specs of the sessions that this daemon created, for restarts.
     specs: Mutex<HashMap<SessionId, StoredSpec>>,
     events: broadcast::Sender<StoreEvent>,
@@ -105,6 +108,7 @@ impl SessionStore {
             state,
             program,
             slots: SessionSlots::new(limit),
+            updates: Arc::default(),
             specs: Mutex::default(),
             events: broadcast::channel(MAX_EVENTS).0,
         }
@@ -118,6 +122,20 @@ impl SessionStore {
     /// Returns what happens to the sessions from now on.
     pub(crate) fn subscribe(&self) -> broadcast::Receiver<StoreEvent> {
         self.events.subscribe()
+    }
+
+    /// Changes the name, the labels or the metadata of a session that exists.
+    pub(crate) async fn update(
+        &self,
+        id: SessionId,
+        change: SessionUpdate,
+    ) -> Result<(), UpdateError> {
+        let (session, updates) = (self.state.session(id), Arc::clone(&self.updates));
+        let updated = spawn_blocking(move || {
+            let _one = updates.lock();
+            session.update(change)
+        });
+        updated.await.map_err(io::Error::other)?
     }
 
     /// Returns a session's folder, if it exists.

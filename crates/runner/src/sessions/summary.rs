@@ -22,6 +22,7 @@ pub(crate) fn summary_of(record: &SessionRecord) -> SessionSummary {
         program: info.program.clone(),
         cwd: cwd.map(|it| it.to_string_lossy().into_owned()),
         labels: info.labels.clone(),
+        metadata: None,
         state,
         epoch: info.epoch,
         pid: info.pid.filter(|_| state == SessionSummaryState::Running),

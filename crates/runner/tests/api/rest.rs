@@ -533,3 +533,61 @@ async fn restart_completes_after_client_disconnects() {
         }
     }
 }
+
+#[tokio::test]
+async fn name_labels_and_metadata_are_changed_and_kept() {
+    let runner = TestRunner::start().await;
+    let id = runner.shell("echo done; exit 3").await;
+    let path = format!("/api/sessions/{id}");
+    let change = json!({"name": "mine", "labels": {"team": "blue"}, "metadata": "a draft"});
+    let changed = runner.request("PATCH", &path, Some(&change)).await;
+    assert_eq!(changed.status, 200, "{}", changed.text());
+    Reader::of(&runner, &id).await.exit().await;
+    // The record of the exit does not undo it, and neither does another daemon.
+    let runner = runner.restart(|_| {}).await;
+    let one = runner.session(&id).await;
+    for (key, value) in [
+        ("name", json!("mine")),
+        ("labels", json!({"team": "blue"})),
+        ("metadata", json!("a draft")),
+        ("exit", json!({"code": 3, "signal": null, "oom": false})),
+    ] {
+        assert_eq!(one[key], value, "{key} of {one}");
+    }
+    let list = runner.request("GET", "/api/sessions", None).await.json();
+    assert_eq!(list["sessions"][0]["name"], "mine");
+    assert_eq!(list["sessions"][0]["metadata"], Value::Null, "{list}");
+    let removed = json!({"name": null, "labels": {"team": null}, "metadata": null});
+    let removed = runner.request("PATCH", &path, Some(&removed)).await.json();
+    assert_eq!(
+        (&removed["name"], &removed["labels"], &removed["metadata"]),
+        (&Value::Null, &json!({}), &Value::Null)
+    );
+    for (refused, status, code) in [
+        (
+            json!({"metadata": "m".repeat((64 << 10) + 1)}),
+            422,
+            "METADATA_TOO_LARGE",
+        ),
+        (
+            json!({"labels": {"l": "m".repeat(64 << 10)}}),
+            422,
+            "LABELS_TOO_LARGE",
+        ),
+        (
+            json!({"labels": {"bowline.driver": "daemon"}}),
+            422,
+            "LABEL_RESERVED",
+        ),
+        (json!({"title": "x"}), 400, "BAD_REQUEST"),
+    ] {
+        let answer = runner.request("PATCH", &path, Some(&refused)).await;
+        assert_eq!((answer.status, answer.code().as_str()), (status, code));
+    }
+    let unknown = "/api/sessions/00000000-0000-4000-8000-0000000000aa";
+    let answer = runner.request("PATCH", unknown, Some(&json!({}))).await;
+    assert_eq!(
+        (answer.status, answer.code().as_str()),
+        (404, "SESSION_NOT_FOUND")
+    );
+}

@@ -1,5 +1,6 @@
 //! The configuration of a shell session.
 
+use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -29,6 +30,10 @@ pub struct ShellConfiguration {
     pub program: ShellProgram,
     /// Its environment; `TERM` is overridden with `xterm-256color`.
     pub env: Environment,
+    /// Display name of a session at a runner, which `bowline ps` shows. A local session has none.
+    pub name: Option<String>,
+    /// Labels of a session at a runner, to find it by. Those that begin with `bowline.` are reserved.
+    pub labels: BTreeMap<String, String>,
     /// Its working directory, which must exist.
     pub cwd: PathBuf,
     /// The terminal's size; 24 rows of 80 columns by default.
@@ -72,6 +77,8 @@ impl ShellConfiguration {
         Self {
             program: ShellProgram::Login,
             env: Environment::inherited(),
+            name: None,
+            labels: BTreeMap::new(),
             cwd: cwd.into(),
             size: WindowSize::default(),
             idle_after: Duration::from_secs(1),

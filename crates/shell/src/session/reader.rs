@@ -27,6 +27,9 @@ pub(super) struct Shared {
     lines: Mutex<LineBuffer>,
     /// Whether the caller has requested the end.
     is_ending: AtomicBool,
+    /// Whether the caller detaches: the program continues.
+    #[cfg(feature = "remote")]
+    is_detached: AtomicBool,
 }
 
 impl Shared {
@@ -34,13 +37,25 @@ impl Shared {
         Self {
             typed: Notify::new(),
             lines: Mutex::new(LineBuffer::new(limits)),
-            is_ending: AtomicBool::new(false),
+            ..Self::default()
         }
     }
 
     /// Records that the caller has requested the end, which makes it expected.
     pub(super) fn expect_end(&self) {
         self.is_ending.store(true, Ordering::Release);
+    }
+
+    /// Records that the caller detaches, which is an expected end of this session alone.
+    #[cfg(feature = "remote")]
+    pub(super) fn expect_detach(&self) {
+        self.is_detached.store(true, Ordering::Release);
+        self.expect_end();
+    }
+
+    #[cfg(feature = "remote")]
+    pub(super) fn is_detached(&self) -> bool {
+        self.is_detached.load(Ordering::Acquire)
     }
 
     /// Reports input to the reader.

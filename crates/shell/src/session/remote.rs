@@ -33,7 +33,9 @@ impl ShellSession {
         configuration: ShellConfiguration,
         change_notify: Arc<Notify>,
     ) -> Result<Self, StartError> {
-        let request = SessionRequest::new(SessionKind::Terminal, configuration.remote_terminal());
+        let terminal = configuration.remote_terminal();
+        let mut request = SessionRequest::new(SessionKind::Terminal, terminal);
+        request.set_name(configuration.name.as_deref(), &configuration.labels)?;
         let terminal = TerminalEngine.make_remote(remote, &request).await?;
         Ok(Self::begin(id, terminal, &configuration, change_notify))
     }
@@ -51,14 +53,32 @@ impl ShellSession {
         session: SessionId,
         configuration: ShellConfiguration,
     ) -> Result<Self, StartError> {
+        Self::attach_as(
+            ManagedId::random(),
+            remote,
+            session,
+            configuration,
+            Arc::default(),
+        )
+        .await
+    }
+
+    /// As [`attach`](Self::attach), with an id chosen by the caller. Notifies `change_notify` of every
+    /// event.
+    pub async fn attach_as(
+        id: ManagedId,
+        remote: &Remote,
+        session: SessionId,
+        configuration: ShellConfiguration,
+        change_notify: Arc<Notify>,
+    ) -> Result<Self, StartError> {
         let attachment = Attachment {
             size: Some(configuration.size),
             ..Attachment::default()
         };
         let attached = TerminalEngine.attach_remote(remote, session, attachment);
         let terminal = attached.await?;
-        let id = ManagedId::random();
-        Ok(Self::begin(id, terminal, &configuration, Arc::default()))
+        Ok(Self::begin(id, terminal, &configuration, change_notify))
     }
 
     /// Detaches from a session at a runner: the program keeps running, and this session ends for all of
@@ -71,9 +91,15 @@ impl ShellSession {
         if !self.inner.terminal.is_remote() {
             return Err(DialogueError::NotDetachable);
         }
-        self.inner.shared.expect_end();
+        self.inner.shared.expect_detach();
         self.inner.terminal.detach();
         self.inner.log.ended().await;
         Ok(())
+    }
+
+    /// Returns whether this session was detached from: its program continues at the runner.
+    #[must_use]
+    pub fn is_detached(&self) -> bool {
+        self.inner.shared.is_detached()
     }
 }

@@ -19,6 +19,8 @@ pub enum SessionState {
     /// program with bracketed paste or an unknown program is in the foreground. A dialogue: no turn
     /// is open.
     Idle,
+    /// The program runs at a runner, and this host is not attached to it.
+    Detached,
     /// The program has ended.
     Terminated,
 }

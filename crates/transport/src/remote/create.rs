@@ -28,6 +28,9 @@ use bowline_wire::{Epoch, SessionKind};
 /// How long to retry creating a session, and attaching to a new one.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(30);
 
+/// Prefix of the labels that Bowline sets itself.
+pub const RESERVED_LABELS: &str = "bowline.";
+
 /// The error code of a runner that already has a session with the requested id.
 const SESSION_EXISTS: &str = "SESSION_EXISTS";
 
@@ -71,6 +74,25 @@ impl SessionRequest {
             labels: BTreeMap::new(),
             journal: true,
         }
+    }
+
+    /// Sets the display name and the labels, as a host chose them.
+    ///
+    /// # Errors
+    ///
+    /// Returns [`RemoteError::ReservedLabel`] for a label that begins with `bowline.`.
+    pub fn set_name(
+        &mut self,
+        name: Option<&str>,
+        labels: &BTreeMap<String, String>,
+    ) -> Result<(), RemoteError> {
+        if let Some(label) = labels.keys().find(|it| it.starts_with(RESERVED_LABELS)) {
+            let label = label.clone();
+            return Err(RemoteError::ReservedLabel { label });
+        }
+        self.name = name.map(str::to_owned);
+        self.labels.extend(labels.clone());
+        Ok(())
     }
 
     pub(super) fn attachment(&self, epoch: Option<Epoch>) -> Attachment {

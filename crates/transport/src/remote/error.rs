@@ -39,6 +39,22 @@ pub enum RemoteError {
         /// The name of the value, with its article.
         what: &'static str,
     },
+    /// A label has a name that only Bowline sets.
+    #[error("make a session: the label {label} is reserved; use a name without `bowline.`")]
+    ReservedLabel {
+        /// The label.
+        label: String,
+    },
+    /// The runner refused a request about a session.
+    #[error("ask the runner: it answered {status} {code}: {detail}")]
+    Answer {
+        /// The status of the HTTP response.
+        status: u16,
+        /// The stable error code of the runner; empty if there is none.
+        code: String,
+        /// The reason and the remedy, as text.
+        detail: String,
+    },
     /// The URL is the socket of a single session, which cannot create sessions.
     #[error("make a session: {url} is the socket of a single session; use the URL of a runner")]
     NotARunner {

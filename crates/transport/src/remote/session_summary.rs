@@ -36,6 +36,9 @@ pub struct SessionSummary {
     pub cwd: Option<String>,
     /// Labels that the creator has set.
     pub labels: BTreeMap<String, String>,
+    /// Text of the session's hosts, at most 64 KiB, from a request for one session; a list omits it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub metadata: Option<String>,
     /// State of the session.
     pub state: SessionSummaryState,
     /// Incarnation of the child.

@@ -26,6 +26,7 @@ fn connect_with(limits: HookLimits, reply_time: Option<Duration>) -> Client {
     let (stream, server) = duplex(64 << 10);
     let shown = token.secret().expose_secret().to_owned();
     let endpoint = Endpoint {
+        secret_path: None,
         address: SocketAddr::from(([127, 0, 0, 1], 9)),
         token,
         limits,

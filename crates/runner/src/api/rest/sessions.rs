@@ -8,7 +8,8 @@ use axum::extract::State;
 use axum::http::StatusCode;
 use bowline_transport::wire::Lease;
 use bowline_transport::{
-    SessionActivity, SessionId, SessionList, SessionSummary, SessionSummaryState, TerminationPolicy,
+    SessionActivity, SessionId, SessionList, SessionSummary, SessionSummaryState, SessionUpdate,
+    TerminationPolicy,
 };
 use serde::Deserialize;
 use serde_json::{Map, Value};
@@ -23,9 +24,10 @@ use crate::api::problem::Problem;
 use crate::app_state::AppState;
 use crate::conversations::{StartConversation, is_driven};
 use crate::sessions::{
-    CreateError, EndedSession, RestartError, ShimStatus, TerminateError, damage_in_log, summary_of,
+    CreateError, EndedSession, RestartError, SessionRecord, ShimStatus, TerminateError,
+    damage_in_log, summary_of,
 };
-use crate::shim::{SessionSpec, ShimStarted, SpawnFault};
+use crate::shim::{SessionSpec, ShimStarted, SpawnFault, UpdateError};
 
 /// Create a session.
 ///
@@ -164,7 +166,7 @@ pub(super) async fn get(
         (record, damage)
     });
     let (record, damage) = read.await.map_err(Problem::internal)?;
-    let mut session = summary_of(&record);
+    let mut session = with_metadata(&record).await;
     session.damage = session.damage.or(damage);
     let activity = app.conversations.activity(id).await;
     complete(&app, &mut session, activity);
@@ -185,6 +187,49 @@ pub(super) async fn get(
         details.size = client.attached.info.size.map(Into::into);
     }
     Ok(Json(details))
+}
+
+/// Change the name, the labels or the metadata of a session.
+///
+/// Absent members stay as they are. The session may have ended. The change is on disk when the response is sent.
+#[utoipa::path(patch, path = "/api/sessions/{id}", operation_id = "updateSession",
+    params(("id" = String, Path, description = "Id of the session")),
+    request_body = SessionUpdate,
+    responses((status = 200, description = "Success", body = SessionSummary), (status = "default", description = "Error", body = Problem)))]
+pub(super) async fn update(
+    State(app): State<Arc<AppState>>,
+    SessionPath(id): SessionPath,
+    JsonBody(change): JsonBody<SessionUpdate>,
+) -> Result<Json<SessionSummary>, Problem> {
+    read_record(&app, id).await?;
+    app.sessions.update(id, change).await?;
+    let record = read_record(&app, id).await?;
+    Ok(Json(with_metadata(&record).await))
+}
+
+/// Returns a session with the metadata of its hosts.
+async fn with_metadata(record: &SessionRecord) -> SessionSummary {
+    let session = record.session.clone();
+    let data = spawn_blocking(move || session.host_data()).await;
+    SessionSummary {
+        metadata: data.ok().and_then(|it| it.metadata).flatten(),
+        ..summary_of(record)
+    }
+}
+
+impl From<UpdateError> for Problem {
+    fn from(error: UpdateError) -> Self {
+        let (code, next) = match &error {
+            UpdateError::Metadata { .. } => ("METADATA_TOO_LARGE", "store less of it"),
+            UpdateError::Labels { .. } => ("LABELS_TOO_LARGE", "use fewer or shorter ones"),
+            UpdateError::Reserved { .. } => (
+                "LABEL_RESERVED",
+                "use a name that does not begin with `bowline.`",
+            ),
+            UpdateError::Io(_) => return Self::internal(error),
+        };
+        Self::new(StatusCode::UNPROCESSABLE_ENTITY, code, error, next)
+    }
 }
 
 /// How to end a session.

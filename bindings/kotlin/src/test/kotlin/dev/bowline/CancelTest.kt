@@ -203,13 +203,39 @@ private class World : AutoCloseable {
         operation("RunnerClient.log") { detached(this).let { { client.log(it) } } }
         operation("RunnerClient.session") { detached(this).let { { client.session(it) } } }
         operation("RunnerClient.sessions") { { client.sessions() } }
+        operation("RunnerClient.update") { detached(this).let { { client.update(it, RunnerSessionChange(name = "x")) } } }
         operation("RunnerClient.transcript") { detached(this).let { { client.transcript(it) } } }
         operation("SessionEventStream.next") { closing(shell.eventStream(fromStart = true)).let { { it.next(0u, 10u, 1u) } } }
         operation("SessionManager.cleanup") { manager.createShell(cat, "x"); finally { manager.cleanup() }; { manager.cleanup() } }
         operation("SessionManager.createDialogue") { finally { manager.cleanup() }; { manager.createDialogue(configuration(), "x") } }
         operation("SessionManager.createShell") { finally { manager.cleanup() }; { manager.createShell(cat, "x") } }
+        operation("SessionManager.detachAll") {
+            val other = closing(engine.openManager(ManagerConfiguration(temporaryDirectory().toString())))
+            other.createShell(cat, "x");
+            { other.detachAll() }
+        }
+        operation("SessionManager.endAll") {
+            val other = closing(engine.openManager(ManagerConfiguration(temporaryDirectory().toString())))
+            other.createShell(cat, "x");
+            { other.endAll() }
+        }
         operation("SessionManager.flush") { { manager.flush() } }
         operation("SessionManager.kill") { finally { manager.cleanup() }; manager.createShell(cat, "x").let { { manager.kill(it.id) } } }
+        operation("SessionManager.metadata") {
+            val id = manager.createShell(cat, "x").id
+            finally { manager.kill(id) };
+            { manager.metadata(id) }
+        }
+        operation("SessionManager.reattach") {
+            val list = ManagerConfiguration(temporaryDirectory().toString())
+            engine.openManager(list).use { other ->
+                other.createDialogue(atRunner, "x")
+                other.detachAll()
+            }
+            val other = closing(engine.openManager(list))
+            finally { other.reattach(listOf(runner.configuration)); other.endAll() };
+            { other.reattach(listOf(runner.configuration)) }
+        }
         operation("SessionManager.resume") {
             val id = manager.createDialogue(configuration(), "x").id
             finally { manager.cleanup() };
@@ -220,10 +246,10 @@ private class World : AutoCloseable {
             finally { manager.kill(id) };
             { manager.sendPrompt(id, "hello") }
         }
-        operation("SessionManager.shutdown") {
-            val other = closing(engine.openManager(ManagerConfiguration(temporaryDirectory().toString())))
-            other.createShell(cat, "x");
-            { other.shutdown() }
+        operation("SessionManager.setMetadata") {
+            val id = manager.createShell(cat, "x").id
+            finally { manager.kill(id) };
+            { manager.setMetadata(id, "m") }
         }
         operation("ShellSession.detach") {
             val id = engine.startShell(cat.copy(runner = runner.configuration)).use { shell -> shell.terminal().also { shell.detach() } }

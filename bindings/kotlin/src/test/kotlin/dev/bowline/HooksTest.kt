@@ -79,4 +79,54 @@ class HooksTest {
             engine.startHooks(HookConfiguration(gate = HookGate(listOf("Stop"), 1u, HookReply.Tool(ToolVerdict.ASK, null, null, null))))
         }
     }
+
+    /** A runner stands in for a backend: it refuses tokens that are not its own. */
+    @Test
+    fun `https backend is reached with an authority and a token of the provider`() = runTest {
+        val folder = temporaryDirectory()
+        val generator = ProcessBuilder(programs.resolve("examples/certificates").toString(), folder.toString()).start()
+        assertEquals(0, generator.waitFor())
+        val file = { name: String -> folder.resolve(name).toString() }
+        val serve = RunningProgram(
+            "bowline", "serve", "--listen", "127.0.0.1:0", "--state-dir", file("state"), "--socket", file("socket"),
+            "--tls-cert", file("localhost.crt"), "--tls-key", file("localhost.key"),
+        )
+        serve.use {
+            val port = serve.lineAfter("listening on https://").substringAfterLast(":")
+            for (authority in listOf(file("authority.pem"), null)) {
+                val tokens = object : TokenProvider {
+                    val refusals = java.util.concurrent.CopyOnWriteArrayList<Boolean>()
+                    override fun token(wasRefused: Boolean) = "secret".also { refusals += wasRefused }
+                }
+                val backend = HookBackend(
+                    "https://localhost:$port", "s", tokenProvider = tokens, authorities = authority, attempts = 3u, backoffMs = 1u,
+                )
+                engine.startHooks(HookConfiguration(backend = backend)).use { server ->
+                    session(withHooks(server)) { session ->
+                        session.send("/tool ls").use { it.waitUntilSettled() }
+                    }
+                    val forward = server.stop().forward!!
+                    assertTrue(forward.failed > 0u, forward.toString())
+                }
+                assertEquals(authority != null, true in tokens.refusals, "the answer 401 arrives only over a trusted link")
+                assertTrue(tokens.refusals.size >= 3, "each attempt asks")
+            }
+        }
+    }
+
+    @Test
+    fun `existing hook script posts to a secret path without a token`() = runTest {
+        val configuration = HookConfiguration(secretPath = true, variables = HookVariables(url = "CODE_MY_SPEC_CALLBACK_URL"))
+        engine.startHooks(configuration).use { server ->
+            val url = server.environment("i1").getValue("CODE_MY_SPEC_CALLBACK_URL")
+            val client = java.net.http.HttpClient.newHttpClient()
+            for ((address, status) in listOf(url to 200, server.url("i1") to 401)) {
+                val body = java.net.http.HttpRequest.BodyPublishers.ofString("""{"hook_event_name":"Stop"}""")
+                val request = java.net.http.HttpRequest.newBuilder(java.net.URI(address)).POST(body).build()
+                val answer = client.send(request, java.net.http.HttpResponse.BodyHandlers.ofString())
+                assertEquals(status, answer.statusCode())
+            }
+            assertEquals(1uL, server.stop().events)
+        }
+    }
 }

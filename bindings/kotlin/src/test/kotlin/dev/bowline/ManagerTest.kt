@@ -44,12 +44,47 @@ class ManagerTest {
             assertNotNull(manager.session(made.id)?.end)
             val conversation = runCatching { manager.resume(made.id, configuration(folder = folder)) }
             conversation.onFailure { assertTrue(it is BowlineException.Resume, it.toString()) }
-            val report = manager.shutdown()
+            val report = manager.endAll()
             assertNull(report.listError)
             assertThrowsBowline<BowlineException.Ended> { manager.createDialogue(configuration(folder = folder), "late") }
         }
         engine.openManager(state).use { manager ->
             assertEquals("renamed", manager.sessions().single().label)
+        }
+    }
+
+    @Test
+    fun `manager finds its sessions at a runner again`() = runTest {
+        val state = ManagerConfiguration(temporaryDirectory().toString())
+        Runner().use { runner ->
+            val there = configuration().copy(runner = runner.configuration, labels = mapOf("team" to "blue"))
+            val id = engine.openManager(state).use { manager ->
+                val made = manager.createDialogue(there, "mine")
+                assertEquals(runner.configuration.url, made.runner?.url)
+                manager.dialogue(made.id).use { session -> session.send("hello").use { it.waitUntilSettled() } }
+                manager.setMetadata(made.id, "a draft")
+                assertThrowsBowline<BowlineException.Invalid> { manager.setMetadata(made.id, "m".repeat(65_537)) }
+                assertTrue(manager.detachAll().sessions.isEmpty())
+                made.id
+            }
+            engine.openManager(state).use { manager ->
+                assertEquals(SessionState.DETACHED, manager.session(id)?.state)
+                assertThrowsBowline<BowlineException.Disconnected> { manager.dialogue(id) }
+                assertEquals(listOf(id), manager.reattach(emptyList()).failed.map { it.id })
+                assertEquals(listOf(id), manager.reattach(listOf(runner.configuration)).attached)
+                manager.dialogue(id).use { session -> session.until { it.results().size == 1 } }
+                assertEquals("a draft", manager.metadata(id))
+                val client = engine.runner(runner.configuration)
+                val listed = client.sessions().single()
+                assertEquals(listOf("mine", mapOf("team" to "blue"), null), listOf(listed.name, listed.labels, listed.metadata))
+                assertEquals("a draft", client.session(listed.id).metadata)
+                val change = RunnerSessionChange(name = "yours", labels = mapOf("team" to null), metadata = "")
+                val changed = client.update(listed.id, change)
+                assertEquals(listOf("yours", emptyMap<String, String>(), null), listOf(changed.name, changed.labels, changed.metadata))
+                val reserved = RunnerSessionChange(labels = mapOf("bowline.driver" to "daemon"))
+                assertThrowsBowline<BowlineException.Refused> { client.update(listed.id, reserved) }
+                assertEquals(listOf(id), manager.endAll().sessions.map { it.id })
+            }
         }
     }
 }
