@@ -80,3 +80,10 @@ suspend fun relaunch(runner: RunnerConfiguration, state: String): SessionManager
     println("${report.ended} ${report.failed.map { it.reason }}")
     return manager
 }
+
+suspend fun forwardHooks(url: String, authorities: String, tokens: TokenProvider): HookServer {
+    val backend = HookBackend(url, "session-7", tokenProvider = tokens, authorities = authorities)
+    val variables = HookVariables(url = "CODE_MY_SPEC_CALLBACK_URL")
+    val configuration = HookConfiguration(variables = variables, secretPath = true, backend = backend)
+    return Bowline.engine().startHooks(configuration)
+}

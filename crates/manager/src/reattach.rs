@@ -215,12 +215,19 @@ fn is_same(url: &RemoteUrl, text: &str) -> bool {
 
 #[cfg(test)]
 mod tests {
+    use bowline_transport::Carrier;
+
     use super::*;
 
     #[test]
     fn runner_is_found_with_another_carrier() {
-        let url: RemoteUrl = "http://127.0.0.1:7420".parse().unwrap();
-        assert!(is_same(&url, "grpc://127.0.0.1:7420"));
+        let url = RemoteUrl::Tcp {
+            host: "127.0.0.1".into(),
+            port: 7420,
+            tls: false,
+            carrier: Carrier::Grpc,
+        };
+        assert!(is_same(&url, "http://127.0.0.1:7420"));
         for other in [
             "https://127.0.0.1:7420",
             "http://127.0.0.1:7421",

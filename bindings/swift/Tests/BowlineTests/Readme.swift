@@ -86,3 +86,11 @@ func relaunch(_ runner: RunnerConfiguration, state: String) async throws -> Sess
     print(report.ended, report.failed.map(\.reason))
     return manager
 }
+
+func forwardHooks(to url: String, authorities: String, tokens: any TokenProvider) async throws -> HookServer {
+    let backend = HookBackend(
+        url: url, sessionId: "session-7", tokenProvider: tokens, authorities: authorities)
+    let variables = HookVariables(url: "CODE_MY_SPEC_CALLBACK_URL")
+    let configuration = HookConfiguration(variables: variables, secretPath: true, backend: backend)
+    return try await Engine.make().startHooks(configuration: configuration)
+}

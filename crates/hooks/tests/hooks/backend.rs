@@ -206,7 +206,10 @@ async fn token_provider_is_asked_for_each_attempt() {
     for _ in 0..2 {
         hook.post(r#"{"hook_event_name":"Stop"}"#).await;
     }
-    let report = within("a stop", server.stop()).await.forward.expect("a report");
+    let report = within("a stop", server.stop())
+        .await
+        .forward
+        .expect("a report");
     assert_eq!((report.delivered, report.failed), (2, 0));
     let shown: Vec<_> = received.iter().map(|it| it.authorization).collect();
     assert_eq!(shown, ["Bearer old", "Bearer old", "Bearer new"]);

@@ -361,5 +361,9 @@ async fn secret_path_needs_no_token() {
     let other = HookServer::start(HookConfiguration::legacy()).await;
     let other = other.expect("a server");
     let foreign = Hook::of(&other, &path).with_token("");
-    assert_eq!(foreign.post(body).await.0, 401, "the path is that of one server");
+    assert_eq!(
+        foreign.post(body).await.0,
+        401,
+        "the path is that of one server"
+    );
 }
