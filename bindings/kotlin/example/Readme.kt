@@ -87,3 +87,10 @@ suspend fun forwardHooks(url: String, authorities: String, tokens: TokenProvider
     val configuration = HookConfiguration(variables = variables, secretPath = true, backend = backend)
     return Bowline.engine().startHooks(configuration)
 }
+
+suspend fun startHooked(runner: RunnerConfiguration, server: HookServer): DialogueSession {
+    val configuration = DialogueConfiguration(runner = runner, hooks = server.spec("run-1"))
+    val session = Bowline.engine().start(configuration)
+    server.serve(runner, session.id())
+    return session
+}

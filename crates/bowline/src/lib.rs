@@ -65,6 +65,7 @@
 //! | [Other agents](#other-agents) | [`KnownAgent`], [`DialectName`], [`Capabilities`], [`Capability`], [`HandshakeError`], [`RequestOption`], [`AnswerKind`] |
 //! | [Interrupt and end](#interrupt-and-end) | [`EventLimits`], [`InterruptScope`], [`InterruptReport`], [`SessionEnd`], [`TerminationReport`], [`Exit`], [`ExitStatus`], [`Signal`], [`Snapshot`], [`Phase`] |
 //! | [Runners](#runners) | [`ConnectionState`], [`ConnectionStates`], `CredentialsProvider`, `NoCredentials`, `NoToken`, `Token`, `TokenFile`, `Trust`, `Identity` |
+//! | `relay_hooks` | `relay_hooks`, `HookFeed` |
 //! | [Past conversations](#past-conversations) | `history` |
 //!
 //! ## Configuration
@@ -243,6 +244,55 @@ struct Readme;
 /// Past conversations that agents keep on disk, listed and read (feature `history`).
 #[cfg(feature = "history")]
 pub use bowline_history as history;
+/// Passes the hooks of a session at a runner to a server of this host, until the session ends (features `hooks` and
+/// `remote`).
+///
+/// The session has `server.spec(..)` as the `hooks` of its configuration. Dropping the future leaves the session, which
+/// uses the default of the gate for what is not answered in time.
+///
+/// ```no_run
+/// use bowline::hooks::{HookConfiguration, HookServer};
+/// use bowline::{HookFeed, Remote, Session};
+///
+/// # async fn run(runner: Remote) -> Result<(), Box<dyn std::error::Error>> {
+/// let server = HookServer::start(HookConfiguration::default()).await?;
+/// let spec = serde_json::to_value(server.spec("run-1", None)?)?;
+/// let session = Session::builder()
+///     .runner(runner.clone())
+///     .configure(|it| it.hooks = Some(spec))
+///     .start()
+///     .await?;
+/// let feed = HookFeed::attach(&runner, session.id(), false).await?;
+/// let (_, end) = tokio::join!(bowline::relay_hooks(&server, feed), session.end());
+/// println!("{}", end.reason);
+/// # Ok(())
+/// # }
+/// ```
+#[cfg(all(feature = "hooks", feature = "remote"))]
+pub async fn relay_hooks(server: &hooks::HookServer, mut feed: HookFeed) {
+    use bowline_hooks::RelayInput;
+    use bowline_lifecycle::HookFeedItem;
+
+    let mut relay = server.relay(feed.session().to_string());
+    loop {
+        ::tokio::select! {
+            item = feed.next() => match item {
+                Some(HookFeedItem::Past(line)) => relay.push(RelayInput::Past(line)),
+                Some(HookFeedItem::PastEnd) => relay.push(RelayInput::PastEnd),
+                Some(HookFeedItem::Line(line)) => relay.push(RelayInput::Line(line)),
+                Some(_) => {}
+                None => return,
+            },
+            reply = relay.next_reply() => {
+                ::tokio::spawn(feed.answer(reply.id, reply.body));
+            }
+        }
+    }
+}
+
+#[cfg(all(feature = "hooks", feature = "remote"))]
+pub use bowline_lifecycle::HookFeed;
+
 /// The agent's hooks, received and answered over HTTP on loopback (feature `hooks`).
 #[cfg(feature = "hooks")]
 pub use bowline_hooks as hooks;

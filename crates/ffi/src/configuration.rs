@@ -43,6 +43,9 @@ pub struct DialogueConfiguration {
     /// Labels of a session at a runner, to find it by. Names that begin with `bowline.` are reserved.
     #[uniffi(default)]
     pub labels: HashMap<String, String>,
+    /// The hooks of an agent at a runner, as `HookServer.spec` returns them. For Claude Code, without other settings.
+    #[uniffi(default = None)]
+    pub hooks: Option<String>,
     /// The agent's working directory; the host's when absent.
     #[uniffi(default = None)]
     pub cwd: Option<String>,
@@ -197,6 +200,12 @@ fn parse_dialect(name: &str) -> Result<core::DialectName> {
     })
 }
 
+fn parse_hooks(text: &str) -> Result<serde_json::Value> {
+    serde_json::from_str(text).map_err(|error| BowlineError::Configuration {
+        reason: format!("apply hooks: {error}; pass what HookServer.spec returns"),
+    })
+}
+
 impl TryFrom<DialogueConfiguration> for core::DialogueConfiguration {
     type Error = BowlineError;
 
@@ -208,6 +217,7 @@ impl TryFrom<DialogueConfiguration> for core::DialogueConfiguration {
         let leading_args = it.leading_args.into_iter().map(Into::into);
         Ok(Self {
             name: it.name,
+            hooks: it.hooks.as_deref().map(parse_hooks).transpose()?,
             labels: it.labels.into_iter().collect(),
             location: match it.runner {
                 Some(runner) => core::AgentLocation::Runner(runner.try_into()?),

@@ -16,7 +16,9 @@ use crate::core::{self, ExposeSecret as _};
 use crate::counters::ObjectKind;
 use crate::error::{BowlineError, Result};
 use crate::event_stream::{EventSource, event_stream};
-use crate::runtime::{Tracked, call, uncancelled};
+use crate::remote::RunnerConfiguration;
+use crate::runner::parse_id;
+use crate::runtime::{Tracked, background, call, uncancelled};
 
 pub use configuration::{
     HookBackend, HookConfiguration, HookGate, HookHelper, HookLimits, HookRoute, HookVariables,
@@ -193,6 +195,24 @@ impl HookServer {
     }
 }
 
+/// Passes the hooks of a session at a runner to a server, until the session ends.
+async fn relay_hooks(mut relay: core::HookRelay, mut feed: core::HookFeed) {
+    loop {
+        tokio::select! {
+            item = feed.next() => match item {
+                Some(core::HookFeedItem::Past(line)) => relay.push(core::RelayInput::Past(line)),
+                Some(core::HookFeedItem::PastEnd) => relay.push(core::RelayInput::PastEnd),
+                Some(core::HookFeedItem::Line(line)) => relay.push(core::RelayInput::Line(line)),
+                Some(_) => {}
+                None => return,
+            },
+            reply = relay.next_reply() => {
+                tokio::spawn(feed.answer(reply.id, reply.body));
+            }
+        }
+    }
+}
+
 fn stopped() -> BowlineError {
     BowlineError::Ended {
         reason: "use the hook server: it was stopped; start another one".to_owned(),
@@ -255,6 +275,52 @@ impl HookServer {
                 .map(|(name, value)| (name, value.expose_secret().to_owned()))
                 .collect())
         })
+    }
+
+    /// Returns what a runner needs to serve the hooks of an agent there as this server would, for
+    /// `DialogueConfiguration.hooks`: a JSON object. `agent` is the version of the agent at the runner, if it is known.
+    /// Call `serve` once the session has started.
+    ///
+    /// # Errors
+    ///
+    /// `Configuration` if the configuration has a helper, which is a program of this machine, or needs a newer agent.
+    /// Otherwise as `url`.
+    #[uniffi::method(default(agent = None))]
+    pub fn spec(&self, interaction: String, agent: Option<AgentVersion>) -> Result<String> {
+        self.with_server(|it| {
+            let spec = it.spec(&interaction, agent.map(Into::into))?;
+            serde_json::to_string(&spec).map_err(|error| BowlineError::invalid(error.to_string()))
+        })
+    }
+
+    /// Receives the hooks of a session at a runner, until the session ends: its events are events of this server,
+    /// and its questions wait for the host as others do. Returns once it is attached; cuts of the link and restarts
+    /// of the runner are survived.
+    ///
+    /// With `hasPast` for a session that an earlier host may have served, only questions that are still open and later
+    /// events are received.
+    ///
+    /// # Errors
+    ///
+    /// `Start` if the runner cannot be reached, or does not serve the hooks of the session; `Configuration` if the URL
+    /// or the id is not valid; `Ended` after `stop`.
+    #[uniffi::method(default(has_past = false))]
+    pub async fn serve(
+        &self,
+        runner: RunnerConfiguration,
+        session: String,
+        has_past: bool,
+    ) -> Result<()> {
+        let remote: core::Remote = runner.try_into()?;
+        let id = parse_id(&session)?;
+        let relay = self.with_server(|it| Ok(it.relay(session)))?;
+        uncancelled(async move {
+            let feed = core::HookFeed::attach(&remote, id, has_past).await;
+            let feed = feed.map_err(core::StartError::from)?;
+            background(relay_hooks(relay, feed));
+            Ok(())
+        })
+        .await
     }
 
     /// Returns a stream of the events from now on.

@@ -238,7 +238,7 @@ fn non_empty(text: String) -> Option<String> {
     Some(text).filter(|it| !it.is_empty())
 }
 
-fn parse_id(id: &str) -> Result<core::SessionId> {
+pub(crate) fn parse_id(id: &str) -> Result<core::SessionId> {
     id.parse().map_err(|_| BowlineError::Configuration {
         reason: format!("find session {id:?}: not a session id; take one from sessions()"),
     })

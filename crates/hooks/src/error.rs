@@ -90,6 +90,12 @@ pub enum HookServerError {
         /// A version that has `onFailure`.
         added: AgentVersion,
     },
+    /// The configuration has what only works on the machine of the server.
+    #[error("serve hooks at a runner: {what} works on this machine only; omit it")]
+    NotAtRunner {
+        /// What it has.
+        what: &'static str,
+    },
     /// The URL, the token or the certificates of the backend are not usable.
     #[error("forward hooks to {url:?}: {reason}")]
     Backend {

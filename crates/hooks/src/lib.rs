@@ -51,6 +51,7 @@
 //! | [Replies](#replies) | [`HookEvent`], [`HookPayload`], [`ToolVerdict`], [`PermissionVerdict`], [`FormAnswer`] |
 //! | [Events and a backend](#events-and-a-backend) | [`HookSubscription`], [`HookEventItem`], [`HookBackend`], [`HookVariables`], [`HookLimits`], [`HookTokenProvider`], [`HookTokenFuture`], [`SecretString`], [`ExposeSecret`], [`HookReport`], [`ForwardReport`], [`merge_settings`] |
 //! | [`Webhook`] | [`Webhook`], [`WebhookError`], [`DeliveryError`] |
+//! | [At a runner](#at-a-runner) | [`HookSpec`], [`RunnerHooks`], [`HookLine`], [`HookRelay`], [`RelayInput`], [`RelayedReply`] |
 //! | [A helper](#a-helper) | [`HookRoute`], [`HookHelper`], [`post_hook`], [`PostHookError`] |
 //!
 //! ## Replies
@@ -130,6 +131,34 @@
 //! # }
 //! ```
 //!
+//! ## At a runner
+//!
+//! The hooks of an agent at a runner are served there by [`RunnerHooks`], and decided here; between the two are lines.
+//!
+//! ```no_run
+//! use bowline_hooks::{
+//!     HookConfiguration, HookLine, HookRelay, HookServer, HookSpec, RelayInput, RelayedReply, RunnerHooks,
+//! };
+//!
+//! # #[tokio::main(flavor = "current_thread")]
+//! # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+//! let server = HookServer::start(HookConfiguration::default()).await?;
+//! let spec: HookSpec = server.spec("run-1", None)?;
+//!
+//! // In the process that has the agent, with `settings` and `environment` for it.
+//! let mut hooks = RunnerHooks::start(spec).await?;
+//! println!("{} {:?}", hooks.settings()?, hooks.environment()?.keys());
+//! let line: HookLine = hooks.next().await;
+//!
+//! // In that of the host.
+//! let mut relay: HookRelay = server.relay("session-7");
+//! relay.push(RelayInput::Line(serde_json::to_vec(&line)?.into()));
+//! let RelayedReply { id, body, .. } = relay.next_reply().await;
+//! hooks.answer(id, &body)?;
+//! # Ok(())
+//! # }
+//! ```
+//!
 //! ## A helper
 //!
 //! Agents without HTTP hooks run a program for each event, which may be the host itself:
@@ -163,9 +192,11 @@ mod forward;
 mod hook_client;
 mod http;
 mod kind;
+mod relay;
 mod reply;
 mod server;
 mod settings;
+mod spec;
 mod subscription;
 mod token;
 
@@ -179,8 +210,10 @@ pub use event::HookEvent;
 pub use forward::{DeliveryError, ForwardReport, Webhook, WebhookError};
 pub use hook_client::{PostHookError, post_hook};
 pub use kind::{HookKind, HookPayload};
+pub use relay::{HookRelay, RelayInput, RelayedReply};
 pub use reply::{FormAnswer, HookReply, PermissionVerdict, ToolVerdict};
 pub use secrecy::{ExposeSecret, SecretString};
 pub use server::{HookReport, HookServer};
 pub use settings::merge_settings;
+pub use spec::{HookLine, HookSpec, RunnerHooks};
 pub use subscription::{HookEventItem, HookQuestion, HookQuestions, HookSubscription};

@@ -2,12 +2,14 @@
 
 use std::path::{Path, PathBuf};
 
+use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 use crate::{HookKind, HookReplyError};
 
 /// The reply to an event.
-#[derive(Clone, Debug, Default, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum HookReply {
     /// No opinion: the agent goes on as without a hook.
@@ -52,7 +54,8 @@ pub enum HookReply {
 }
 
 /// The answer to an MCP server that requests input from the user.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum FormAnswer {
     /// Accepts with this JSON object.
@@ -64,7 +67,8 @@ pub enum FormAnswer {
 }
 
 /// A decision about a tool call.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum ToolVerdict {
     /// Runs the tool without asking the user.
@@ -89,7 +93,8 @@ impl ToolVerdict {
 }
 
 /// The answer to a permission request.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum PermissionVerdict {
     /// Allows.

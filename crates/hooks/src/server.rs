@@ -118,6 +118,14 @@ impl HookServer {
         })
     }
 
+    pub(crate) const fn configuration(&self) -> &HookConfiguration {
+        &self.configuration
+    }
+
+    pub(crate) fn dispatcher(&self) -> Arc<HookDispatcher> {
+        Arc::clone(&self.dispatcher)
+    }
+
     /// Returns the address that the server listens on.
     #[must_use]
     pub const fn address(&self) -> SocketAddr {

@@ -53,6 +53,9 @@ pub struct DialogueConfiguration {
     pub name: Option<String>,
     /// Labels of a session at a runner, to find it by. Those that begin with `bowline.` are reserved.
     pub labels: BTreeMap<String, String>,
+    /// The hooks of an agent at a runner, which serves them, as `bowline_hooks::HookServer::spec` describes them
+    /// in JSON. [`HookFeed`](crate::HookFeed) has their events. For Claude Code, without other settings.
+    pub hooks: Option<serde_json::Value>,
     /// The agent's working directory; the host's own when absent.
     pub cwd: Option<PathBuf>,
     /// The type of the agent's standard streams.
@@ -159,6 +162,7 @@ impl Default for DialogueConfiguration {
             location: AgentLocation::Local,
             name: None,
             labels: BTreeMap::new(),
+            hooks: None,
             cwd: None,
             stdio: DialogueStdio::default(),
             pty_backend: PtyBackend::default(),
@@ -316,6 +320,9 @@ impl DialogueConfiguration {
         if let Some(what) = mcp::unsupported(self.dialect, &self.mcp_servers) {
             return Err(self.unsupported(what));
         }
+        if let Some(what) = self.unsupported_hooks() {
+            return Err(self.unsupported(what));
+        }
         let what = match self.dialect {
             DialectName::Claude => return Ok(()),
             DialectName::Codex | DialectName::Acp | DialectName::Qwen => {
@@ -330,6 +337,19 @@ impl DialogueConfiguration {
             _ => "writing to the agent",
         };
         Err(self.unsupported(what))
+    }
+
+    /// Returns what the hooks of the configuration lack to be served, if anything.
+    fn unsupported_hooks(&self) -> Option<&'static str> {
+        self.hooks.as_ref()?;
+        if matches!(self.location, AgentLocation::Local) {
+            return Some("serving hooks for an agent of this machine, whose settings have them,");
+        }
+        if self.dialect != DialectName::Claude {
+            return Some("hooks at a runner");
+        }
+        let has_settings = self.options.settings.is_some();
+        has_settings.then_some("a settings document beside hooks at a runner")
     }
 
     fn unsupported(&self, what: impl Into<String>) -> StartError {
@@ -384,6 +404,13 @@ impl DialogueConfiguration {
         if !self.mcp_servers.is_empty() {
             let servers = AgentDocument::Json(mcp::claude(&self.mcp_servers));
             options.mcp_configs.push(servers);
+        }
+        #[cfg(feature = "remote")]
+        if self.hooks.is_some() {
+            // Two words, for older agents.
+            let settings = ["--settings", bowline_transport::HOOK_SETTINGS];
+            let own = settings.into_iter().map(OsString::from);
+            options.trailing_args.splice(0..0, own);
         }
         if self.ask_permissions {
             options.permission_prompt_tool = Some("stdio".to_owned());

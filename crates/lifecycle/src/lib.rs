@@ -52,7 +52,8 @@
 //! | [A terminal in the list](#a-terminal-in-the-list) | [`TerminalSession`], [`Registration`], [`WindowSize`], [`ResourceUsage`], [`check_threads`] |
 //! | [Before a conversation is resumed](#before-a-conversation-is-resumed) | [`ResumeError`], [`check_conversation_id`], [`agent_directory`] |
 //! | [Secrets](#secrets) | [`SecretString`], [`ExposeSecret`] |
-//! | [Sessions of a runner](#sessions-of-a-runner) | `SessionSummary`, `SessionActivity`, `SessionSummaryState`, `RemoteSessionKind`, `Carrier` |
+//! | [Sessions of a runner](#sessions-of-a-runner) | `SessionSummary`, `SessionActivity`, `SessionSummaryState`, `RemoteSessionKind`, `Carrier`, `SessionUpdate` |
+//! | [Hooks at a runner](#hooks-at-a-runner) | `HookFeed`, `HookFeedItem` |
 //! | [A session driven from its log](#a-session-driven-from-its-log) | `SessionRecovery`, [`Piece`] |
 //! | [`McpServer`] | [`McpServer`], [`McpTransport`] |
 //! | [`Attention`] | [`Attention`], [`AttentionReason`] |
@@ -302,11 +303,22 @@
 #![cfg_attr(feature = "remote", doc = "```no_run")]
 #![cfg_attr(not(feature = "remote"), doc = "```ignore")]
 //! use bowline_lifecycle::{
-//!     Carrier, RemoteSessionKind, RemoteUrl, SessionActivity, SessionSummary, SessionSummaryState,
+//!     Carrier, Remote, RemoteError, RemoteSessionKind, RemoteUrl, SessionActivity, SessionSummary,
+//!     SessionSummaryState, SessionUpdate,
 //! };
 //!
 //! fn describe(SessionActivity { title, phase, .. }: &SessionActivity) -> String {
 //!     format!("{}: {}", title.as_deref().unwrap_or("?"), phase.as_deref().unwrap_or("?"))
+//! }
+//!
+//! /// Names all sessions that have no name.
+//! async fn name_all(runner: &Remote) -> Result<(), RemoteError> {
+//!     for session in runner.sessions().await?.into_iter().filter(|it| it.name.is_none()) {
+//!         let name = Some(Some(session.program));
+//!         let update = SessionUpdate { name, ..SessionUpdate::default() };
+//!         runner.update_session(session.id, &update).await?;
+//!     }
+//!     Ok(())
 //! }
 //!
 //! /// Returns the running dialogues of a runner's list.
@@ -321,6 +333,25 @@
 //! # running(Vec::new()).for_each(|it| println!("{}", describe(&it.activity)));
 //! # Ok(())
 //! # }
+//! ```
+//!
+//! ## Hooks at a runner
+//!
+//! `bowline_hooks` has both ends: `HookServer::spec` for the configuration, and `HookRelay` for the lines.
+//!
+#![cfg_attr(feature = "remote", doc = "```no_run")]
+#![cfg_attr(not(feature = "remote"), doc = "```ignore")]
+//! use bowline_lifecycle::{HookFeed, HookFeedItem, Remote, RemoteError, SessionId};
+//!
+//! async fn print_hooks(runner: &Remote, session: SessionId) -> Result<(), RemoteError> {
+//!     let mut feed = HookFeed::attach(runner, session, false).await?;
+//!     while let Some(item) = feed.next().await {
+//!         if let HookFeedItem::Line(line) = item {
+//!             println!("{}", String::from_utf8_lossy(&line));
+//!         }
+//!     }
+//!     Ok(())
+//! }
 //! ```
 //!
 //! ## A session driven from its log
@@ -419,12 +450,12 @@ pub use registry::{
     TerminalRegistry, TerminalTag, Tombstone,
 };
 pub use secrecy::{ExposeSecret, SecretString};
-#[cfg(feature = "remote")]
-pub use session::SessionRecovery;
 pub use session::{
     Diagnostics, DialogueChanges, DialogueEnd, DialogueSession, InterruptReport, InterruptScope,
     PageError, RawOutput, Receipt, SessionBuilder, exit_ends,
 };
+#[cfg(feature = "remote")]
+pub use session::{HookFeed, HookFeedItem, SessionRecovery};
 pub use stderr::StderrReport;
 pub use watchdog::{
     Activity, ActivitySource, LastActivity, PhaseLimits, ProbeAnswer, Silence, SilenceLimit,

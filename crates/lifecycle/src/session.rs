@@ -9,6 +9,8 @@ mod diagnostics;
 mod driver;
 mod end;
 mod handle;
+#[cfg(feature = "remote")]
+mod hook_feed;
 mod input_writer;
 mod inspect;
 mod interrupt;
@@ -32,6 +34,8 @@ pub use self::changes::DialogueChanges;
 pub use self::diagnostics::Diagnostics;
 pub use self::end::DialogueEnd;
 pub use self::handle::DialogueSession;
+#[cfg(feature = "remote")]
+pub use self::hook_feed::{HookFeed, HookFeedItem};
 pub use self::interrupt::{InterruptReport, InterruptScope};
 pub use self::pages::PageError;
 pub use self::raw_output::RawOutput;

@@ -15,6 +15,7 @@ mod recorder;
 use std::io;
 use std::sync::Arc;
 
+use bowline_hooks::RunnerHooks;
 use bowline_transport::journal::{Disk, Folder, JournalLimits};
 use serde::{Deserialize, Serialize};
 use tokio::io::{AsyncRead, AsyncWrite};
@@ -64,7 +65,13 @@ pub struct SessionStatus {
 impl SessionHandle {
     /// Spawns a session without a journal. Panics outside a tokio runtime with time enabled.
     pub fn start(configuration: MachineConfiguration, child: Child) -> Self {
-        Self::spawn(configuration, child, None::<SessionJournal<Folder>>, &[])
+        Self::spawn(
+            configuration,
+            child,
+            None::<SessionJournal<Folder>>,
+            &[],
+            None,
+        )
     }
 
     /// Spawns a session that records its streams in a new journal on `disk`.
@@ -82,7 +89,7 @@ impl SessionHandle {
         D: Disk<File: Send + Sync> + Clone + Send + 'static,
     {
         let journal = SessionJournal::on(disk, limits, configuration.epoch, wall_ms())?;
-        Ok(Self::spawn(configuration, child, Some(journal), &[]))
+        Ok(Self::spawn(configuration, child, Some(journal), &[], None))
     }
 
     /// Spawns the actor in a span of its own. The control stream begins with `decisions`.
@@ -91,6 +98,7 @@ impl SessionHandle {
         child: Child,
         journal: Option<SessionJournal<D>>,
         decisions: &[Decision],
+        hooks: Option<RunnerHooks>,
     ) -> Self {
         let span = info_span!(
             "session",
@@ -99,8 +107,9 @@ impl SessionHandle {
         );
         let (requests, queue) = mpsc::channel(REQUEST_QUEUE);
         let (publisher, status) = watch::channel(SessionStatus::default());
-        let actor = span
+        let mut actor = span
             .in_scope(|| SessionActor::new(configuration, child, journal, publisher, decisions));
+        actor.serve_hooks(hooks);
         tokio::spawn(actor.run(queue).instrument(span));
         Self { requests, status }
     }

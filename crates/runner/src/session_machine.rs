@@ -21,6 +21,7 @@ mod connections;
 mod control;
 mod deliver;
 mod effect;
+mod hooks;
 mod input;
 mod order;
 mod request_dedup;
@@ -35,6 +36,7 @@ use bowline_transport::SessionId;
 
 use self::client::Client;
 use self::control::Decisions;
+use self::hooks::Hooks;
 use self::input::{Input, InputEvent};
 pub(crate) use self::request_dedup::RequestDedup;
 use self::stream::Stream;
@@ -44,6 +46,7 @@ use crate::wire::{
 
 pub use self::client::ClientId;
 pub use self::effect::{Effect, JournalRead, ScreenSnapshot};
+pub(crate) use self::hooks::HookChange;
 pub(crate) use self::requests::REUSED_ID;
 pub use self::stream::OverflowPolicy;
 
@@ -117,6 +120,7 @@ pub struct SessionMachine {
     refusals: VecDeque<InputEvent>,
     bracketed_paste: bool,
     decisions: Decisions,
+    hooks: Hooks,
     signals: RequestDedup<()>,
     kills: Kills,
     degraded: BTreeMap<String, String>,
@@ -150,6 +154,7 @@ impl SessionMachine {
             refusals: VecDeque::new(),
             bracketed_paste: false,
             decisions: Decisions::default(),
+            hooks: Hooks::default(),
             signals: RequestDedup::default(),
             kills: Kills::default(),
             degraded: BTreeMap::new(),

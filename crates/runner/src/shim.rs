@@ -10,6 +10,7 @@
 //! [`run_guard`](bowline_transport::run_guard), which the program must call first).
 
 mod handshake;
+mod hooks;
 mod host_data;
 mod info;
 mod process;

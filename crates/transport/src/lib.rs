@@ -116,9 +116,9 @@ pub use output_reader::OutputReader;
 pub use received::Received;
 #[cfg(feature = "remote")]
 pub use remote::{
-    Address, Attachment, BadUrl, Boxed, ByteStream, Carrier, CredentialsProvider, Identity,
-    MAX_METADATA, MessageReceiver, MessageSender, Network, NoCredentials, NoToken, RESERVED_LABELS,
-    Remote, RemoteError, RemoteUrl, SessionActivity, SessionDamage, SessionExit, SessionList,
+    Address, Attachment, BadUrl, Boxed, ByteStream, Carrier, CredentialsProvider, HOOK_SETTINGS,
+    Identity, MAX_METADATA, MessageReceiver, MessageSender, Network, NoCredentials, NoToken,
+    RESERVED_LABELS, Remote, RemoteError, RemoteUrl, SessionActivity, SessionDamage, SessionExit, SessionList,
     SessionRequest, SessionSummary, SessionSummaryState, SessionUpdate, StartPosition,
     SystemNetwork, Token, TokenFile, Trust,
 };

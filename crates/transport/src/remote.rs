@@ -37,7 +37,7 @@ mod url;
 mod web_socket;
 
 pub use attach::{Attachment, StartPosition};
-pub use create::{RESERVED_LABELS, SessionRequest};
+pub use create::{HOOK_SETTINGS, RESERVED_LABELS, SessionRequest};
 pub use credentials::{Boxed, CredentialsProvider, NoCredentials, NoToken, Token, TokenFile};
 pub(crate) use dialogue_reader::DialogueReader;
 pub use error::RemoteError;

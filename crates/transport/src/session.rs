@@ -72,6 +72,9 @@ pub(crate) trait Terminal: fmt::Debug + Send + Sync {
     fn control_at_attach(&self) -> Option<u64> {
         None
     }
+    fn hooks_at_attach(&self) -> Option<u64> {
+        None
+    }
     /// Whether lines are written with [`prompt`](Self::prompt).
     fn writes_by_id(&self) -> bool {
         false
@@ -283,6 +286,11 @@ impl TerminalSession {
     /// [`OutputReader`](crate::OutputReader) also receives that stream.
     pub fn control_at_attach(&self) -> Option<u64> {
         self.terminal.control_at_attach()
+    }
+
+    /// Returns the end of the stream of hooks when this host attached, if the session serves hooks.
+    pub fn hooks_at_attach(&self) -> Option<u64> {
+        self.terminal.hooks_at_attach()
     }
 
     /// Returns the newest screen that a runner sent in place of output that it no longer has. A reader

@@ -28,6 +28,8 @@ impl StreamId {
     pub const INPUT: Self = Self(8);
     /// The decisions of the session's driver as JSON lines, each with an id, written before they take effect.
     pub const CONTROL: Self = Self(16);
+    /// The events of the agent's hooks as JSON lines, of a session whose hooks its owner serves.
+    pub const HOOKS: Self = Self(32);
 
     /// Returns the output stream of a terminal session that this id names, if any.
     #[must_use]
@@ -49,6 +51,7 @@ impl fmt::Display for StreamId {
             Self::LIFECYCLE => f.write_str("lifecycle"),
             Self::INPUT => f.write_str("input"),
             Self::CONTROL => f.write_str("control"),
+            Self::HOOKS => f.write_str("hooks"),
             Self(other) => write!(f, "stream {other}"),
         }
     }

@@ -79,6 +79,9 @@
 //! * A host with the feature [`ARRIVALS`] receives an `Arrival` before the `Data` that it describes. If it also
 //!   follows [`StreamId::INPUT`], output and input are sent in one order: input where the output ended when it
 //!   was written to the child, before the output that follows. It has to grant credit for both.
+//! * A session that serves the hooks of its agent has the stream [`StreamId::HOOKS`]: a JSON line for each event, and
+//!   for each hook that waits no more. A host replies with a `Prompt` of the mode [`PromptMode::Hook`] and the id
+//!   `hook:` and the number of the event; the first reply counts.
 //! * Credit is granted for consumed bytes and counts the bytes of `Data`, repeated ones included.
 //! * `Exit` follows all `Data`, and is repeated on each attach until `ExitAck`.
 //! * `Resize`, `Signal`, `Kill` and `Prompt` carry an id or a sequence number and may be repeated.

@@ -108,6 +108,8 @@ pub enum PromptMode {
     Control,
     /// Not at all: the input is closed after what is queued.
     End,
+    /// Not to the child: to its hook that waits, as the reply of a host.
+    Hook,
 }
 
 /// The state of a prompt.

@@ -1,5 +1,6 @@
 //! Calls of the bindings that start a session, and fail or give a result that the host does not get.
 
+use std::collections::HashMap;
 use std::sync::Arc;
 use std::task::Poll;
 
@@ -44,6 +45,9 @@ impl Host {
 
     fn dialogue(&self) -> DialogueConfiguration {
         DialogueConfiguration {
+            name: None,
+            labels: HashMap::new(),
+            hooks: None,
             program: Some(env!("CARGO_BIN_EXE_stand-in").to_owned()),
             dialect: None,
             runner: Some(self.runner.clone()),
@@ -78,6 +82,8 @@ impl Host {
 
     fn cat(&self) -> ShellConfiguration {
         ShellConfiguration {
+            name: None,
+            labels: HashMap::new(),
             cwd: "/".to_owned(),
             runner: Some(self.runner.clone()),
             program: Some(ShellProgram::Command {

@@ -109,7 +109,7 @@ async fn manager_runs_shells_at_runner() {
             "it was ended"
         );
     }
-    within("the end", manager.shutdown()).await;
+    within("the end", manager.end_all()).await;
 }
 
 #[tokio::test]

@@ -140,6 +140,42 @@ final class HooksTests: TimedTestCase {
         XCTAssertEqual(report.events, 1)
     }
 
+    func testHooksOfAnAgentAtARunnerAreDecidedHere() async throws {
+        let runner = try Runner()
+        defer { runner.stop() }
+        let helped = try await engine().startHooks(
+            configuration: HookConfiguration(helper: HookHelper(program: "/usr/bin/bowline")))
+        let helper = await errorKind { _ = try helped.spec(interaction: "i1") }
+        XCTAssertEqual(helper, "Configuration")
+        let gate = HookGate(kinds: ["PreToolUse"], deadlineMs: 30_000, fallback: .nothing)
+        let server = try await engine().startHooks(configuration: HookConfiguration(gate: gate))
+        var there = try configuration()
+        there.hooks = try server.spec(interaction: "i1")
+        let local = there
+        let refused = await errorKind { _ = try await engine().start(configuration: local) }
+        XCTAssertEqual(refused, "Start")
+        there.runner = runner.configuration
+        let questions = try server.questionStream()
+        try await withSession(there) { session in
+            try await server.serve(runner: runner.configuration, session: session.id())
+            let receipt = try await session.send("/tool ls")
+            let batch = try await questions.next(cursor: 0, maxCount: 1, coalesceForMs: 0)
+            guard let question = batch?.events.first else { return XCTFail("no question") }
+            XCTAssertEqual(question.event.kind, "PreToolUse")
+            let deny = HookReply.tool(
+                verdict: .deny, reason: "not there", updatedInput: nil, context: nil)
+            try server.answer(question: question.id, reply: deny)
+            _ = try await receipt.waitUntilSettled()
+            try await session.until { $0.toolCalls().first?.state == .failed }
+        }
+        let invalid = await errorKind {
+            try await server.serve(runner: runner.configuration, session: "not an id")
+        }
+        XCTAssertEqual(invalid, "Configuration")
+        let report = try await server.stop()
+        XCTAssertGreaterThan(report.events, 0)
+    }
+
     private func command(_ interaction: String) throws -> ExecutorCommand {
         ExecutorCommand(
             interaction: interaction, prompt: "hello", isPrint: true,

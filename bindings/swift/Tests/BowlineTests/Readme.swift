@@ -94,3 +94,11 @@ func forwardHooks(to url: String, authorities: String, tokens: any TokenProvider
     let configuration = HookConfiguration(variables: variables, secretPath: true, backend: backend)
     return try await Engine.make().startHooks(configuration: configuration)
 }
+
+func startHooked(at runner: RunnerConfiguration, server: HookServer) async throws -> DialogueSession {
+    var configuration = DialogueConfiguration(runner: runner)
+    configuration.hooks = try server.spec(interaction: "run-1")
+    let session = try await Engine.make().start(configuration: configuration)
+    try await server.serve(runner: runner, session: session.id())
+    return session
+}

@@ -53,21 +53,26 @@ pub(super) async fn spawn(
         #[cfg(feature = "remote")]
         AgentLocation::Runner(remote) => {
             use bowline_reducer::dialect::DialectName;
-            use bowline_transport::SessionRequest;
             use bowline_transport::wire::SessionKind;
+            use bowline_transport::{RemoteError, SessionRequest, TerminationPolicy};
 
             terminal.limits = log_limits(configuration.kept_output);
             let mut request = SessionRequest::new(SessionKind::Dialogue, terminal);
             request.set_name(configuration.name.as_deref(), &configuration.labels)?;
+            request.hooks.clone_from(&configuration.hooks);
             if configuration.dialect != DialectName::Claude {
                 let dialect = configuration.dialect.to_string();
                 request
                     .labels
                     .insert(DialectName::LABEL.to_owned(), dialect);
             }
-            Ok(TerminalEngine
-                .make_remote_with_reader(remote, &request)
-                .await?)
+            let made = TerminalEngine.make_remote_with_reader(remote, &request);
+            let (terminal, reader) = made.await?;
+            if configuration.hooks.is_some() && terminal.hooks_at_attach().is_none() {
+                terminal.terminate(TerminationPolicy::AT_ONCE).await;
+                return Err(RemoteError::NoHooks.into());
+            }
+            Ok((terminal, reader))
         }
     }
 }

@@ -6,9 +6,11 @@ use std::sync::Arc;
 use std::task::Poll;
 use std::time::Duration;
 
+use bowline_hooks::{HookLine, RunnerHooks};
 use bowline_transport::journal::SyncDone;
 use bowline_transport::{Drained, ExitStatus, Piece, TerminationPolicy};
 use bytes::Bytes;
+use futures_util::FutureExt as _;
 use tokio::sync::{mpsc, watch};
 use tokio::time::{Instant, sleep_until, timeout};
 
@@ -20,7 +22,7 @@ use super::journal::{SessionJournal, SharedDisk};
 use super::recorder::{Recorder, report_degraded};
 use super::{Decision, SessionStatus};
 use crate::screen::SessionScreen;
-use crate::session_machine::{ClientId, Effect, MachineConfiguration, SessionMachine};
+use crate::session_machine::{ClientId, Effect, HookChange, MachineConfiguration, SessionMachine};
 use crate::wire::StreamId;
 
 /// How long connections may take at the end of the session for what was sent to them.
@@ -49,6 +51,7 @@ enum ActorEvent {
     Connection((ClientId, ConnectionEvent)),
     Request(Request),
     Synced(SyncDone),
+    Hook(HookLine),
     Timer,
 }
 
@@ -70,6 +73,7 @@ pub(super) struct SessionActor<D: SharedDisk> {
     /// Failures of the screen model that were reported.
     screen_faults: u32,
     connections: Connections,
+    hooks: Option<RunnerHooks>,
     started: Instant,
     /// The child's exit, held back until its streams have ended.
     pending_exit: Option<ChildExit>,
@@ -95,6 +99,7 @@ impl<D: SharedDisk> SessionActor<D> {
             screen: size.map(SessionScreen::new),
             screen_faults: 0,
             connections: Connections::new(),
+            hooks: None,
             started: Instant::now(),
             pending_exit: None,
             is_stopping: false,
@@ -112,6 +117,11 @@ impl<D: SharedDisk> SessionActor<D> {
         }
         actor.flush();
         actor
+    }
+
+    /// Forwards hooks to the session's hosts.
+    pub(super) fn serve_hooks(&mut self, hooks: Option<RunnerHooks>) {
+        self.hooks = hooks;
     }
 
     /// Runs until the session is over.
@@ -187,7 +197,15 @@ impl<D: SharedDisk> SessionActor<D> {
             }
             Poll::Pending
         });
+        let hooks = &mut self.hooks;
+        let hook = async {
+            match hooks {
+                Some(hooks) => hooks.next().await,
+                None => std::future::pending().await,
+            }
+        };
         tokio::select! {
+            line = hook => ActorEvent::Hook(line),
             Some(event) = self.connections.next_event() => ActorEvent::Connection(event),
             Some(event) = self.child.events.recv() => ActorEvent::Child(event),
             Some(done) = self.recorder.next_sync() => ActorEvent::Synced(done),
@@ -222,8 +240,21 @@ impl<D: SharedDisk> SessionActor<D> {
                 }
             }
             ActorEvent::Synced(done) => self.recorder.on_synced(&mut self.machine, done),
+            ActorEvent::Hook(line) => self.on_hook(&line),
             ActorEvent::Timer => self.on_timer(),
         }
+    }
+
+    fn on_hook(&mut self, line: &HookLine) {
+        let open = match line {
+            HookLine::Event { id, asks: true, .. } => Some(HookChange::Opened(*id)),
+            HookLine::Closed { id } => Some(HookChange::Closed(*id)),
+            _ => None,
+        };
+        let mut text = serde_json::to_vec(line).unwrap_or_default();
+        text.push(b'\n');
+        self.machine.on_hook(text.into(), open);
+        self.recorder.record(&mut self.machine, StreamId::HOOKS);
     }
 
     fn on_output(&mut self, id: StreamId, piece: Piece) {
@@ -305,6 +336,10 @@ impl<D: SharedDisk> SessionActor<D> {
             oom,
             drained,
         } = exit;
+        // Those that arrived belong before the end, such as that of the session.
+        while let Some(line) = self.hooks.as_mut().and_then(|it| it.next().now_or_never()) {
+            self.on_hook(&line);
+        }
         let streams = self.recorder.streams().iter();
         let streams = streams.filter(|id| **id != StreamId::LIFECYCLE);
         let ends = streams.map(|id| (*id, self.machine.end(*id))).collect();
@@ -385,6 +420,13 @@ impl<D: SharedDisk> SessionActor<D> {
             } => {
                 let read = self.recorder.read(stream, offset, max);
                 self.machine.on_journal_read(client, stream, offset, read);
+            }
+            Effect::HookReply { id, body } => {
+                if let Some(hooks) = &mut self.hooks
+                    && let Err(reason) = hooks.answer(id, &body)
+                {
+                    tracing::warn!(id, reason, "the reply to a hook is not used");
+                }
             }
             Effect::Record(stream) => self.recorder.record(&mut self.machine, stream),
             Effect::Attached {

@@ -46,7 +46,7 @@ impl SessionMachine {
 }
 
 /// Hashes a line. Clients that have a lease do not construct collisions.
-fn hash(line: &[u8]) -> u64 {
+pub(super) fn hash(line: &[u8]) -> u64 {
     let mut hasher = DefaultHasher::new();
     hasher.write(line);
     hasher.finish()

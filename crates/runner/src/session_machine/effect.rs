@@ -40,6 +40,13 @@ pub enum Effect {
         /// Maximal number of bytes.
         max: usize,
     },
+    /// Reply to a hook that waits.
+    HookReply {
+        /// Number of its event.
+        id: u64,
+        /// The reply.
+        body: Bytes,
+    },
     /// Record what was added to a stream, before it is acknowledged.
     Record(StreamId),
     /// Record that a client attached with a lease to append or to write.

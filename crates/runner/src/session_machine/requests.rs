@@ -207,6 +207,10 @@ impl SessionMachine {
             let state = self.record_decision(&id, &bytes);
             return self.send(client, Message::PromptState { id, state });
         }
+        if mode == PromptMode::Hook {
+            let state = self.reply_to_hook(&id, &bytes);
+            return self.send(client, Message::PromptState { id, state });
+        }
         let refused = |reason: &str| PromptStatus::Refused {
             reason: reason.to_owned(),
         };
@@ -224,7 +228,7 @@ impl SessionMachine {
                     Err(reason) => refused(reason),
                 }
             }
-            (KnownPrompt::Unknown, PromptMode::End | PromptMode::Control) => {
+            (KnownPrompt::Unknown, PromptMode::End | PromptMode::Control | PromptMode::Hook) => {
                 // The present end is never past the input.
                 let _ = self.input.end_at(self.input.next());
                 PromptStatus::Written

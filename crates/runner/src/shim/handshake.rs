@@ -45,6 +45,8 @@ pub enum SpawnFault {
     Resources,
     /// The session's own directory.
     Folder,
+    /// The hooks of the agent.
+    Hooks,
     /// Anything else.
     Other,
 }

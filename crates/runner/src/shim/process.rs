@@ -15,6 +15,7 @@ use tokio::time::{MissedTickBehavior, interval, timeout};
 use tracing::warn;
 
 use super::handshake::{SpawnFault, StartReply, StartRequest, receive, send};
+use super::hooks;
 use super::info::ChildStart;
 use super::spawn::HANDSHAKE_TIMEOUT;
 use super::state_dir::{SessionLock, is_ours};
@@ -83,7 +84,7 @@ async fn run_session(starter: std::os::unix::net::UnixStream) -> io::Result<()> 
     }
     let request: StartRequest = timeout(HANDSHAKE_TIMEOUT, receive(&mut starter)).await??;
     let folder = SessionDir::at(request.spec.id, request.folder);
-    match Shim::start(&request.spec, folder) {
+    match Shim::start(&request.spec, folder).await {
         Ok(mut shim) => {
             let (pid, epoch) = (shim.info.pid, shim.info.epoch);
             if send(&mut starter, &StartReply::Ready { pid, epoch })
@@ -114,7 +115,7 @@ struct Shim {
 
 impl Shim {
     /// Starts the child, as the last step that can fail.
-    fn start(spec: &SessionSpec, folder: SessionDir) -> Result<Self, StartReply> {
+    async fn start(spec: &SessionSpec, folder: SessionDir) -> Result<Self, StartReply> {
         let failed = |error: io::Error| StartReply::Failed {
             fault: SpawnFault::Folder,
             reason: format!(
@@ -132,7 +133,12 @@ impl Shim {
             SessionJournal::create(folder.journal(), spec.journal.cap_bytes, epoch, started_ms)
         });
         let journal = journal.transpose().map_err(failed)?;
-        let session = TerminalEngine.make_session(spec.configuration(own_executable()));
+        let mut configuration = spec.configuration(own_executable());
+        let hooks = match &spec.hooks {
+            Some(hooks) => Some(hooks::serve(hooks, &folder, &mut configuration).await?),
+            None => None,
+        };
+        let session = TerminalEngine.make_session(configuration);
         let session = session.map_err(|error| StartReply::Failed {
             fault: SpawnFault::from(&error),
             reason: error.to_string(),
@@ -150,7 +156,7 @@ impl Shim {
         let _ = rustix::process::chdir("/");
         let configuration = machine_configuration(spec, epoch, &session);
         let child = Child::of(session, spec.is_on_terminal());
-        let host = SessionHandle::spawn(configuration, child, journal, &spec.decisions);
+        let host = SessionHandle::spawn(configuration, child, journal, &spec.decisions, hooks);
         Ok(Self {
             folder,
             info,
@@ -260,6 +266,10 @@ fn machine_configuration(
         id: StreamId::CONTROL,
         ..input
     };
+    let hooks = spec.hooks.is_some().then_some(StreamConfiguration {
+        id: StreamId::HOOKS,
+        ..input
+    });
     MachineConfiguration {
         session: spec.id,
         epoch,
@@ -275,6 +285,7 @@ fn machine_configuration(
             .into_iter()
             .map(stream)
             .chain([audit_log])
+            .chain(hooks)
             .chain(
                 records_input
                     .then_some([input, control])

@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use std::path::PathBuf;
 
+use bowline_hooks::HookSpec;
 use bowline_transport::wire::SessionKind;
 use bowline_transport::{
     Configuration, Environment, LogLimits, Overflow, PtyMode, SessionId, Stdio, WindowSize,
@@ -65,6 +66,9 @@ pub struct SessionSpec {
     /// hours.
     #[serde(default)]
     pub exit_kept_ms: Option<u64>,
+    /// The agent's hooks that the session serves and forwards to its hosts, of a dialogue.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub hooks: Option<HookSpec>,
     /// What the control stream begins with. Not part of a request.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub decisions: Vec<Decision>,
@@ -141,6 +145,7 @@ impl SessionSpec {
             journal: JournalSpec::default(),
             labels: BTreeMap::new(),
             exit_kept_ms: None,
+            hooks: None,
             decisions: Vec::new(),
         }
     }

@@ -31,6 +31,9 @@ pub struct Attachment {
     /// reader that receives its input
     /// ([`attach_remote_with_reader`](crate::TerminalEngine::attach_remote_with_reader)).
     pub follows_control: bool,
+    /// Whether only the hooks of the agent are received, in the place of its output. Such a host does not
+    /// acknowledge the exit.
+    pub follows_hooks: bool,
 }
 
 /// Where the output of an attached session begins.
@@ -67,6 +70,7 @@ impl Default for Attachment {
             input: InputLimits::default(),
             connect_timeout: Duration::ZERO,
             follows_control: false,
+            follows_hooks: false,
         }
     }
 }
@@ -121,6 +125,9 @@ impl Attachment {
             } => (Some(output), Some(errors), Some(input)),
             StartPosition::Screen | StartPosition::Now => (None, None, None),
         };
+        if self.follows_hooks {
+            return [(StreamId::HOOKS, output)].into();
+        }
         let streams = [
             (StreamId::TTY, output),
             (StreamId::STDOUT, output),

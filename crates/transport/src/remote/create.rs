@@ -31,6 +31,9 @@ const CONNECT_TIMEOUT: Duration = Duration::from_secs(30);
 /// Prefix of the labels that Bowline sets itself.
 pub const RESERVED_LABELS: &str = "bowline.";
 
+/// The argument that a session replaces by the path of a file with the settings of its hooks.
+pub const HOOK_SETTINGS: &str = "bowline:hooks";
+
 /// The error code of a runner that already has a session with the requested id.
 const SESSION_EXISTS: &str = "SESSION_EXISTS";
 
@@ -49,6 +52,9 @@ pub struct SessionRequest {
     pub name: Option<String>,
     /// Labels for finding the session.
     pub labels: BTreeMap<String, String>,
+    /// The hooks of the agent that the session serves, as `bowline_hooks::HookSpec` in JSON. The argument
+    /// [`HOOK_SETTINGS`] is the place of the path of their settings.
+    pub hooks: Option<Value>,
     /// Whether the runner keeps the streams on disk. Without a journal, a host that attaches later
     /// receives only the newest part.
     pub journal: bool,
@@ -72,6 +78,7 @@ impl SessionRequest {
             configuration,
             name: None,
             labels: BTreeMap::new(),
+            hooks: None,
             journal: true,
         }
     }
@@ -137,6 +144,9 @@ impl SessionRequest {
             "ring_bytes": what.limits.output_bytes,
             "labels": self.labels,
         });
+        if let Some(hooks) = &self.hooks {
+            body["hooks"] = hooks.clone();
+        }
         if !self.journal {
             body["journal"] = json!({"on": false});
         }

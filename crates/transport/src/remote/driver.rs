@@ -99,7 +99,10 @@ impl Driver {
         let input = dialogue.map(|it| RoomWatch::new(&[StreamId::INPUT], &it.input));
         let control = logs.control();
         let control = control.map(|it| RoomWatch::new(&[StreamId::CONTROL], it));
-        let output = RoomWatch::new(&[StreamId::TTY, StreamId::STDOUT], &logs.output);
+        let output = RoomWatch::new(
+            &[StreamId::TTY, StreamId::STDOUT, StreamId::HOOKS],
+            &logs.output,
+        );
         Self {
             machine,
             remote,

@@ -45,6 +45,9 @@ pub enum RemoteError {
         /// The label.
         label: String,
     },
+    /// The runner does not serve hooks.
+    #[error("start the agent: the runner does not serve hooks; use a runner of this version")]
+    NoHooks,
     /// The runner refused a request about a session.
     #[error("ask the runner: it answered {status} {code}: {detail}")]
     Answer {

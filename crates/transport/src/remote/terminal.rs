@@ -294,6 +294,11 @@ impl Terminal for RemoteTerminal {
         Some(control.end)
     }
 
+    fn hooks_at_attach(&self) -> Option<u64> {
+        let hooks = self.attached.streams.get(&StreamId::HOOKS)?;
+        Some(hooks.end)
+    }
+
     fn screen(&self) -> watch::Receiver<Option<Screen>> {
         self.updates.screen.clone()
     }

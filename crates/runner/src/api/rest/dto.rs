@@ -70,6 +70,9 @@ pub(super) struct NewSession {
     /// Labels for the creator's use.
     #[schema(required = false)]
     labels: BTreeMap<String, String>,
+    /// The agent's hooks to serve, as `bowline_hooks::HookSpec` has them; with `--settings` and `bowline:hooks` in `args`.
+    #[schema(value_type = Option<Object>)]
+    hooks: Option<serde_json::Value>,
     /// How long the exit status is kept for a client to acknowledge it, in milliseconds. Default:
     /// 24 hours.
     exit_kept_ms: Option<u64>,

@@ -112,6 +112,11 @@ const fn spawn_problem(fault: Option<SpawnFault>) -> (StatusCode, &'static str, 
             "ARGUMENTS_REFUSED",
             "give shorter `args` and `env`, without NUL bytes",
         ),
+        Some(SpawnFault::Hooks) => (
+            request,
+            "HOOKS_REFUSED",
+            "omit `hooks`, or change what they need",
+        ),
         Some(SpawnFault::Resources) => (
             StatusCode::SERVICE_UNAVAILABLE,
             "NO_RESOURCES",

@@ -296,7 +296,10 @@ impl Machine {
 
     fn leave(&mut self) {
         self.exit_acks += 1;
-        self.send(Message::ExitAck);
+        let mut followed = self.joining.cursors.keys();
+        if followed.any(|id| id.output().is_some()) {
+            self.send(Message::ExitAck);
+        }
         let nonce = self.ping();
         let by = self.now.saturating_add(EXIT_ACK_TIMEOUT);
         self.link = LinkState::Leaving { by, nonce };

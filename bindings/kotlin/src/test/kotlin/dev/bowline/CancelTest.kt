@@ -194,6 +194,13 @@ private class World : AutoCloseable {
             val server = closing(engine.startHooks(HookConfiguration()))
             closing(server.questionStream()).let { { it.next(0u, 1u, 0u) } }
         }
+        operation("HookServer.serve") {
+            val server = closing(engine.startHooks(HookConfiguration()))
+            val there = configuration().copy(runner = runner.configuration, hooks = server.spec("i"))
+            val id = engine.start(there).use { it.id().also { _ -> it.detach() } }
+            finally { runCatching { client.end(id, isForced = true) } };
+            { server.serve(runner.configuration, id) }
+        }
         operation("HookServer.stop") { closing(engine.startHooks(HookConfiguration())).let { { it.stop() } } }
         operation("HookServer.waitForWithdrawal") { { hooks.waitForWithdrawal(1u) } }
         operation("HookStream.next") { closing(hooks.eventStream()).let { { it.next(0u, 1u, 0u) } } }

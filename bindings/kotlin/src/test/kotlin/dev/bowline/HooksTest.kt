@@ -129,4 +129,32 @@ class HooksTest {
             assertEquals(1uL, server.stop().events)
         }
     }
+
+    @Test
+    fun `hooks of an agent at a runner are decided here`() = runTest {
+        Runner().use { runner ->
+            val helped = HookConfiguration(helper = HookHelper("/usr/bin/bowline"))
+            engine.startHooks(helped).use { assertThrowsBowline<BowlineException.Configuration> { it.spec("i1") } }
+            engine.startHooks(HookConfiguration(gate = gate)).use { server ->
+                val there = configuration().copy(runner = runner.configuration, hooks = server.spec("i1"))
+                val local = there.copy(runner = null)
+                assertThrowsBowline<BowlineException.Start> { engine.start(local) }
+                session(there) { session ->
+                    server.serve(runner.configuration, session.id())
+                    server.questionStream().use { questions ->
+                        session.send("/tool ls").use { receipt ->
+                            val question = questions.next(0u, 1u, 0u)!!.events.single()
+                            assertEquals("PreToolUse", question.event.kind)
+                            server.answer(question.id, HookReply.Tool(ToolVerdict.DENY, "not there", null, null))
+                            receipt.waitUntilSettled()
+                        }
+                    }
+                    val transcript = session.until { it.results().isNotEmpty() }
+                    assertEquals(CallState.FAILED, transcript.toolCalls().single().state)
+                }
+                assertThrowsBowline<BowlineException.Configuration> { server.serve(runner.configuration, "not an id") }
+                assertTrue(server.stop().events > 0u)
+            }
+        }
+    }
 }
