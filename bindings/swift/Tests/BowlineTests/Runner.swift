@@ -53,6 +53,7 @@ final class RunningProgram {
 final class Runner {
     private let running: RunningProgram
     let address: String
+    /// The folder of the runner's state, with which another one can continue.
     let folder: URL
     let configuration: RunnerConfiguration
 
