@@ -376,7 +376,7 @@ final class StoreTests: TimedTestCase {
             guard case .Disconnected = store.prompt.failure?.error else {
                 return XCTFail("\(store.prompt.failure as Any)")
             }
-            let next = try Runner(at: runner.address, folder: runner.folder)
+            let next = try Runner(at: runner.address, in: runner.folder)
             defer { next.stop() }
             await store.connection.retry()
             XCTAssertNil(store.connection.failure)
