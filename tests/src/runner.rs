@@ -33,6 +33,7 @@ pub async fn start_runner(folder: &Path, shim: &str, hosts: Vec<String>) -> Runn
             goodbye: Duration::from_millis(200),
             ..ServeLimits::default()
         },
+        policy: Default::default(),
     };
     let runner = within("a runner", Runner::start(configuration)).await;
     runner.expect("it starts")

@@ -1,6 +1,8 @@
 //! Conversations that the daemon drives: started by the name of an agent over REST, and continued by the next
 //! daemon.
 
+#[path = "daemon_driver/budget.rs"]
+mod budget;
 #[path = "daemon_driver/events.rs"]
 mod events;
 #[path = "daemon_driver/hosts.rs"]
@@ -9,6 +11,8 @@ mod hosts;
 mod notify;
 #[path = "daemon_driver/orchestrator.rs"]
 mod orchestrator;
+#[path = "daemon_driver/policy.rs"]
+mod policy;
 #[path = "daemon_driver/rig.rs"]
 mod rig;
 #[path = "daemon_driver/stream.rs"]

@@ -61,6 +61,7 @@ impl Served {
                 attaches_per_second: 1_000_000,
                 ..ServeLimits::default()
             },
+            policy: Default::default(),
         })
         .await?;
         let token = std::fs::read_to_string(token_file)?.trim().to_owned();

@@ -62,6 +62,7 @@
 //! | `examples/shell.rs` | `shell` |
 //! | [Configuration](#configuration) | [`Configuration`], [`AgentOptions`], [`Environment`], [`LoginShell`], [`LoginEnvironment`], [`WatchdogPolicy`], [`PtyBackend`], [`Containment`], [`ContainmentProbe`], [`probe`], [`default_guard`], [`run_guard`] |
 //! | [Questions](#questions) | [`Permissions`], [`PermissionKind`], [`Question`], [`QuestionOption`], [`RequestState`] |
+//! | [Rules over permissions](#rules-over-permissions) | [`Budget`], [`Policy`], [`PolicyError`], [`PolicyFileError`], [`parse_policy`], [`read_policy`] |
 //! | [Other agents](#other-agents) | [`KnownAgent`], [`DialectName`], [`Capabilities`], [`Capability`], [`HandshakeError`], [`RequestOption`], [`AnswerKind`] |
 //! | [Interrupt and end](#interrupt-and-end) | [`EventLimits`], [`InterruptScope`], [`InterruptReport`], [`SessionEnd`], [`TerminationReport`], [`Exit`], [`ExitStatus`], [`Signal`], [`Snapshot`], [`Phase`] |
 //! | [Runners](#runners) | [`ConnectionState`], [`ConnectionStates`], `CredentialsProvider`, `NoCredentials`, `NoToken`, `Token`, `TokenFile`, `Trust`, `Identity` |
@@ -133,6 +134,27 @@
 //! let open = session.permissions().open().count();
 //! let answered = session.permissions().iter().filter(|it| it.state == RequestState::Answered).count();
 //! println!("{open} open, {answered} answered");
+//! # Ok(())
+//! # }
+//! ```
+//!
+//! ## Rules over permissions
+//!
+//! `crates/lifecycle/POLICY.md` describes the rules.
+//!
+//! ```no_run
+//! use bowline::{Budget, Decision, Policy, PolicyError, PolicyFileError, Session, parse_policy, read_policy};
+//!
+//! # async fn run() -> Result<(), Box<dyn std::error::Error>> {
+//! let file: Result<Policy, PolicyFileError> = read_policy("policy.toml".as_ref());
+//! let text: Result<Policy, PolicyError> = parse_policy("default = \"deny\"", "built in");
+//! let session = Session::builder()
+//!     .policy(file?.and(&text?))
+//!     .budget(Budget { cost_usd: Some(5.0), ..Budget::default() })
+//!     .on_permission(|request| async move { Decision::deny(format!("no rule for {}", request.tool_name)).into() })
+//!     .start()
+//!     .await?;
+//! # session.end().await;
 //! # Ok(())
 //! # }
 //! ```
@@ -303,16 +325,17 @@ pub use bowline_shell as shell;
 
 pub use ask::{Answer, AskError, ask, ask_with};
 pub use bowline_lifecycle::{
-    AgentLocation, AgentOptions, AnswerKind, Capabilities, Capability, ConnectionState,
+    AgentLocation, AgentOptions, AnswerKind, Budget, Capabilities, Capability, ConnectionState,
     ConnectionStates, Containment, ContainmentProbe, Conversation, Decision, DialectName,
     DialogueChanges as Changes, DialogueConfiguration as Configuration, DialogueEnd as SessionEnd,
     DialogueError as SessionError, DialogueEvent as Event, DialogueEventKind as EventKind,
     DialogueEvents as Events, DialogueSession as Session, Environment, EventLimits, Exit,
     ExitStatus, HandshakeError, InterruptReport, InterruptScope, KnownAgent, LoginEnvironment,
-    LoginShell, PermissionAnswer, PermissionKind, PermissionRecord, Permissions, Prompt,
-    PtyBackend, Question, QuestionOption, Receipt, ReceiptState, RequestOption, RequestState,
-    SessionBuilder, SessionId, Signal, SpawnError, StartError, TerminationReport,
-    TranscriptChange as Change, WatchdogPolicy, change, default_guard, probe, run_guard,
+    LoginShell, PermissionAnswer, PermissionKind, PermissionRecord, Permissions, Policy,
+    PolicyError, PolicyFileError, Prompt, PtyBackend, Question, QuestionOption, Receipt,
+    ReceiptState, RequestOption, RequestState, SessionBuilder, SessionId, Signal, SpawnError,
+    StartError, TerminationReport, TranscriptChange as Change, WatchdogPolicy, change,
+    default_guard, parse_policy, probe, read_policy, run_guard,
 };
 #[cfg(feature = "remote")]
 pub use bowline_lifecycle::{

@@ -4,7 +4,9 @@ mod runner;
 
 use std::ffi::OsString;
 use std::path::PathBuf;
+use std::time::Duration;
 
+use bowline_lifecycle::{Budget, parse_time};
 use bowline_reducer::dialect::DialectName;
 use clap::error::ErrorKind;
 use clap::{Args, CommandFactory as _, FromArgMatches as _, Parser, Subcommand, ValueEnum};
@@ -193,6 +195,12 @@ pub(crate) struct Run {
     /// Tools that need no permission, separated by spaces or commas.
     #[arg(long, value_name = "A B")]
     pub(crate) allowed_tools: Option<String>,
+    /// Rules that answer permission requests before you are asked; by default ~/.config/bowline/policy.toml, if
+    /// there is one.
+    #[arg(long, value_name = "FILE")]
+    pub(crate) policy: Option<PathBuf>,
+    #[command(flatten)]
+    pub(crate) budget: BudgetArgs,
     /// Resume a conversation, by its session id (see `bowline history`). Changes and the transcript
     /// begin with its past.
     #[arg(long, value_name = "ID")]
@@ -287,6 +295,38 @@ fn label(text: &str) -> Result<(String, String), String> {
     match text.split_once('=') {
         Some((key, value)) if !key.is_empty() => Ok((key.to_owned(), value.to_owned())),
         _ => Err("not a label; pass one such as team=blue".to_owned()),
+    }
+}
+
+/// What a session may use. At a limit it pauses at the end of the turn, or at a permission request, and asks.
+#[derive(Clone, Debug, Default, Args)]
+pub(crate) struct BudgetArgs {
+    /// Pause at this cost, in US dollars.
+    #[arg(long, value_name = "USD")]
+    max_cost: Option<f64>,
+    /// Pause after this many tokens: input, output and cache writes.
+    #[arg(long, value_name = "N")]
+    max_tokens: Option<u64>,
+    /// Pause after this many turns.
+    #[arg(long, value_name = "N")]
+    max_turns: Option<u64>,
+    /// Pause after this time: 90s, 30m or 1h.
+    #[arg(long, value_name = "TIME", value_parser = time)]
+    max_time: Option<Duration>,
+}
+
+fn time(text: &str) -> Result<Duration, String> {
+    parse_time(text).ok_or_else(|| "no time above 0; write 90s, 30m or 1h".to_owned())
+}
+
+impl From<&BudgetArgs> for Budget {
+    fn from(it: &BudgetArgs) -> Self {
+        Self {
+            cost_usd: it.max_cost,
+            tokens: it.max_tokens,
+            turns: it.max_turns,
+            time: it.max_time,
+        }
     }
 }
 

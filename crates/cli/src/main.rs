@@ -22,6 +22,7 @@ mod inspect;
 mod leases;
 mod log;
 mod permission;
+mod policy;
 mod printer;
 mod recording;
 mod replay;

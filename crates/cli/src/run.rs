@@ -17,6 +17,7 @@ use crate::failure::Failure;
 use crate::history::history;
 use crate::leases::ConversationLeases;
 use crate::permission::{PermissionPolicy, has_user};
+use crate::policy;
 use crate::runner::{client, client_of};
 use crate::session_view::{SessionOutcome, SessionView};
 use crate::signals::Signals;
@@ -36,9 +37,11 @@ pub(crate) async fn run(options: Box<args::Run>) -> Result<ExitCode, Failure> {
     if options.detach {
         return detached(&options, &prompt).await;
     }
-    let policy = permission_policy(output);
+    let permissions = permission_policy(output);
     let mut signals = Signals::new()?;
     let mut configuration = configuration(&options);
+    configuration.policy = policy::policy(options.policy.as_deref())?;
+    configuration.budget = (&options.budget).into();
     configuration.location = location(&options)?;
     if options.runner.is_some() {
         // The runner's machine may have other folders.
@@ -48,7 +51,7 @@ pub(crate) async fn run(options: Box<args::Run>) -> Result<ExitCode, Failure> {
     configuration.history = past(&options, &configuration);
     // Acquired before the agent starts, and held until it has exited.
     let leases = ConversationLeases::acquire(&options)?;
-    let mut view = SessionView::start(configuration, output, policy, &mut signals).await?;
+    let mut view = SessionView::start(configuration, output, permissions, &mut signals).await?;
     view.set_leases(leases);
     view.set_runner_options(options.credentials.options(options.runner.as_deref()));
     view.turn(Prompt::text(prompt)).await?;

@@ -11,6 +11,7 @@ use tokio::signal::unix::SignalKind;
 
 use crate::args;
 use crate::failure::Failure;
+use crate::policy::policy;
 use crate::runner::state_dir;
 use crate::signals::listen;
 use crate::stdio::print;
@@ -112,6 +113,7 @@ fn configuration(options: args::Serve) -> Result<ServeConfiguration, Failure> {
         tls,
         limits: ServeLimits::default(),
         state,
+        policy: policy(options.policy.as_deref())?,
     })
 }
 

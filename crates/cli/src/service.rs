@@ -84,6 +84,7 @@ impl Serve {
             ("--socket", &self.socket),
             ("--token-file", &self.token_file),
             ("--state-dir", &state_dir),
+            ("--policy", &self.policy),
             ("--tls-cert", &self.tls_cert),
             ("--tls-key", &self.tls_key),
             ("--client-ca", &self.client_ca),

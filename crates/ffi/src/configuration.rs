@@ -255,6 +255,8 @@ impl TryFrom<DialogueConfiguration> for core::DialogueConfiguration {
             exit: it.exit.map_or(plain.exit, Into::into),
             history: plain.history,
             mcp_servers: plain.mcp_servers,
+            policy: plain.policy,
+            budget: plain.budget,
             watchdog: it.watchdog.map(Into::into).unwrap_or_default(),
             termination: it.termination.map(Into::into).unwrap_or_default(),
             guard: it.guard.map(Into::into),

@@ -15,12 +15,14 @@ use bytes::Bytes;
 use serde_json::{Value, json};
 
 use crate::agent::KnownAgent;
+use crate::budget::Budget;
 use crate::command::{AgentCommand, AgentDocument, AgentMode, AgentOptions};
 use crate::conversations::Conversation;
 use crate::error::{ResumeError, StartError};
 use crate::exit_policy::ExitPolicy;
 use crate::machine::{Limits, Opening};
 use crate::mcp::{self, McpServer};
+use crate::policy::Policy;
 use crate::watchdog::WatchdogPolicy;
 
 /// The default of the agent vendor's own hosts (`crates/jsonl/PROTOCOL.md`).
@@ -87,6 +89,12 @@ pub struct DialogueConfiguration {
     pub partial_messages: bool,
     /// Whether the host is asked for permissions; otherwise the agent denies what needs one.
     pub ask_permissions: bool,
+    /// Rules that answer permission requests before a user is asked. They hold for the requests that the agent
+    /// sends, so only with `ask_permissions`; a session at a runner that its daemon drives has its own.
+    pub policy: Policy,
+    /// What the session may use before it pauses and asks, by a permission request with a question. It is kept by
+    /// the driver of the session; a session at a runner that its daemon drives has its own.
+    pub budget: Budget,
     /// Whether the session begins with an `initialize` request. It also asks for the text of sub-agents
     /// in the foreground, which an agent that cannot send it ignores.
     pub initialize: bool,
@@ -175,6 +183,8 @@ impl Default for DialogueConfiguration {
             mcp_servers: Vec::new(),
             partial_messages: true,
             ask_permissions: true,
+            policy: Policy::default(),
+            budget: Budget::default(),
             initialize: true,
             max_line: bowline_jsonl::DEFAULT_MAX_LINE,
             kept_output: KEPT_OUTPUT,
@@ -280,6 +290,11 @@ impl DialogueConfiguration {
         })
     }
 
+    /// Returns whether the agent runs on this machine.
+    pub(crate) const fn is_local(&self) -> bool {
+        matches!(self.location, AgentLocation::Local)
+    }
+
     /// Verifies the conversation, if the agent's folder is set and on this machine.
     pub(crate) fn verified(mut self) -> Result<Self, ResumeError> {
         if let (Some(folder), AgentLocation::Local, DialectName::Claude) =
@@ -317,6 +332,10 @@ impl DialogueConfiguration {
     pub(crate) fn check_dialect(&self) -> Result<(), StartError> {
         let has_rules = self.dialect == DialectName::Claude;
         let is_resumed = self.conversation != Conversation::New;
+        self.budget.check()?;
+        if self.budget.cost_usd.is_some() && self.dialect == DialectName::Codex {
+            return Err(self.unsupported("a limit of the cost, which the agent does not report,"));
+        }
         if let Some(what) = mcp::unsupported(self.dialect, &self.mcp_servers) {
             return Err(self.unsupported(what));
         }

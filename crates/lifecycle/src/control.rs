@@ -6,7 +6,7 @@
 //! | example | names |
 //! |---|---|
 //! | [A line](#a-line) | [`ControlLine`], [`ControlEntry`], [`ControlLines`], [`DamagedLine`] |
-//! | [The driver of a session](#the-driver-of-a-session) | [`SessionOpening`], [`is_driven`], [`DRIVER_LABEL`], [`DAEMON_DRIVER`] |
+//! | [The driver of a session](#the-driver-of-a-session) | [`SessionOpening`], [`is_driven`], [`DRIVER_LABEL`], [`DAEMON_DRIVER`], [`SESSION_POLICY`] |
 //!
 //! ## A line
 //!
@@ -28,10 +28,12 @@
 //! ## The driver of a session
 //!
 //! ```
-//! use bowline_lifecycle::control::{DAEMON_DRIVER, DRIVER_LABEL, SessionOpening, is_driven};
+//! use bowline_lifecycle::BudgetRecord;
+//! use bowline_lifecycle::control::{DAEMON_DRIVER, DRIVER_LABEL, SESSION_POLICY, SessionOpening, is_driven};
 //!
 //! let labels = [(DRIVER_LABEL.to_owned(), DAEMON_DRIVER.to_owned())].into();
 //! assert!(is_driven(&labels));
+//! println!("rules of a session are those of {SESSION_POLICY}");
 //! let opening = SessionOpening {
 //!     program: "codex".to_owned(),
 //!     dialect: "codex".to_owned(),
@@ -41,6 +43,8 @@
 //!     resume: None,
 //!     fork: false,
 //!     mcp_servers: Vec::new(),
+//!     budget: BudgetRecord::default(),
+//!     policy: None,
 //! };
 //! assert_eq!(opening.configuration().dialect.as_str(), "codex");
 //! ```
@@ -65,7 +69,7 @@ use std::collections::BTreeMap;
 pub use entry::ControlEntry;
 pub use line::ControlLine;
 pub use lines::{ControlLines, DamagedLine};
-pub use opening::SessionOpening;
+pub use opening::{SESSION_POLICY, SessionOpening};
 
 /// The label of a session that names its driver.
 pub const DRIVER_LABEL: &str = "bowline.driver";

@@ -8,12 +8,16 @@ use bowline_transport::RemoteError;
 use bowline_transport::{ReconnectFailed, SpawnError};
 use serde::{Deserialize, Serialize};
 
+use crate::budget::InvalidBudget;
 use crate::command::CommandError;
 
 /// Why a session was not started. Nothing of it is left.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum StartError {
+    /// A limit of the budget is no positive number.
+    #[error(transparent)]
+    Budget(#[from] InvalidBudget),
     /// The agent's process could not be spawned.
     #[error(transparent)]
     Spawn(#[from] SpawnError),

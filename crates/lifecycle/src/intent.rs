@@ -2,6 +2,7 @@
 
 use bowline_jsonl::Prompt;
 
+use crate::budget::LimitRequest;
 use crate::machine::Command;
 use crate::permission::PermissionAnswer;
 
@@ -19,6 +20,8 @@ pub enum Intent {
         answer: PermissionAnswer,
         /// The client that answers, if it has a name.
         by: Option<String>,
+        /// What it decided by, such as a rule of a policy, if that is more than the answer.
+        how: Option<String>,
     },
     /// Stops the running turn.
     Interrupt {
@@ -35,6 +38,8 @@ pub enum Intent {
         /// The new value.
         value: String,
     },
+    /// Pauses at a limit and asks: a decision of the session itself.
+    Hold(LimitRequest),
     /// Ends the session when the open prompts are answered.
     End,
 }
@@ -47,10 +52,12 @@ impl From<Intent> for Command {
                 request_id,
                 answer,
                 by,
+                how,
             } => Self::AnswerPermission {
                 request_id,
                 answer,
                 by,
+                how,
             },
             Intent::Interrupt {
                 cancel_queued,
@@ -60,6 +67,7 @@ impl From<Intent> for Command {
                 seen,
             },
             Intent::SetOption { option, value } => Self::SetOption { option, value },
+            Intent::Hold(request) => Self::Hold(request),
             Intent::End => Self::End,
         }
     }

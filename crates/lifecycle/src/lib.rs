@@ -51,6 +51,8 @@
 //! | [The login environment](#the-login-environment) | [`LoginSource`], [`LoginFailure`], [`Provenance`] |
 //! | [A terminal in the list](#a-terminal-in-the-list) | [`TerminalSession`], [`Registration`], [`WindowSize`], [`ResourceUsage`], [`check_threads`] |
 //! | [Before a conversation is resumed](#before-a-conversation-is-resumed) | [`ResumeError`], [`check_conversation_id`], [`agent_directory`] |
+//! | [Rules over permissions](#rules-over-permissions) | [`Policy`], [`PolicyError`], [`PolicyFileError`], [`read_policy`], [`parse_policy`], [`default_policy_path`] |
+//! | [Budgets](#budgets) | [`Budget`], [`BudgetRecord`], [`InvalidBudget`], [`LimitKind`], [`LimitRequest`], [`parse_time`] |
 //! | [Secrets](#secrets) | [`SecretString`], [`ExposeSecret`] |
 //! | [Sessions of a runner](#sessions-of-a-runner) | `SessionSummary`, `SessionActivity`, `SessionSummaryState`, `RemoteSessionKind`, `Carrier`, `SessionUpdate` |
 //! | [Hooks at a runner](#hooks-at-a-runner) | `HookFeed`, `HookFeedItem` |
@@ -287,6 +289,61 @@
 //! assert!(matches!(check("../secrets", Path::new("/tmp")), Err(ResumeError::InvalidId { .. })));
 //! ```
 //!
+//! ## Rules over permissions
+//!
+//! ```
+//! use bowline_lifecycle::{
+//!     DialogueConfiguration, Policy, PolicyError, PolicyFileError, default_policy_path, parse_policy, read_policy,
+//! };
+//!
+//! # fn main() -> Result<(), PolicyFileError> {
+//! let text = r#"
+//!     [[rule]]
+//!     decision = "allow"
+//!     command = ["cargo test *", "git status"]
+//! "#;
+//! let mut policy: Policy = parse_policy(text, "embedded")?;
+//! # if false {
+//! if let Some(path) = default_policy_path() {
+//!     policy = policy.and(&read_policy(&path)?);
+//! }
+//! # }
+//! let configuration = DialogueConfiguration { policy, ..DialogueConfiguration::default() };
+//! # assert!(!configuration.policy.is_empty());
+//!
+//! let error: PolicyError = Policy::parse("[[rule]]\ndecison = \"deny\"", "a.toml").unwrap_err();
+//! assert_eq!(error.to_string(), "a.toml, line 2: `decison` is unknown; did you mean `decision`?");
+//! # Ok(())
+//! # }
+//! ```
+//!
+//! ## Budgets
+//!
+//! ```no_run
+//! use bowline_lifecycle::{
+//!     Budget, BudgetRecord, DialogueConfiguration, DialogueSession, InvalidBudget, LimitKind, LimitRequest,
+//!     PermissionAnswer, parse_time,
+//! };
+//!
+//! # async fn run() -> Result<(), Box<dyn std::error::Error>> {
+//! let budget = Budget { cost_usd: Some(5.0), time: parse_time("30m"), ..Budget::default() };
+//! budget.check()?; // an `InvalidBudget` if a limit is 0
+//! # let _: Result<(), InvalidBudget> = budget.check();
+//! let session = DialogueSession::start(DialogueConfiguration { budget, ..DialogueConfiguration::default() }).await?;
+//! // At a limit, `raise`, `go_on` and `stop` are answers; so is a new limit.
+//! for request in session.permissions().open().filter(|it| it.tool_name == "budget") {
+//!     let raise = PermissionAnswer::Answers(vec![("budget".to_owned(), "7.50".to_owned())]);
+//!     session.answer_permission(&request.request_id, raise).await?;
+//! }
+//!
+//! // In the control stream of a session at a runner:
+//! let opening: Budget = BudgetRecord { turns: Some(20), ..BudgetRecord::default() }.into();
+//! # let _ = opening;
+//! fn is_cost(reached: &LimitRequest) -> bool { reached.limit == LimitKind::Cost }
+//! # Ok(())
+//! # }
+//! ```
+//!
 //! ## Secrets
 //!
 //! ```
@@ -365,7 +422,10 @@
 //! for (piece, at_ms) in &log {
 //!     recovery.output(piece, *at_ms);
 //! }
-//! let session = recovery.attach(&runner, id).await?;
+//! let (session, mut decisions) = recovery.attach(&runner, id).await?;
+//! while let Some(line) = decisions.recv().await {
+//!     println!("append to the control stream: {:?}", line.encode());
+//! }
 //! println!("{:?}", session.inspect(|transcript| transcript.status().phase).await);
 //! # Ok(())
 //! # }
@@ -383,6 +443,7 @@
 
 mod agent;
 mod attention;
+mod budget;
 mod command;
 mod configuration;
 pub mod control;
@@ -395,6 +456,8 @@ mod machine;
 mod mcp;
 mod message;
 mod permission;
+mod policy;
+mod policy_file;
 mod private_file;
 mod registry;
 mod session;
@@ -427,6 +490,7 @@ pub use bowline_transport::{
     default_guard, probe, run_guard, terminal_limits,
 };
 pub use bowline_transport::{Piece, Stream, journal, wire::StreamId};
+pub use budget::{Budget, BudgetRecord, InvalidBudget, LimitKind, LimitRequest, parse_time};
 pub use command::{
     AgentCommand, AgentDocument, AgentEnvironment, AgentMode, AgentOptions, AgentText,
     CommandError, Effort, PermissionPrompts, PrintFormat, SettingSource, Shell, SkipPermissions,
@@ -444,6 +508,8 @@ pub use permission::{
     PermissionAnswer, PermissionKind, PermissionRecord, Permissions, Question, QuestionOption,
     RequestState,
 };
+pub use policy::{Policy, PolicyError};
+pub use policy_file::{PolicyFileError, default_policy_path, parse_policy, read_policy};
 pub use private_file::PrivateFile;
 pub use registry::{
     Inbox, InboxEvent, Metrics, RegisteredTerminal, Registration, SessionPermission,

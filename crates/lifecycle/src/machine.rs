@@ -4,6 +4,7 @@
 //! writes lines, waits for the deadline and terminates the process. Time is an argument of each
 //! input, as the time since the session began.
 
+mod budget;
 mod commands;
 mod ending;
 mod events;
@@ -14,6 +15,7 @@ mod input;
 mod output;
 mod own_lines;
 mod permissions;
+mod policy;
 mod prompt_queue;
 mod prompts;
 mod protocol;
@@ -41,8 +43,11 @@ use bytes::Bytes;
 pub(crate) use input::{Command, EndStage, Input, Limits, LinePurpose, Output, Reply, Ticket};
 pub use receipts::ReceiptState;
 
+use self::budget::BudgetState;
 use self::follower::Follower;
 use self::own_lines::LineEffects;
+pub(crate) use self::policy::DecisionPath;
+use self::policy::PolicyState;
 use self::prompt_queue::PromptQueue;
 pub(crate) use self::protocol::Opening;
 use self::protocol::{Protocol, Signal};
@@ -69,6 +74,8 @@ pub(crate) struct Machine {
     receipts: Receipts,
     requests: Requests,
     permissions: PermissionStore,
+    policy: PolicyState,
+    budget: BudgetState,
     prompts: PromptQueue,
     watchdog: Watchdog,
     /// Whether the agent's machine cannot be reached now.
@@ -187,6 +194,8 @@ impl Machine {
             receipts: Receipts::default(),
             requests: Requests::default(),
             permissions: PermissionStore::default(),
+            policy: PolicyState::default(),
+            budget: BudgetState::default(),
             prompts: PromptQueue::default(),
             watchdog: Watchdog::new(limits.watchdog),
             is_link_down: false,
@@ -261,6 +270,10 @@ impl Machine {
             }
             Input::WriteFailed { line, purpose } => self.write_failed(line, &purpose),
             Input::Exited(exit) => self.exited(&exit),
+            Input::PathsResolved {
+                request_id,
+                resolved,
+            } => self.paths_resolved(&request_id, resolved),
             Input::Usage(usage) => self.usage(usage),
             Input::Connection(state) => self.connection(state),
             Input::Command(command, ticket) => self.command(command, ticket),
@@ -278,7 +291,7 @@ impl Machine {
     /// Returns when [`Input::Timeout`] is due.
     pub(crate) fn poll_timeout(&self) -> Option<Duration> {
         let of_agent = if self.ended {
-            [None; 5]
+            [None; 6]
         } else {
             [
                 self.close_input_at,
@@ -286,6 +299,7 @@ impl Machine {
                 self.drain_until,
                 self.watchdog.deadline(),
                 self.permission_deadline(),
+                self.budget_deadline(),
             ]
         };
         let intents = self.follower.as_ref().and_then(|it| it.deadline());

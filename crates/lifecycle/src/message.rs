@@ -79,6 +79,7 @@ impl WeakDialogue {
             request_id,
             answer,
             by,
+            how: None,
         };
         let messages = self.messages.upgrade().ok_or(DialogueError::Ended)?;
         command(&messages, answer).await.map(drop)

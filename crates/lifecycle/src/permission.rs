@@ -11,4 +11,4 @@ mod store;
 pub use self::answer::PermissionAnswer;
 pub use self::record::{PermissionKind, PermissionRecord, Question, QuestionOption, RequestState};
 pub use self::store::Permissions;
-pub(crate) use self::store::{AnswerOutcome, EncodedAnswer, PermissionStore};
+pub(crate) use self::store::{AnswerOrigin, AnswerOutcome, EncodedAnswer, PermissionStore};

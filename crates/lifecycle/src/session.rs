@@ -24,6 +24,7 @@ mod recorded_output;
 mod recording;
 #[cfg(feature = "remote")]
 mod recovery;
+mod resolve;
 mod spans;
 mod spawn;
 mod start;

@@ -1,5 +1,7 @@
 //! Events that the host reports because the stream does not contain them.
 
+use crate::model::{Question, RequestOption};
+
 /// Arrival time of a line or host event, by the host's clock.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Meta {
@@ -41,8 +43,23 @@ pub enum HostEvent<'a> {
     PermissionAttributed {
         /// The request.
         request_id: &'a str,
-        /// The client's name.
+        /// The client's name, or `policy`.
         who: &'a str,
+        /// What it decided by, such as a rule, if it is known.
+        how: Option<&'a str>,
+    },
+    /// The host itself asks its user something, such as what to do at a limit.
+    HostAsked {
+        /// Id of the request.
+        request_id: &'a str,
+        /// What asks, in place of a tool.
+        asker: &'a str,
+        /// Why, as the reason of the status.
+        reason: &'a str,
+        /// The question.
+        question: &'a Question,
+        /// The answers to choose from.
+        options: &'a [RequestOption],
     },
     /// An interrupt was requested.
     InterruptRequested,

@@ -1,6 +1,7 @@
 //! Host events, recorded for reloading: they are in no log.
 
 use crate::host::{End, HostDecision, HostEvent, Meta};
+use crate::model::{Question, RequestOption};
 use crate::position::LogPosition;
 use crate::record::EntryId;
 use crate::state::ErrorKind;
@@ -36,7 +37,9 @@ pub(crate) enum LoggedHostEvent {
     Attributed {
         request: Box<str>,
         who: Box<str>,
+        how: Option<Box<str>>,
     },
+    Asked(Box<HostQuestion>),
     Interrupted,
     Gap {
         from: u64,
@@ -67,6 +70,16 @@ pub(crate) enum LoggedHostEvent {
     },
 }
 
+/// An owned [`HostEvent::HostAsked`].
+#[derive(Clone, Debug)]
+pub(crate) struct HostQuestion {
+    pub(crate) request: Box<str>,
+    pub(crate) asker: Box<str>,
+    pub(crate) reason: Box<str>,
+    pub(crate) question: Question,
+    pub(crate) options: Vec<RequestOption>,
+}
+
 impl LoggedHostEvent {
     pub(crate) fn of(event: &HostEvent<'_>) -> Option<Self> {
         Some(match *event {
@@ -90,10 +103,28 @@ impl LoggedHostEvent {
                     input: updated_input.map(Into::into),
                 },
             },
-            HostEvent::PermissionAttributed { request_id, who } => Self::Attributed {
+            HostEvent::PermissionAttributed {
+                request_id,
+                who,
+                how,
+            } => Self::Attributed {
                 request: request_id.into(),
                 who: who.into(),
+                how: how.map(Into::into),
             },
+            HostEvent::HostAsked {
+                request_id,
+                asker,
+                reason,
+                question,
+                options,
+            } => Self::Asked(Box::new(HostQuestion {
+                request: request_id.into(),
+                asker: asker.into(),
+                reason: reason.into(),
+                question: question.clone(),
+                options: options.to_vec(),
+            })),
             HostEvent::InterruptRequested => Self::Interrupted,
             HostEvent::Gap { from, to } => Self::Gap { from, to },
             HostEvent::Damaged { reason } => Self::Error {

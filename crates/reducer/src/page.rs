@@ -323,9 +323,17 @@ impl Transcript {
                 request_id: request,
                 decision: HostDecision::Deny,
             },
-            LoggedHostEvent::Attributed { request, who } => HostEvent::PermissionAttributed {
+            LoggedHostEvent::Attributed { request, who, how } => HostEvent::PermissionAttributed {
                 request_id: request,
                 who,
+                how: how.as_deref(),
+            },
+            LoggedHostEvent::Asked(asked) => HostEvent::HostAsked {
+                request_id: &asked.request,
+                asker: &asked.asker,
+                reason: &asked.reason,
+                question: &asked.question,
+                options: &asked.options,
             },
             LoggedHostEvent::Interrupted => HostEvent::InterruptRequested,
             &LoggedHostEvent::Gap { from, to } => HostEvent::Gap { from, to },

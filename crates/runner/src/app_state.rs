@@ -11,6 +11,7 @@ use std::net::IpAddr;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use bowline_lifecycle::Policy;
 use bowline_transport::SessionId;
 use parking_lot::Mutex;
 use tokio_util::sync::CancellationToken;
@@ -60,15 +61,19 @@ impl AppState {
     pub(crate) fn new(
         auth: RequestAuth,
         sessions: Arc<SessionStore>,
-        limits: ServeLimits,
+        (limits, policy): (ServeLimits, Policy),
         shutdown: CancellationToken,
         tracked: TaskTrackerToken,
     ) -> Self {
         let per_second = limits.attaches_per_second;
         let failed_logins = RateLimiter::new(FAILED_LOGINS_PER_SECOND, FAILED_LOGINS_PER_SECOND);
         let attaches = RateLimiter::new(per_second.saturating_mul(2), per_second);
-        let conversations =
-            Conversations::new(Arc::clone(&sessions), shutdown.clone(), tracked.clone());
+        let conversations = Conversations::new(
+            Arc::clone(&sessions),
+            policy,
+            shutdown.clone(),
+            tracked.clone(),
+        );
         Self {
             auth,
             sessions,

@@ -47,6 +47,7 @@ async fn serve() -> io::Result<()> {
         }),
         limits: ServeLimits::default(),
         state,
+        policy: Default::default(),
     };
     let runner = Runner::start(configuration)
         .await

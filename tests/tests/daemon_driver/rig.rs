@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use bowline_lifecycle::{DialogueConfiguration, DialogueSession, Remote, RemoteUrl};
+use bowline_lifecycle::{DialogueConfiguration, DialogueSession, Policy, Remote, RemoteUrl};
 use bowline_runner::{
     NotifyConfiguration, Runner, ServeConfiguration, ServeLimits, ShimProgram, StateDir,
 };
@@ -29,6 +29,8 @@ pub(crate) struct Daemon {
     folder: tempfile::TempDir,
     runtime: Option<Runtime>,
     notify: Option<NotifyConfiguration>,
+    /// Rules for all sessions.
+    pub(crate) policy: Policy,
 }
 
 impl Daemon {
@@ -43,6 +45,7 @@ impl Daemon {
             folder,
             runtime: None,
             notify,
+            policy: Policy::default(),
         };
         daemon.run().await;
         daemon
@@ -54,7 +57,7 @@ impl Daemon {
             .enable_all()
             .build()
             .expect("a runtime");
-        let configuration = configuration(self.folder.path());
+        let configuration = configuration(self.folder.path(), self.policy.clone());
         let (sender, started) = tokio::sync::oneshot::channel();
         let notify = self.notify.clone();
         runtime.spawn(async move {
@@ -298,7 +301,7 @@ impl Drop for Daemon {
     }
 }
 
-fn configuration(folder: &Path) -> ServeConfiguration {
+fn configuration(folder: &Path, policy: Policy) -> ServeConfiguration {
     ServeConfiguration {
         state: StateDir::at(folder.join("state")).expect("a state folder"),
         shim: ShimProgram {
@@ -312,6 +315,7 @@ fn configuration(folder: &Path) -> ServeConfiguration {
         origins: Vec::new(),
         tls: None,
         limits: ServeLimits::default(),
+        policy,
     }
 }
 

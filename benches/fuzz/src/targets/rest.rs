@@ -74,6 +74,7 @@ fn check() -> Result<Check, String> {
         origins: Vec::new(),
         tls: None,
         limits: ServeLimits::default(),
+        policy: Default::default(),
     };
     let runner = runtime.block_on(Runner::start(configuration));
     let runner = runner.map_err(|error| error.to_string())?;

@@ -114,6 +114,10 @@ pub(crate) struct Serve {
     /// Sign what is posted with the secret in this file, which is created if it does not exist.
     #[arg(long, value_name = "FILE", requires = "notify")]
     pub(crate) notify_secret_file: Option<PathBuf>,
+    /// Rules that answer permission requests of the agents that the daemon drives; by default
+    /// ~/.config/bowline/policy.toml, if there is one.
+    #[arg(long, value_name = "FILE")]
+    pub(crate) policy: Option<PathBuf>,
     /// Install the daemon, with these options, as a service of this user that starts at login (a unit
     /// of systemd, or a launch agent on macOS), and start it.
     #[arg(long, conflicts_with = "uninstall")]

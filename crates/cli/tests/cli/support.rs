@@ -56,7 +56,9 @@ pub(crate) fn command(args: &[&str]) -> Command {
     command
         .args(args)
         .env("BOWLINE", BOWLINE)
-        .env("TERM", "xterm");
+        .env("TERM", "xterm")
+        // No policy of the user who runs the tests.
+        .env("XDG_CONFIG_HOME", "/nonexistent");
     for name in ["NO_COLOR", "UNDERSTUDY_PACE", "COLUMNS", "RUST_LOG"] {
         command.env_remove(name);
     }

@@ -5,7 +5,7 @@ use crate::error::DialogueError;
 use crate::intent::Intent;
 
 /// What a line of a control stream says.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub enum ControlEntry {
     /// What the session began with: the first line.

@@ -6,7 +6,7 @@ use super::entry::ControlEntry;
 use super::record::EntryRecord;
 
 /// A line of a control stream.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct ControlLine {
     /// Its id, of 1 to 128 bytes. A session takes each id once.
     pub id: String,
@@ -56,6 +56,7 @@ mod tests {
     use bowline_jsonl::{Decision, Priority, Prompt, PromptPart, Source};
 
     use super::*;
+    use crate::budget::{LimitKind, LimitRequest};
     use crate::error::DialogueError;
     use crate::intent::Intent;
     use crate::permission::PermissionAnswer;
@@ -94,6 +95,7 @@ mod tests {
             request_id: "r".to_owned(),
             answer,
             by: Some("page".to_owned()),
+            how: Some("rule 1 in p".to_owned()),
         };
         let intents = [
             Intent::Prompt(prompt),
@@ -114,6 +116,12 @@ mod tests {
                 option: "model".to_owned(),
                 value: "m".to_owned(),
             },
+            Intent::Hold(LimitRequest {
+                request_id: "budget:1".to_owned(),
+                limit: LimitKind::Cost,
+                allowed: 5_000_000,
+                spent: Some(5_120_000),
+            }),
             Intent::End,
         ];
         for intent in intents {

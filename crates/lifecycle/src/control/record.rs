@@ -5,6 +5,7 @@ use serde::{Deserialize, Serialize};
 
 use super::entry::ControlEntry;
 use super::opening::SessionOpening;
+use crate::budget::{LimitKind, LimitRequest};
 use crate::error::DialogueError;
 use crate::intent::Intent;
 use crate::permission::PermissionAnswer;
@@ -20,6 +21,8 @@ pub(super) enum EntryRecord {
         answer: AnswerRecord,
         #[serde(default, skip_serializing_if = "Option::is_none")]
         by: Option<String>,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        how: Option<String>,
     },
     Interrupt {
         cancel_queued: bool,
@@ -29,6 +32,13 @@ pub(super) enum EntryRecord {
     SetOption {
         option: String,
         value: String,
+    },
+    Hold {
+        request_id: String,
+        limit: LimitKind,
+        allowed: u64,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        spent: Option<u64>,
     },
     End,
     Outcome {
@@ -126,10 +136,12 @@ impl EntryRecord {
                 request_id,
                 answer,
                 by,
+                how,
             } => Self::Answer {
                 request_id: request_id.clone(),
                 answer: AnswerRecord::of(answer)?,
                 by: by.clone(),
+                how: how.clone(),
             },
             Intent::Interrupt {
                 cancel_queued,
@@ -141,6 +153,12 @@ impl EntryRecord {
             Intent::SetOption { option, value } => Self::SetOption {
                 option: option.clone(),
                 value: value.clone(),
+            },
+            Intent::Hold(request) => Self::Hold {
+                request_id: request.request_id.clone(),
+                limit: request.limit,
+                allowed: request.allowed,
+                spent: request.spent,
             },
             Intent::End => Self::End,
         })
@@ -159,10 +177,12 @@ impl EntryRecord {
                 request_id,
                 answer,
                 by,
+                how,
             } => Intent::Answer {
                 request_id,
                 answer: answer.answer(),
                 by,
+                how,
             },
             Self::Interrupt {
                 cancel_queued,
@@ -172,6 +192,17 @@ impl EntryRecord {
                 seen,
             },
             Self::SetOption { option, value } => Intent::SetOption { option, value },
+            Self::Hold {
+                request_id,
+                limit,
+                allowed,
+                spent,
+            } => Intent::Hold(LimitRequest {
+                request_id,
+                limit,
+                allowed,
+                spent,
+            }),
             Self::End => Intent::End,
         })
     }

@@ -33,8 +33,11 @@ impl Machine {
                 request_id,
                 answer,
                 by,
+                how,
             } => {
-                let answered = self.answer_permission(&request_id, answer, by.as_deref());
+                let (by, how) = (by.as_deref(), how.as_deref());
+                let answered = self.answer_permission(&request_id, answer, by, how);
+                self.policy_answered(&request_id);
                 answered.map(|()| Reply::Done)
             }
             Command::Request(request) => {
@@ -47,7 +50,12 @@ impl Machine {
             Command::SetOption { option, value } => {
                 return self.set_option(&option, &value, ticket);
             }
+            Command::Hold(request) => {
+                self.hold(request);
+                Ok(Reply::Done)
+            }
             Command::End => {
+                self.end_limit();
                 // Queued prompts are part of the work that is done before the end.
                 self.unpause();
                 self.end_when_idle();
@@ -116,7 +124,7 @@ impl Machine {
     }
 
     /// Drops the queued prompts; the reply is a JSON array of their uuids.
-    fn cancel_queued(&mut self) -> Reply {
+    pub(super) fn cancel_queued(&mut self) -> Reply {
         let updates = self.prompts.cancel(&mut self.receipts);
         let uuids: Vec<_> = updates.iter().map(|(uuid, _)| uuid.clone()).collect();
         self.receipt_updates(updates);

@@ -17,6 +17,7 @@ impl Machine {
     /// Continues what waited for the last input.
     pub(super) fn settle(&mut self) {
         self.settle_pause();
+        self.check_budget();
         self.send_queued();
         let open = self.transcript.open_work();
         if open.turn || open.calls > 0 || open.tasks > 0 || open.permissions > 0 {

@@ -15,6 +15,7 @@ use crate::control::{ControlEntry, ControlLine, ControlLines};
 use crate::error::DialogueError;
 use crate::events::DialogueEventKind;
 use crate::intent::Intent;
+use crate::permission::PermissionAnswer;
 
 /// What a host of a driven session keeps.
 #[derive(Debug)]
@@ -47,7 +48,9 @@ struct PendingIntent {
 #[derive(Debug)]
 struct SeenAnswer {
     request_id: String,
+    answer: PermissionAnswer,
     by: Option<String>,
+    how: Option<String>,
 }
 
 impl Follower {
@@ -108,9 +111,11 @@ impl Machine {
                 request_id,
                 answer,
                 by,
+                how,
             } => Intent::Answer {
                 request_id,
                 answer,
+                how,
                 by: by.or_else(|| Some(self.follower.as_ref()?.client.clone())),
             },
             Command::Request(HostRequest::Interrupt { cancel_queued }) => Intent::Interrupt {
@@ -141,6 +146,7 @@ impl Machine {
                 self.end_stage = Some(EndStage::Requested);
                 Intent::End
             }
+            Command::Hold(request) => Intent::Hold(request),
             command @ (Command::Pause
             | Command::Unpause
             | Command::CancelQueued
@@ -264,12 +270,22 @@ impl Machine {
             ControlEntry::Intent(Intent::Prompt(prompt)) => {
                 follower.prompts.extend(prompt.uuid);
             }
-            ControlEntry::Intent(Intent::Answer { request_id, by, .. }) => {
+            ControlEntry::Intent(Intent::Answer {
+                request_id,
+                answer,
+                by,
+                how,
+            }) => {
                 let by = by.or(line.client);
-                follower
-                    .answers
-                    .insert(line.id, SeenAnswer { request_id, by });
+                let seen = SeenAnswer {
+                    request_id,
+                    answer,
+                    by,
+                    how,
+                };
+                follower.answers.insert(line.id, seen);
             }
+            ControlEntry::Intent(Intent::Hold(request)) => self.hold(request),
             ControlEntry::Intent(Intent::Interrupt { .. }) => {
                 self.host(HostEvent::InterruptRequested);
             }
@@ -280,15 +296,27 @@ impl Machine {
 
     fn outcome(&mut self, of: &str, result: Result<(), DialogueError>) {
         let answer = self.follower.as_mut().and_then(|it| it.answers.remove(of));
-        if let Some(SeenAnswer {
-            request_id,
-            by: Some(by),
-        }) = answer
-            && result.is_ok()
-        {
-            self.answer_attributed(&request_id, &by);
+        if let Some(seen) = answer.filter(|_| result.is_ok()) {
+            self.answer_carried_out(&seen);
         }
         self.intent_settled(of, result);
+    }
+
+    fn answer_carried_out(&mut self, seen: &SeenAnswer) {
+        let SeenAnswer {
+            request_id,
+            answer,
+            by,
+            how,
+        } = seen;
+        // The driver answers such a request itself, without a line to the agent.
+        if self
+            .answer_limit(request_id, answer, by.as_deref())
+            .is_none()
+            && let Some(by) = by
+        {
+            self.answer_attributed(request_id, by, how.as_deref());
+        }
     }
 
     fn intent_settled(&mut self, id: &str, result: Result<(), DialogueError>) {
@@ -345,6 +373,7 @@ const fn name_of(intent: &Intent) -> &'static str {
         Intent::Answer { .. } => "answer",
         Intent::Interrupt { .. } => "interrupt",
         Intent::SetOption { .. } => "set the option",
+        Intent::Hold(_) => "pause",
         Intent::End => "end",
     }
 }

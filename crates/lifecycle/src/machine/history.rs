@@ -94,7 +94,7 @@ impl Machine {
     pub(super) fn report_permissions(&mut self) {
         for record in self.permissions().iter() {
             if record.state.is_open() {
-                self.permission_requested(Arc::clone(record));
+                self.permission_opened(Arc::clone(record));
             } else {
                 self.outputs
                     .push_back(Output::Permission(Arc::clone(record)));

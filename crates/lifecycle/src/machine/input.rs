@@ -9,6 +9,8 @@ use bowline_transport::{ConnectionState, Exit, Piece, ResourceUsage, Termination
 use bytes::Bytes;
 
 use super::receipts::ReceiptState;
+use crate::budget::LimitRequest;
+use crate::control::ControlLine;
 use crate::error::DialogueError;
 use crate::events::PendingEvent;
 use crate::exit_policy::ExitPolicy;
@@ -43,6 +45,11 @@ pub(crate) enum Input {
     WriteFailed { line: Bytes, purpose: LinePurpose },
     /// The process exited and its streams were read to their end.
     Exited(Exit),
+    /// Where the system finds the paths of a permission request, in the order of [`Output::ResolvePaths`].
+    PathsResolved {
+        request_id: String,
+        resolved: Vec<Option<String>>,
+    },
     /// The resource usage that [`Output::MeasureUsage`] requested.
     Usage(Option<ResourceUsage>),
     /// The connection to the agent's machine changed.
@@ -81,6 +88,8 @@ pub(crate) enum Command {
         request_id: String,
         answer: PermissionAnswer,
         by: Option<String>,
+        /// The rule by which it decided, if it is one.
+        how: Option<String>,
     },
     /// Sends a control request.
     Request(HostRequest),
@@ -91,6 +100,8 @@ pub(crate) enum Command {
     },
     /// Changes an option of the session.
     SetOption { option: String, value: String },
+    /// Pauses at a limit, and asks.
+    Hold(LimitRequest),
     /// Queues prompts from now on; completes when no turn is open.
     Pause,
     /// Sends the queued prompts, and later ones at once.
@@ -121,6 +132,13 @@ pub(crate) enum Output {
     Event(PendingEvent),
     /// Publish a permission request that is new or has changed.
     Permission(Arc<PermissionRecord>),
+    /// Resolve the symbolic links of absolute paths, and pass the result in as [`Input::PathsResolved`].
+    ResolvePaths {
+        request_id: String,
+        paths: Vec<String>,
+    },
+    /// Append a decision of this machine to the control stream, from where it takes effect.
+    Decision(ControlLine),
     /// Count a turn that has ended.
     TurnEnded,
     /// Measure the resource usage of the agent's processes, and pass it in as [`Input::Usage`].

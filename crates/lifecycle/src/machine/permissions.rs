@@ -9,22 +9,25 @@ use bowline_reducer::{HostEvent, PermissionState};
 
 use super::own_lines::LineEvent;
 use super::{LinePurpose, Machine, Output};
+use crate::budget::BUDGET_TOOL;
 use crate::error::DialogueError;
 use crate::events::{DialogueEventKind, call_path};
 use crate::permission::{
-    AnswerOutcome, PermissionAnswer, PermissionRecord, Permissions, RequestState,
+    AnswerOrigin, AnswerOutcome, PermissionAnswer, PermissionRecord, Permissions, RequestState,
 };
 use crate::watchdog::ActivitySource;
 
 impl Machine {
-    /// Returns the permission requests as they are now.
+    /// Returns the permission requests as they are now, without those on which a rule is about to decide.
     pub(crate) fn permissions(&self) -> Permissions {
-        self.permissions.snapshot()
+        self.permissions.snapshot(|id| !self.is_undecided(id))
     }
 
     pub(super) fn open_permission(&mut self, record: PermissionRecord) {
-        if let Some(record) = self.permissions.open(record, self.now) {
-            self.permission_requested(record);
+        if let Some(record) = self.permissions.open(record, self.now)
+            && !self.is_replaying()
+        {
+            self.permission_opened(record);
         }
     }
 
@@ -38,14 +41,23 @@ impl Machine {
         request_id: &str,
         answer: PermissionAnswer,
         by: Option<&str>,
+        how: Option<&str>,
     ) -> Result<(), DialogueError> {
+        if let Some(answered) = self.answer_limit(request_id, &answer, by) {
+            return answered;
+        }
         let purpose = || LinePurpose::PermissionAnswer(request_id.to_owned());
         let encode = |record: &_, answer: &_| self.protocol.answer(record, answer);
-        match self.permissions.answer(request_id, answer, by, encode)? {
+        let given = AnswerOrigin { by, how };
+        match self.permissions.answer(request_id, answer, given, encode)? {
             AnswerOutcome::Accepted { record, encoded } => {
                 self.expect_answer(purpose(), encoded.decision);
                 if let Some(who) = by {
-                    self.host(HostEvent::PermissionAttributed { request_id, who });
+                    self.host(HostEvent::PermissionAttributed {
+                        request_id,
+                        who,
+                        how,
+                    });
                 }
                 self.write(encoded.line, purpose());
                 self.permission_ended(record);
@@ -60,9 +72,13 @@ impl Machine {
     }
 
     /// Notes which client gave the answer to a request, before or after the agent has it.
-    pub(super) fn answer_attributed(&mut self, request_id: &str, who: &str) {
-        self.host(HostEvent::PermissionAttributed { request_id, who });
-        if let Some(record) = self.permissions.attribute(request_id, who) {
+    pub(super) fn answer_attributed(&mut self, request_id: &str, who: &str, how: Option<&str>) {
+        self.host(HostEvent::PermissionAttributed {
+            request_id,
+            who,
+            how,
+        });
+        if let Some(record) = self.permissions.attribute(request_id, who, how) {
             self.permission_ended(record);
         }
     }
@@ -84,12 +100,14 @@ impl Machine {
             Some(PermissionState::Denied) => Some(false),
             _ => None,
         };
+        self.limit_closed(id, state);
         if let Some(record) = self.permissions.close(id, state, allowed) {
             self.permission_ended(record);
         }
     }
 
-    fn permission_ended(&mut self, record: Arc<PermissionRecord>) {
+    pub(super) fn permission_ended(&mut self, record: Arc<PermissionRecord>) {
+        self.take_undecided(&record.request_id);
         let event = DialogueEventKind::PermissionEnded(Arc::clone(&record));
         self.permission_changed(record, event);
     }
@@ -115,7 +133,8 @@ impl Machine {
         let timeout = self.limits.watchdog.permission_timeout;
         // The driver of the session lets them expire.
         let timeout = timeout.filter(|_| self.follower.is_none())?;
-        Some(self.permissions.oldest_open()?.0.saturating_add(timeout))
+        let (opened, _) = self.permissions.oldest_open(BUDGET_TOOL)?;
+        Some(opened.saturating_add(timeout))
     }
 
     /// Denies the requests whose time is over. The agent continues.
@@ -124,7 +143,7 @@ impl Machine {
             .permission_deadline()
             .is_some_and(|due| due <= self.now)
         {
-            let Some((_, id)) = self.permissions.oldest_open() else {
+            let Some((_, id)) = self.permissions.oldest_open(BUDGET_TOOL) else {
                 return;
             };
             let id = id.to_owned();
@@ -164,6 +183,7 @@ impl Machine {
                 self.close_permission(&id, RequestState::Expired);
             }
         }
+        self.count_turn();
         self.turn_ended_at = Some(self.line_at);
         self.outputs.push_back(Output::TurnEnded);
     }

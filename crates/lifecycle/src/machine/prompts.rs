@@ -80,6 +80,7 @@ impl Machine {
     pub(super) fn send_queued(&mut self) {
         while !self.ended
             && !self.prompts.is_paused
+            && !self.is_holding()
             && (self.follower.is_some() || self.protocol.accepts_prompt(&self.transcript))
             && let Some(prompt) = self.prompts.prompts.pop_front()
         {

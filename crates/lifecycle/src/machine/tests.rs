@@ -15,10 +15,12 @@
 //! | `watchdog::waiting_for_permission_is_not_silence` | no timeout while the user is asked |
 //! | `watchdog::failed_reconnect_is_reported` | a failed reconnect is in the transcript, with its reason |
 
+mod budget;
 mod dialects;
 mod events;
 mod exhaustive;
 mod permissions;
+mod policy;
 mod prompts;
 mod property;
 mod replay;
@@ -28,6 +30,7 @@ use bowline_jsonl::{Decision, HostRequest, Prompt};
 use bowline_transport::{Drained, Exit, ExitStatus, ResourceUsage, TerminationPolicy};
 
 use super::*;
+use crate::control::ControlLine;
 use crate::events::PendingEvent;
 use crate::exit_policy::ExitPolicy;
 use crate::permission::{PermissionAnswer, PermissionRecord, RequestState};
@@ -87,6 +90,10 @@ struct Fixture {
     receipts: Vec<(String, ReceiptState)>,
     events: Vec<PendingEvent>,
     permissions: Vec<std::sync::Arc<PermissionRecord>>,
+    /// Paths to resolve, by the id of their request.
+    resolutions: Vec<(String, Vec<String>)>,
+    /// Lines for the control stream.
+    decisions: Vec<ControlLine>,
     /// The resource usage that the next measurement returns.
     usage: Option<ResourceUsage>,
     measurements: usize,
@@ -113,6 +120,8 @@ impl Fixture {
             receipts: Vec::new(),
             events: Vec::new(),
             permissions: Vec::new(),
+            resolutions: Vec::new(),
+            decisions: Vec::new(),
             usage: None,
             measurements: 0,
             terminations: 0,
@@ -148,6 +157,10 @@ impl Fixture {
                 Output::Receipt { uuid, state } => self.receipts.push((uuid, state)),
                 Output::Event(event) => self.events.push(event),
                 Output::Permission(record) => self.permissions.push(record),
+                Output::ResolvePaths { request_id, paths } => {
+                    self.resolutions.push((request_id, paths));
+                }
+                Output::Decision(line) => self.decisions.push(line),
                 Output::TurnEnded => {}
                 Output::MeasureUsage => {
                     self.measurements += 1;
@@ -308,6 +321,7 @@ fn answer(fixture: &mut Fixture, decision: Decision) -> Result<Reply, DialogueEr
         request_id: "r1".into(),
         answer: decision.into(),
         by: None,
+        how: None,
     };
     fixture.input(Input::Command(command, 9));
     fixture.replies.pop().expect("a reply").1

@@ -30,8 +30,10 @@ pub struct PermissionRecord {
     pub options: Vec<RequestOption>,
     /// Whether the request is open, and how it was closed.
     pub state: RequestState,
-    /// The client that answered, if it gave a name.
+    /// The client that answered, if it gave a name; `policy` for a rule.
     pub answered_by: Option<String>,
+    /// The rule that answered, and its file.
+    pub answered_how: Option<String>,
     /// Whether the answer allowed the tool call; absent unless it is known.
     pub allowed: Option<bool>,
 }
@@ -144,6 +146,7 @@ impl PermissionRecord {
             asked_at_ms,
             state: RequestState::Open,
             answered_by: None,
+            answered_how: None,
             allowed: None,
         }
     }
@@ -172,6 +175,7 @@ impl PermissionRecord {
             options: asked.options.into_owned(),
             state: RequestState::Open,
             answered_by: None,
+            answered_how: None,
             allowed: None,
         }
     }

@@ -76,6 +76,15 @@ pub(crate) struct EncodedAnswer {
     pub(crate) decision: Decision,
 }
 
+/// Where an answer comes from.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct AnswerOrigin<'a> {
+    /// The client, or `policy`.
+    pub(crate) by: Option<&'a str>,
+    /// The rule.
+    pub(crate) how: Option<&'a str>,
+}
+
 /// What an answer led to.
 #[derive(Debug)]
 pub(crate) enum AnswerOutcome {
@@ -129,7 +138,7 @@ impl PermissionStore {
             closing.undelivered = None;
             return None;
         }
-        let record = request.close(state, None, allowed);
+        let record = request.close(state, AnswerOrigin::default(), allowed);
         self.finish_closing(request_id, None);
         Some(record)
     }
@@ -140,9 +149,11 @@ impl PermissionStore {
         &mut self,
         request_id: &str,
         by: &str,
+        how: Option<&str>,
     ) -> Option<Arc<PermissionRecord>> {
         let request = self.find(request_id)?;
         let record = Arc::make_mut(&mut request.record);
+        record.answered_how = how.map(str::to_owned);
         let was_known = record.answered_by.replace(by.to_owned()).is_some();
         let is_closed = request.closing.is_some() && !was_known;
         is_closed.then(|| Arc::clone(&request.record))
@@ -161,7 +172,7 @@ impl PermissionStore {
         &mut self,
         request_id: &str,
         answer: PermissionAnswer,
-        by: Option<&str>,
+        given: AnswerOrigin<'_>,
         encode: impl FnOnce(
             &PermissionRecord,
             &PermissionAnswer,
@@ -173,11 +184,11 @@ impl PermissionStore {
                 request_id: request_id.to_owned(),
             })?;
         if request.closing.is_some() {
-            return request.answer_again(&answer, by);
+            return request.answer_again(&answer, given.by);
         }
         let encoded = encode(&request.record, &answer)?;
         let allowed = matches!(encoded.decision, Decision::Allow { .. });
-        let record = request.close(RequestState::Answered, by, Some(allowed));
+        let record = request.close(RequestState::Answered, given, Some(allowed));
         self.finish_closing(request_id, Some(answer));
         Ok(AnswerOutcome::Accepted { record, encoded })
     }
@@ -193,16 +204,18 @@ impl PermissionStore {
         open.map(|it| it.record.request_id.clone()).collect()
     }
 
-    /// Returns the oldest open request and when it was opened.
-    pub(crate) fn oldest_open(&self) -> Option<(Duration, &str)> {
-        let oldest = self.requests.get(self.open.first()?)?;
+    /// Returns the oldest open request of the agent and when it was opened; not one of `host`.
+    pub(crate) fn oldest_open(&self, host: &str) -> Option<(Duration, &str)> {
+        let mut open = self.open.iter().map(|number| &self.requests[number]);
+        let oldest = open.find(|it| it.record.tool_name != host)?;
         Some((oldest.opened_at, &oldest.record.request_id))
     }
 
-    /// Returns all requests as readers see them.
-    pub(crate) fn snapshot(&self) -> Permissions {
-        let records = self.requests.values().map(|it| Arc::clone(&it.record));
-        Permissions(records.collect())
+    /// Returns the requests that readers see, by their id.
+    pub(crate) fn snapshot(&self, is_seen: impl Fn(&str) -> bool) -> Permissions {
+        let records = self.requests.values().map(|it| &it.record);
+        let seen = records.filter(|it| is_seen(&it.request_id));
+        Permissions(seen.cloned().collect())
     }
 
     fn find(&mut self, request_id: &str) -> Option<&mut Request> {
@@ -257,7 +270,7 @@ impl Request {
     fn close(
         &mut self,
         state: RequestState,
-        answered_by: Option<&str>,
+        given: AnswerOrigin<'_>,
         allowed: Option<bool>,
     ) -> Arc<PermissionRecord> {
         let record = Arc::make_mut(&mut self.record);
@@ -266,7 +279,10 @@ impl Request {
             .answered_by
             .take()
             .filter(|_| state == RequestState::Answered);
-        record.answered_by = answered_by.map(str::to_owned).or(known);
+        record.answered_by = given.by.map(str::to_owned).or(known);
+        if given.how.is_some() {
+            record.answered_how = given.how.map(str::to_owned);
+        }
         record.allowed = allowed;
         // The transcript keeps the arguments.
         record.input = String::new();

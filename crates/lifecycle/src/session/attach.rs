@@ -116,6 +116,8 @@ impl DialogueSession {
             ..configuration.opening()
         };
         let mut machine = Machine::silent(configuration.dialect, opening, limits, now_ms());
+        machine.set_policy(configuration.policy.clone(), false);
+        machine.set_budget(configuration.budget);
         if let Some(until) = terminal.input_at_attach() {
             machine.follow_input(until);
         }

@@ -13,11 +13,13 @@ use bowline_transport::PtyBackend;
 use tokio::sync::watch;
 
 use super::handle::DialogueSession;
+use crate::budget::Budget;
 use crate::configuration::{DialogueConfiguration, DialogueStdio};
 use crate::conversations::Conversation;
 use crate::error::StartError;
 use crate::message::WeakDialogue;
 use crate::permission::{PermissionAnswer, PermissionRecord, Permissions};
+use crate::policy::Policy;
 
 type PendingAnswer = Pin<Box<dyn Future<Output = PermissionAnswer> + Send>>;
 type PermissionCallback = Arc<dyn Fn(Arc<PermissionRecord>) -> PendingAnswer + Send + Sync>;
@@ -121,6 +123,21 @@ impl SessionBuilder {
     /// Allows a tool without a request, in the syntax of the agent's rules (`Bash(git:*)`).
     pub fn allow_tool(mut self, rule: impl Into<String>) -> Self {
         self.configuration.allowed_tools.push(rule.into());
+        self
+    }
+
+    /// Answers permission requests by rules, before the host is asked. Those without a rule are forwarded to the host,
+    /// as with [`ask_permissions`](Self::ask_permissions).
+    pub fn policy(mut self, policy: Policy) -> Self {
+        self.configuration.ask_permissions = true;
+        self.configuration.policy = policy;
+        self
+    }
+
+    /// Limits what the session may use. At a limit it pauses at the end of the turn or at a permission request, and
+    /// asks by a request with the tool name `budget`.
+    pub fn budget(mut self, budget: Budget) -> Self {
+        self.configuration.budget = budget;
         self
     }
 

@@ -18,7 +18,7 @@ use bowline_transport::{
     TerminalSession, TerminationPolicy, TerminationReport, deadline_after,
 };
 use parking_lot::Mutex;
-use tokio::sync::{oneshot, watch};
+use tokio::sync::{mpsc, oneshot, watch};
 use tokio::task::yield_now;
 use tokio::time::Instant;
 
@@ -26,7 +26,9 @@ use super::end::{DialogueEnd, EndedSession};
 use super::input_writer::InputWriter;
 use super::observers::Observers;
 use super::recording::OutputSources;
+use super::resolve::PathResolutions;
 use super::timer::Timer;
+use crate::control::ControlLine;
 use crate::error::HandshakeError;
 use crate::machine::{Command, Input, Machine, Output, ReceiptState, Ticket};
 use crate::message::{Message, ReplySender};
@@ -55,6 +57,9 @@ struct Driver {
     folded: usize,
     writer: InputWriter,
     terminating: Pending<TerminationReport>,
+    resolutions: PathResolutions,
+    /// Takes the decisions of the machine that go through the control stream.
+    decisions: Option<mpsc::UnboundedSender<ControlLine>>,
     replies: HashMap<Ticket, ReplySender>,
     receipts: HashMap<String, watch::Sender<ReceiptState>>,
     /// The receipt of the prompt that is being accepted.
@@ -105,6 +110,8 @@ impl DriverTask {
             policy,
             inbox,
             terminating: None,
+            resolutions: PathResolutions::default(),
+            decisions: None,
             replies: HashMap::new(),
             receipts: HashMap::new(),
             new_receipt: None,
@@ -122,6 +129,14 @@ impl DriverTask {
             start: Instant::now(),
         };
         (Self(Some(Box::new(driver))), (newest, last))
+    }
+
+    /// Passes decisions of the machine to the one who appends them to the control stream.
+    #[cfg(feature = "remote")]
+    pub(super) fn send_decisions_to(&mut self, decisions: mpsc::UnboundedSender<ControlLine>) {
+        if let Some(driver) = &mut self.0 {
+            driver.decisions = Some(decisions);
+        }
     }
 
     /// Runs until the process has exited, all of its output was folded, and nothing is left of it.
@@ -164,6 +179,7 @@ impl Driver {
                 written = self.writer.written() => if let Some(input) = written {
                     self.feed(input);
                 },
+                input = self.resolutions.next() => self.feed(input),
                 _ = pending_or(&mut self.terminating) => self.terminating = None,
                 () = timer.until(deadline) => self.feed(Input::Timeout),
                 state = changed(&mut self.connection) => match state {
@@ -317,6 +333,15 @@ impl Driver {
                     let permissions = self.machine.permissions();
                     self.observers
                         .permissions(permissions, record.state.is_open());
+                }
+                Output::ResolvePaths { request_id, paths } => {
+                    self.resolutions.start(request_id, paths);
+                }
+                Output::Decision(line) => {
+                    if let Some(decisions) = &self.decisions {
+                        // The receiver is dropped with the driver of the control stream, which decides no more.
+                        let _ = decisions.send(line);
+                    }
                 }
                 Output::TurnEnded => self.observers.turn_ended(self.machine.transcript()),
                 Output::MeasureUsage => {

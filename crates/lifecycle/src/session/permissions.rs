@@ -58,6 +58,7 @@ impl DialogueSession {
             request_id,
             answer,
             by,
+            how: None,
         };
         self.command(command).await.map(drop)
     }

@@ -4,16 +4,18 @@
 use bowline_transport::{
     Attachment, Piece, Remote, SessionId, StartPosition, TerminalEngine, wire::Lease,
 };
+use tokio::sync::mpsc::{UnboundedReceiver, unbounded_channel};
 use tracing::Instrument as _;
 
 use super::handle::DialogueSession;
 use super::spans;
 use super::spawn::log_limits;
-use super::start::{drive, now_ms};
+use super::start::{now_ms, prepare};
 use crate::configuration::DialogueConfiguration;
+use crate::control::ControlLine;
 use crate::error::{DialogueError, StartError};
 use crate::intent::Intent;
-use crate::machine::{Input, Limits, Machine};
+use crate::machine::{DecisionPath, Input, Limits, Machine};
 
 /// A session at a runner, folded from its log so far: a new one has an empty log.
 ///
@@ -39,7 +41,11 @@ impl SessionRecovery {
         configuration.check_dialect()?;
         let limits = Limits::from(&configuration);
         let opening = configuration.opening();
-        let machine = Machine::recovering(configuration.dialect, opening, limits);
+        let mut machine = Machine::recovering(configuration.dialect, opening, limits);
+        // The driver of a session is where its agent runs.
+        machine.set_policy(configuration.policy.clone(), true);
+        machine.set_budget(configuration.budget);
+        machine.set_decision_path(DecisionPath::Control);
         Ok(Self {
             machine,
             configuration,
@@ -100,6 +106,10 @@ impl SessionRecovery {
     /// Attaches to the session where the log ends, writes what is missing, and drives the session from now on.
     /// Each line goes out with an id, so that one that was on its way is not written twice.
     ///
+    /// The receiver gets the decisions of rules and limits. Each takes effect when it was appended to the control
+    /// stream, under its id or, if that is too long, another one, and is passed to
+    /// [`DialogueSession::submit`] from there.
+    ///
     /// # Errors
     ///
     /// The session cannot be reached or has ended.
@@ -107,7 +117,7 @@ impl SessionRecovery {
         self,
         remote: &Remote,
         session: SessionId,
-    ) -> Result<DialogueSession, StartError> {
+    ) -> Result<(DialogueSession, UnboundedReceiver<ControlLine>), StartError> {
         let attachment = Attachment {
             lease: Lease::Append,
             start: StartPosition::At {
@@ -128,7 +138,10 @@ impl SessionRecovery {
             machine.follow_input(until);
         }
         machine.recovered();
-        let (session, _) = drive(machine, attached, &self.configuration, None, None);
-        Ok(session)
+        let (session, _, mut driver) = prepare(machine, attached, &self.configuration, None, None);
+        let (decisions, decided) = unbounded_channel();
+        driver.driver.send_decisions_to(decisions);
+        driver.spawn();
+        Ok((session, decided))
     }
 }

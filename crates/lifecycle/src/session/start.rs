@@ -7,7 +7,7 @@ use std::time::{SystemTime, UNIX_EPOCH};
 use bowline_transport::{Inbox, OutputReader, TerminalSession};
 use tokio::sync::watch;
 use tokio::task::spawn_blocking;
-use tracing::Instrument as _;
+use tracing::{Instrument as _, Span};
 
 use super::driver::DriverTask;
 use super::handle::DialogueSession;
@@ -117,6 +117,8 @@ async fn machine(configuration: &DialogueConfiguration) -> Machine {
     let limits = Limits::from(configuration);
     let opening = configuration.opening();
     let mut machine = Machine::silent(configuration.dialect, opening, limits, now_ms());
+    machine.set_policy(configuration.policy.clone(), configuration.is_local());
+    machine.set_budget(configuration.budget);
     let Some(history) = configuration.history.clone() else {
         return machine;
     };
@@ -137,6 +139,25 @@ pub(super) fn drive(
     recorder: Option<Recorder>,
     limits: Option<EventLimits>,
 ) -> (DialogueSession, Option<DialogueEvents>) {
+    let (session, events, driver) = prepare(
+        machine,
+        (terminal, streams),
+        configuration,
+        recorder,
+        limits,
+    );
+    driver.spawn();
+    (session, events)
+}
+
+/// Returns the task that drives a machine, and a handle of it.
+pub(super) fn prepare(
+    machine: Machine,
+    (terminal, streams): (TerminalSession, OutputReader),
+    configuration: &DialogueConfiguration,
+    recorder: Option<Recorder>,
+    limits: Option<EventLimits>,
+) -> (DialogueSession, Option<DialogueEvents>, PreparedDriver) {
     let (messages, inbox) = Inbox::new();
     let (permissions, published) = watch::channel(Permissions::default());
     let router = Router::new(terminal.id());
@@ -170,7 +191,6 @@ pub(super) fn drive(
         Arc::clone(&sources),
         observers,
     );
-    tokio::spawn(driver.run().instrument(span));
     let session = DialogueSession {
         reader: TranscriptReader {
             messages: messages.downgrade(),
@@ -184,7 +204,19 @@ pub(super) fn drive(
         sources,
         max_line: configuration.max_line,
     };
-    (session, events)
+    (session, events, PreparedDriver { driver, span })
+}
+
+/// A driver that does not run yet.
+pub(super) struct PreparedDriver {
+    pub(super) driver: DriverTask,
+    span: Span,
+}
+
+impl PreparedDriver {
+    pub(super) fn spawn(self) {
+        tokio::spawn(self.driver.run().instrument(self.span));
+    }
 }
 
 /// Returns the wall clock in milliseconds since 1970.

@@ -1,10 +1,14 @@
 //! Host events.
 
+use std::sync::Arc;
+
 use bowline_jsonl::RawJson;
 
 use crate::host::{End, HostDecision, HostEvent, Meta};
 use crate::host_log::LoggedHostEvent;
-use crate::record::{EntryBody, ThreadId, UserRecord};
+use crate::index::{IndexKey, IndexKind};
+use crate::model::RequestKind;
+use crate::record::{EntryBody, PermissionRecord, RequestDetail, ThreadId, UserRecord};
 use crate::state::{ErrorKind, PermissionState};
 use crate::transcript::{LineContext, Transcript};
 use crate::uuids::{LineEffect, Uuid};
@@ -30,10 +34,32 @@ impl Transcript {
                 request_id,
                 decision,
             } => self.permission_answered(request_id, decision, at),
-            HostEvent::PermissionAttributed { request_id, who } => {
+            HostEvent::PermissionAttributed {
+                request_id,
+                who,
+                how,
+            } => {
                 if let Some(id) = self.find_permission(request_id) {
-                    self.attribute_answer(id, who);
+                    self.attribute_answer(id, who, how);
                 }
+            }
+            HostEvent::HostAsked {
+                request_id,
+                asker,
+                reason,
+                question,
+                options,
+            } => {
+                let detail = RequestDetail {
+                    kind: RequestKind::Question,
+                    thread: ThreadId::MAIN,
+                    options: options.to_vec(),
+                    questions: vec![question.clone()],
+                    url: None,
+                    rule: None,
+                    reason: Some(reason.to_owned()),
+                };
+                self.host_asked(request_id, asker, detail, context);
             }
             HostEvent::InterruptRequested => {
                 if self.evidence.turn.is_open {
@@ -74,6 +100,23 @@ impl Transcript {
             } if !uuid.is_empty() => self.uuids.effect(Uuid::new(uuid)).is_some() && !self.is_page,
             _ => false,
         }
+    }
+
+    fn host_asked(&mut self, id: &str, asker: &str, detail: RequestDetail, context: LineContext) {
+        let key = IndexKey::new(IndexKind::Permission, 0, id);
+        if self.find_permission_by_key(key, id).is_some() {
+            return;
+        }
+        let record = PermissionRecord {
+            request_id: self.arena.store_short(id),
+            tool_name: self.names.intern(asker),
+            at_ms: context.at_ms,
+            offset: context.offset,
+            end: context.end,
+            detail: Some(Arc::new(detail)),
+            ..PermissionRecord::default()
+        };
+        self.add_request(key, record);
     }
 
     fn process_started(&mut self) {

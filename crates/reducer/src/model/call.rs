@@ -47,6 +47,35 @@ impl ToolKind {
             _ => Self::Other,
         }
     }
+
+    /// Returns what a tool of Claude Code, Gemini CLI or Qwen Code does; [`ToolKind::Other`] for any other tool, and
+    /// `None` without a name.
+    #[must_use]
+    pub fn of_tool(name: &str) -> Option<Self> {
+        Some(match name {
+            "" => return None,
+            "Read" | "read_file" | "read_many_files" | "NotebookRead" => Self::Read,
+            "Edit" | "MultiEdit" | "Write" | "NotebookEdit" | "edit" | "replace" | "write_file"
+            | "notebook_edit" => Self::Edit,
+            "Grep"
+            | "Glob"
+            | "LS"
+            | "grep_search"
+            | "search_file_content"
+            | "glob"
+            | "list_directory"
+            | "ToolSearch"
+            | "tool_search"
+            | "WebSearch"
+            | "google_web_search"
+            | "web_search" => Self::Search,
+            "Bash" | "run_shell_command" => Self::Execute,
+            "WebFetch" | "web_fetch" => Self::Fetch,
+            "Agent" | "Task" | "agent" | "TodoWrite" | "todo_write" => Self::Think,
+            "EnterPlanMode" | "ExitPlanMode" | "exit_plan_mode" => Self::SwitchMode,
+            _ => Self::Other,
+        })
+    }
 }
 
 /// A file that a tool call works on.

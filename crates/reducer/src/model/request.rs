@@ -87,9 +87,9 @@ pub struct QuestionOption {
 /// Who answered a request, how, and when.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct AnsweredBy {
-    /// The host, or the rule; `None` if unknown.
+    /// The host, or `policy` for a rule; `None` if unknown.
     pub who: Option<String>,
-    /// The id of the option, or `allow`, `deny`, `answer`, `cancel`.
+    /// The rule; otherwise the id of the option, or `allow`, `deny`, `answer`, `cancel`.
     pub how: Option<String>,
     /// Milliseconds since the epoch of the host's clock.
     pub at_ms: Option<u64>,

@@ -37,4 +37,6 @@ pub(crate) struct RequestDetail {
     pub(crate) questions: Vec<Question>,
     pub(crate) url: Option<String>,
     pub(crate) rule: Option<String>,
+    /// Why the host asks, if it does.
+    pub(crate) reason: Option<String>,
 }

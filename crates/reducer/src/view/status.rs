@@ -68,6 +68,10 @@ impl Transcript {
             return (Phase::Starting, "the agent has printed nothing yet".into());
         }
         if let Some(id) = self.evidence.permissions.iter().next() {
+            let asked = self.permissions[id].detail.as_deref();
+            if let Some(reason) = asked.and_then(|it| it.reason.as_deref()) {
+                return (Phase::AwaitingPermission, reason.into());
+            }
             let tool = self.names.str(self.permissions[id].tool_name);
             let reason = format!("{tool} waits for permission");
             return (Phase::AwaitingPermission, reason.into());

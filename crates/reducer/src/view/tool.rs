@@ -25,7 +25,7 @@ pub struct Shown<'a> {
 
 /// Returns what a tool shows by its name and input.
 pub(super) fn of_tool(name: &str, input: Option<&str>) -> Shown<'static> {
-    let Some(kind) = kind_of(name) else {
+    let Some(kind) = ToolKind::of_tool(name) else {
         return Shown::default();
     };
     let input = input.and_then(RawJson::parse).map(Input);
@@ -46,32 +46,6 @@ pub(super) fn exit_code(result: &str) -> Option<i64> {
     let number = result.strip_prefix("Exit code ")?;
     let end = number.find(|it: char| !it.is_ascii_digit());
     number.get(..end.unwrap_or(number.len()))?.parse().ok()
-}
-
-fn kind_of(name: &str) -> Option<ToolKind> {
-    Some(match name {
-        "" => return None,
-        "Read" | "read_file" | "read_many_files" | "NotebookRead" => ToolKind::Read,
-        "Edit" | "MultiEdit" | "Write" | "NotebookEdit" | "edit" | "replace" | "write_file"
-        | "notebook_edit" => ToolKind::Edit,
-        "Grep"
-        | "Glob"
-        | "LS"
-        | "grep_search"
-        | "search_file_content"
-        | "glob"
-        | "list_directory"
-        | "ToolSearch"
-        | "tool_search"
-        | "WebSearch"
-        | "google_web_search"
-        | "web_search" => ToolKind::Search,
-        "Bash" | "run_shell_command" => ToolKind::Execute,
-        "WebFetch" | "web_fetch" => ToolKind::Fetch,
-        "Agent" | "Task" | "agent" | "TodoWrite" | "todo_write" => ToolKind::Think,
-        "EnterPlanMode" | "ExitPlanMode" | "exit_plan_mode" => ToolKind::SwitchMode,
-        _ => ToolKind::Other,
-    })
 }
 
 /// The arguments of a known tool.

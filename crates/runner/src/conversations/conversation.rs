@@ -49,6 +49,7 @@ impl Conversation {
             request_id: request_id.into(),
             answer: answer.into(),
             by,
+            how: None,
         };
         self.submit(random_id(), intent).await
     }

@@ -12,7 +12,7 @@ use bytes::Bytes;
 use futures_util::StreamExt as _;
 use futures_util::future::BoxFuture;
 use futures_util::stream::FuturesUnordered;
-use tokio::sync::oneshot;
+use tokio::sync::{mpsc, oneshot};
 use tokio::time::{sleep, timeout};
 use tokio_util::sync::CancellationToken;
 use tracing::warn;
@@ -32,6 +32,9 @@ const RECONNECT_PAUSE: Duration = Duration::from_millis(100);
 /// How long the session may take to be detached from when the daemon stops.
 const DETACH_TIMEOUT: Duration = Duration::from_secs(2);
 
+/// Longest id of a line, in bytes.
+const MAX_LINE_ID: usize = 128;
+
 type Reply = oneshot::Sender<Result<(), ConversationError>>;
 
 /// The outcome of an intent that was carried out.
@@ -49,6 +52,8 @@ pub(super) struct Driver {
     pub(super) session: DialogueSession,
     pub(super) link: ControlLink,
     pub(super) control: ControlLines,
+    /// Decisions of rules and limits.
+    pub(super) decisions: mpsc::UnboundedReceiver<ControlLine>,
     pub(super) shutdown: CancellationToken,
     /// Intents that were carried out, by id, with the outcome once it is known: as many as the shim knows, in the
     /// same order.
@@ -93,6 +98,7 @@ impl Driver {
                 _ = &mut ended => return,
                 () = shutdown.cancelled() => break,
                 () = &mut opened => {}
+                Some(decision) = self.decisions.recv() => self.decided(decision),
                 Some(outcome) = self.queues.outcomes.next() => self.finished(outcome),
                 event = self.link.next() => match event {
                     ControlEvent::Submission(submission) => self.submitted(submission),
@@ -127,6 +133,23 @@ impl Driver {
         self.queues
             .pending
             .insert(id, PendingIntent { line, replies });
+    }
+
+    /// Appends a decision of the session, which takes effect when it comes back.
+    fn decided(&mut self, mut line: ControlLine) {
+        if line.id.len() > MAX_LINE_ID {
+            line.id = Uuid::new_v4().to_string();
+        }
+        let id = line.id.clone();
+        let Some(bytes) = line.encode().map(Bytes::from) else {
+            return;
+        };
+        self.link.queue_line(&id, bytes.clone());
+        let pending = PendingIntent {
+            line: bytes,
+            replies: Vec::new(),
+        };
+        self.queues.pending.insert(id, pending);
     }
 
     fn message(&mut self, message: Message) {

@@ -4,7 +4,7 @@
 use std::collections::{BTreeMap, HashSet, VecDeque};
 
 use bowline_lifecycle::control::{ControlEntry, ControlLine, ControlLines, DamagedLine};
-use bowline_lifecycle::{DialogueError, SessionRecovery};
+use bowline_lifecycle::{DialogueError, Policy, SessionRecovery};
 use bowline_transport::Piece;
 use bowline_transport::journal::{Arrival, Arrived};
 use bowline_transport::wire::{Attach, AttachMode, DEFAULT_CREDIT, Lease, Message, StreamId};
@@ -31,8 +31,11 @@ pub(super) struct Recovered {
 /// What became of an intent.
 pub(super) type Outcome = Result<(), DialogueError>;
 
-/// Folds the log of a session so far.
-pub(super) async fn recover(session: &SessionDir) -> Result<Recovered, ConversationError> {
+/// Folds the log of a session so far. Later requests are decided on by `policy` and the session's own.
+pub(super) async fn recover(
+    session: &SessionDir,
+    policy: &Policy,
+) -> Result<Recovered, ConversationError> {
     let (mut control, mut decisions) = (ControlLines::default(), VecDeque::new());
     let mut reader = LogReader::open(session, &[StreamId::CONTROL]).await?;
     while let Some((_, Arrived { arrival, piece })) = reader.next().await? {
@@ -47,8 +50,10 @@ pub(super) async fn recover(session: &SessionDir) -> Result<Recovered, Conversat
         Some(Err(damage)) => return Err(damage.into()),
         _ => return Err(ConversationError::NoOpening),
     };
+    let mut configuration = opening.configuration();
+    configuration.policy = policy.and(&configuration.policy);
     let mut fold = LogFold {
-        session: SessionRecovery::new(opening.configuration())?,
+        session: SessionRecovery::new(configuration)?,
         decisions,
         outcomes: Outcomes::default(),
     };

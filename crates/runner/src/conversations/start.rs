@@ -7,7 +7,7 @@ use bowline_lifecycle::control::{
     ControlEntry, ControlLine, DAEMON_DRIVER, DRIVER_LABEL, SessionOpening,
 };
 use bowline_lifecycle::{
-    Conversation, DialectName, DialogueConfiguration, Intent, McpServer, Prompt,
+    BudgetRecord, Conversation, DialectName, DialogueConfiguration, Intent, McpServer, Prompt,
 };
 use bowline_transport::SessionId;
 use bowline_transport::wire::SessionKind;
@@ -48,6 +48,10 @@ pub(crate) struct StartConversation {
     pub(crate) fork: bool,
     /// MCP servers beside those of the agent's configuration.
     pub(crate) mcp_servers: Vec<McpServer>,
+    /// The limits of the session.
+    pub(crate) budget: BudgetRecord,
+    /// Rules over permission requests, in TOML, which was parsed.
+    pub(crate) policy: Option<String>,
     /// The first prompt.
     pub(crate) prompt: Option<Prompt>,
 }
@@ -70,6 +74,8 @@ impl StartConversation {
             resume: None,
             fork: false,
             mcp_servers: Vec::new(),
+            budget: BudgetRecord::default(),
+            policy: None,
             prompt: None,
         }
     }
@@ -99,6 +105,7 @@ impl StartConversation {
             let fork = self.fork;
             configuration.conversation = Conversation::Resume { id, fork };
         }
+        configuration.budget = self.budget.into();
         let process = configuration.terminal()?;
         let text = |it: &std::ffi::OsString| it.to_string_lossy().into_owned();
         let dialect = configuration.dialect.to_string();
@@ -111,6 +118,8 @@ impl StartConversation {
             resume: self.resume,
             fork: self.fork,
             mcp_servers: self.mcp_servers,
+            budget: self.budget,
+            policy: self.policy,
         });
         let prompt = self.prompt.map(|mut prompt| {
             prompt

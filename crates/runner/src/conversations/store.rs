@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 use std::thread::available_parallelism;
 
-use bowline_lifecycle::HandshakeError;
+use bowline_lifecycle::{HandshakeError, Policy};
 use bowline_transport::wire::ExitNotice;
 use bowline_transport::{Inbox, Remote, RemoteUrl, SessionActivity, SessionId, TerminationPolicy};
 use futures_util::future::join_all;
@@ -33,6 +33,8 @@ const QUEUE: usize = 64;
 #[derive(Debug)]
 pub(crate) struct Conversations {
     sessions: Arc<SessionStore>,
+    /// Rules for all of them, beside their own.
+    policy: Policy,
     live: Mutex<HashMap<SessionId, Arc<OnceCell<Conversation>>>>,
     /// What the conversations were about that have ended while this daemon drove them.
     ended: Mutex<HashMap<SessionId, SessionActivity>>,
@@ -46,11 +48,13 @@ impl Conversations {
     /// Drives none. Each task holds a clone of `tracked`, and ends when `shutdown` is cancelled.
     pub(crate) fn new(
         sessions: Arc<SessionStore>,
+        policy: Policy,
         shutdown: CancellationToken,
         tracked: TaskTrackerToken,
     ) -> Self {
         Self {
             sessions,
+            policy,
             live: Mutex::default(),
             ended: Mutex::default(),
             folds: Semaphore::new(available_parallelism().map_or(1, usize::from)),
@@ -198,13 +202,13 @@ impl Conversations {
         let permit = self.folds.acquire().await;
         let permit = permit.map_err(|_| ConversationError::ShuttingDown)?;
         let folder = record.session;
-        let recovered = recover(&folder).await?;
+        let recovered = recover(&folder, &self.policy).await?;
         let link = follow_control(&folder, recovered.control.next_offset()).await?;
         if self.shutdown.is_cancelled() {
             return Err(ConversationError::ShuttingDown);
         }
         let remote = Remote::new(RemoteUrl::Shim(folder.socket()));
-        let session = recovered.session.attach(&remote, id).await?;
+        let (session, decisions) = recovered.session.attach(&remote, id).await?;
         drop(permit);
         let (submissions, inbox) = Inbox::bounded(QUEUE);
         let mut done = RequestDedup::default();
@@ -217,6 +221,7 @@ impl Conversations {
             session: session.clone(),
             link: ControlLink::new(link, inbox),
             control: recovered.control,
+            decisions,
             shutdown: self.shutdown.clone(),
             done,
             queues: Queues::default(),

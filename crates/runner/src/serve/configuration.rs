@@ -4,6 +4,8 @@ use std::io;
 use std::net::SocketAddr;
 use std::path::PathBuf;
 
+use bowline_lifecycle::Policy;
+
 use super::tls::{Tls, TlsError};
 use crate::app_state::ServeLimits;
 use crate::auth::TokenError;
@@ -31,6 +33,8 @@ pub struct ServeConfiguration {
     pub tls: Option<Tls>,
     /// Limits on what clients may use.
     pub limits: ServeLimits,
+    /// Rules that answer permission requests of every agent that the daemon drives, beside the session's own.
+    pub policy: Policy,
 }
 
 /// Why a daemon could not start.

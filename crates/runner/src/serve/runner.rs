@@ -77,7 +77,7 @@ impl Runner {
         let app = Arc::new(AppState::new(
             auth,
             Arc::clone(&sessions),
-            limits,
+            (limits, configuration.policy),
             shutdown.clone(),
             tasks.token(),
         ));

@@ -191,6 +191,7 @@ fn configuration(folder: &Path, socket: &str, limits: ServeLimits) -> ServeConfi
         origins: vec![ORIGIN.to_owned()],
         tls: None,
         limits,
+        policy: Default::default(),
     }
 }
 

@@ -85,6 +85,7 @@ pub(super) fn configuration(folder: &Path, program: &Path) -> Result<ServeConfig
             attaches_per_second: 10_000,
             ..ServeLimits::default()
         },
+        policy: Default::default(),
     })
 }
 

@@ -303,5 +303,6 @@ fn configuration(
             goodbye: Duration::from_millis(200),
             ..ServeLimits::default()
         },
+        policy: Default::default(),
     })
 }

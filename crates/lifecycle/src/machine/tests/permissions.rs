@@ -12,6 +12,7 @@ fn answer_as(
         request_id: "r1".into(),
         answer: answer.into(),
         by: Some(by.into()),
+        how: None,
     };
     fixture.input(Input::Command(command, 9));
     fixture.replies.pop().expect("a reply").1
@@ -260,6 +261,7 @@ fn answer_to(fixture: &mut Fixture, request_id: &str) -> Result<Reply, DialogueE
         request_id: request_id.into(),
         answer: Decision::allow().into(),
         by: None,
+        how: None,
     };
     fixture.input(Input::Command(command, 9));
     fixture.replies.pop().expect("a reply").1

@@ -153,6 +153,7 @@ impl Model {
                 }
                 .into(),
                 by: Some(format!("c{n}")),
+                how: None,
             }),
             Action::Interrupt => self.command(Command::Request(HostRequest::Interrupt {
                 cancel_queued: true,

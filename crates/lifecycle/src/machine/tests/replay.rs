@@ -163,6 +163,7 @@ fn failed_connection_refuses_prompts_answers_and_requests() {
         request_id: "r1".to_owned(),
         answer: Decision::allow().into(),
         by: None,
+        how: None,
     };
     let interrupt = Command::Request(HostRequest::Interrupt {
         cancel_queued: false,

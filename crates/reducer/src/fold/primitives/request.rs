@@ -119,21 +119,23 @@ impl Transcript {
     ) {
         if self.permissions[id].state == PermissionState::Open {
             let known = self.permissions[id].answered.take();
-            let known = known.and_then(|it| it.who.clone());
+            let known = known.map_or_else(AnsweredBy::default, Arc::unwrap_or_clone);
             self.permissions[id].answered = Some(Arc::new(AnsweredBy {
-                who: who.map(str::to_owned).or(known),
-                how: Some(how.to_owned()),
+                who: who.map(str::to_owned).or(known.who),
+                how: known.how.or_else(|| Some(how.to_owned())),
                 at_ms: Some(at_ms).filter(|&at_ms| at_ms > 0),
             }));
         }
     }
 
-    /// Records who answered a request, before or after the answer itself.
-    pub(crate) fn attribute_answer(&mut self, id: PermissionId, who: &str) {
+    /// Records who answered a request, and by what if that is more than the answer, before or after the answer
+    /// itself.
+    pub(crate) fn attribute_answer(&mut self, id: PermissionId, who: &str, how: Option<&str>) {
         self.depend_on_permission(id);
         let answered = self.permissions[id].answered.take();
         let mut answered = answered.map_or_else(AnsweredBy::default, Arc::unwrap_or_clone);
         answered.who = Some(who.to_owned());
+        answered.how = how.map(str::to_owned).or(answered.how);
         self.permissions[id].answered = Some(Arc::new(answered));
         self.touch_permission(id);
     }
@@ -191,6 +193,7 @@ impl Fold<'_> {
                 questions: request.questions,
                 url: request.url,
                 rule: request.rule,
+                reason: None,
             })),
             ..PermissionRecord::default()
         };

@@ -4,7 +4,11 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 use axum::http::StatusCode;
-use bowline_lifecycle::{DialectName, DialogueError, KnownAgent, Prompt, StartError, error_chain};
+use bowline_lifecycle::control::SESSION_POLICY;
+use bowline_lifecycle::{
+    BudgetRecord, DialectName, DialogueError, KnownAgent, Policy, PolicyError, Prompt, StartError,
+    error_chain,
+};
 use bowline_transport::SessionId;
 use serde::Deserialize;
 use serde_json::{Map, Value};
@@ -53,6 +57,10 @@ struct AgentRequest {
     #[serde(default)]
     fork: bool,
     #[serde(default)]
+    budget: BudgetRecord,
+    #[serde(default)]
+    policy: Option<String>,
+    #[serde(default)]
     env: SpecEnvironment,
     #[serde(default)]
     name: Option<String>,
@@ -92,6 +100,9 @@ impl AgentRequest {
             let dialect = name.parse::<DialectName>();
             dialect.map_err(|_| invalid_body(format!("unknown dialect {name}")))
         });
+        if let Some(policy) = &self.policy {
+            Policy::parse(policy, SESSION_POLICY).map_err(invalid_policy)?;
+        }
         let prompt = self.prompt.map(|text| Prompt {
             uuid: self.prompt_id,
             ..Prompt::text(text)
@@ -109,10 +120,18 @@ impl AgentRequest {
             allowed_tools: self.allowed_tools,
             resume: self.resume,
             fork: self.fork,
+            budget: self.budget,
+            policy: self.policy,
             prompt,
             ..StartConversation::new(self.agent)
         })
     }
+}
+
+fn invalid_policy(error: PolicyError) -> Problem {
+    let next = "correct the rule, or leave `policy` out";
+    let status = StatusCode::UNPROCESSABLE_ENTITY;
+    Problem::new(status, "INVALID_POLICY", error, next)
 }
 
 fn invalid_body(detail: impl ToString) -> Problem {

@@ -44,6 +44,12 @@ pub(super) struct NewSession {
     /// With an agent: whether to resume a copy of the conversation.
     #[schema(required = false)]
     fork: bool,
+    /// With an agent: what it may use before the session pauses and asks, by a permission request of the kind
+    /// `question`.
+    #[schema(required = false)]
+    budget: NewBudget,
+    /// With an agent: rules that answer permission requests before a user is asked, in TOML.
+    policy: Option<String>,
     /// With an agent: display name, if `name` is absent.
     label: Option<String>,
     /// Kind of session.
@@ -76,6 +82,24 @@ pub(super) struct NewSession {
     /// How long the exit status is kept for a client to acknowledge it, in milliseconds. Default:
     /// 24 hours.
     exit_kept_ms: Option<u64>,
+}
+
+/// What a session may use. A limit that is absent does not apply.
+#[derive(Debug, ToSchema)]
+#[expect(dead_code, reason = "only the schema is used")]
+pub(super) struct NewBudget {
+    /// The cost, in US dollars. Refused for agents that report none.
+    #[schema(exclusive_minimum = 0)]
+    cost_usd: Option<f64>,
+    /// Tokens: input, output and cache writes.
+    #[schema(minimum = 1)]
+    tokens: Option<u64>,
+    /// Turns.
+    #[schema(minimum = 1)]
+    turns: Option<u64>,
+    /// The time since the start, in seconds.
+    #[schema(minimum = 1)]
+    seconds: Option<u64>,
 }
 
 /// The child's environment.

@@ -119,6 +119,7 @@ fn claude_session_continues_wherever_its_driver_is_killed() {
         request_id: "r1".to_owned(),
         answer: Decision::allow().into(),
         by: Some("page".to_owned()),
+        how: None,
     };
     fixture.input(Input::Command(answer, 2));
     fixture.send("u2");
@@ -219,6 +220,7 @@ fn answer_after_recovery_is_folded_where_the_runner_reports_it() {
         request_id: "r1".to_owned(),
         answer: Decision::allow().into(),
         by: None,
+        how: None,
     };
     next.input(Input::Command(answer, 2));
     let state = |it: &mut Fixture| it.schema_2()["permissions"][0].clone();

@@ -157,6 +157,7 @@ impl Session {
             request_id: open,
             answer: answer.into(),
             by: None,
+            how: None,
         };
         self.command(command).expect("a reply").map(drop)
     }

@@ -1,0 +1,212 @@
+//! The request with which a session asks what to do at a limit, and its answers.
+
+use bowline_jsonl::Decision;
+use bowline_reducer::model::{self, AnswerKind, QuestionKind, RequestOption};
+
+use super::limit::{Budget, LimitKind, Spent};
+use crate::permission::{
+    PermissionAnswer, PermissionKind, PermissionRecord, Question, QuestionOption, RequestState,
+};
+
+/// The name under which a session asks, in place of a tool.
+pub(crate) const BUDGET_TOOL: &str = "budget";
+
+const RAISE: &str = "raise";
+const GO_ON: &str = "go_on";
+const STOP: &str = "stop";
+
+/// A limit that was reached: what the session asks about.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct LimitRequest {
+    /// Id of the request.
+    pub request_id: String,
+    /// The limit.
+    pub limit: LimitKind,
+    /// Its amount.
+    pub allowed: u64,
+    /// What was used; `None` if the agent does not report it.
+    pub spent: Option<u64>,
+}
+
+/// What a user wants at a limit.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum LimitAnswer {
+    /// A new limit.
+    Raise(u64),
+    /// No limit.
+    GoOn,
+    /// The end of the session.
+    Stop,
+}
+
+impl LimitRequest {
+    /// Returns the request for a number of requests before it.
+    pub(crate) fn new(number: u64, limit: LimitKind, allowed: u64, spent: Option<u64>) -> Self {
+        Self {
+            request_id: format!("{BUDGET_TOOL}:{number}"),
+            limit,
+            allowed,
+            spent,
+        }
+    }
+
+    /// Returns why the session pauses.
+    pub(crate) fn reason(&self) -> String {
+        let (name, allowed) = (self.limit.name(), self.limit.format(self.allowed));
+        match self.spent {
+            Some(spent) => {
+                let spent = self.limit.format(spent);
+                // The unit is that of the limit.
+                let spent = spent.trim_end_matches(" USD").trim_end_matches(" tokens");
+                format!("paused: {name} limit of {allowed} reached ({spent})")
+            }
+            None => format!(
+                "paused: {name} limit of {allowed} cannot be checked, since the agent reports none"
+            ),
+        }
+    }
+
+    fn raised(&self) -> Option<u64> {
+        Some(self.spent?.saturating_add(self.allowed))
+    }
+
+    /// Returns the answers to choose from.
+    pub(crate) fn options(&self) -> Vec<RequestOption> {
+        let option = |id: &str, name: String, kind| RequestOption {
+            id: id.to_owned(),
+            name,
+            kind,
+        };
+        let raise = self.raised().map(|raised| {
+            let name = format!("Raise to {}", self.limit.format(raised));
+            option(RAISE, name, AnswerKind::AllowOnce)
+        });
+        let go_on = option(
+            GO_ON,
+            "Go on without this limit".to_owned(),
+            AnswerKind::AllowAlways,
+        );
+        let stop = option(STOP, "End the session".to_owned(), AnswerKind::RejectOnce);
+        raise.into_iter().chain([go_on, stop]).collect()
+    }
+
+    /// Returns the question as the transcript has it.
+    pub(crate) fn question(&self) -> model::Question {
+        let options = self.options().into_iter().map(|it| model::QuestionOption {
+            value: it.name.clone(),
+            name: it.name,
+            description: None,
+        });
+        model::Question {
+            id: BUDGET_TOOL.to_owned(),
+            title: Some("Budget".to_owned()),
+            text: self.text(),
+            kind: QuestionKind::Single,
+            options: options.collect(),
+            free_text: true,
+        }
+    }
+
+    fn text(&self) -> String {
+        format!("{}; choose, or type a new limit", self.reason())
+    }
+
+    /// Returns the request as readers see it.
+    pub(crate) fn record(&self, asked_at_ms: u64) -> PermissionRecord {
+        let options = self.options();
+        let choices = options.iter().map(|it| QuestionOption {
+            label: it.name.clone(),
+            description: String::new(),
+        });
+        let question = Question {
+            id: BUDGET_TOOL.to_owned(),
+            question: self.text(),
+            header: "Budget".to_owned(),
+            options: choices.collect(),
+            multi_select: false,
+        };
+        PermissionRecord {
+            request_id: self.request_id.clone(),
+            tool_use_id: None,
+            tool_name: BUDGET_TOOL.to_owned(),
+            agent_id: None,
+            kind: PermissionKind::Questions(vec![question]),
+            input: "{}".to_owned(),
+            suggestions: None,
+            asked_at_ms,
+            options,
+            state: RequestState::Open,
+            answered_by: None,
+            answered_how: None,
+            allowed: None,
+        }
+    }
+
+    /// Returns what an answer wants, or why it is none.
+    pub(crate) fn parse(&self, answer: &PermissionAnswer) -> Result<LimitAnswer, &'static str> {
+        match answer {
+            PermissionAnswer::Option(id) => self.choose(id).ok_or("has no such option"),
+            PermissionAnswer::Answers(answers) => {
+                let [(_, text)] = &answers[..] else {
+                    return Err("asks one question");
+                };
+                let typed = || self.limit.parse(text).map(LimitAnswer::Raise);
+                let answer = self.choose(text).or_else(typed);
+                let answer = answer.ok_or("takes an option, or a new limit as a number")?;
+                match answer {
+                    LimitAnswer::Raise(amount) if self.spent.is_some_and(|it| amount <= it) => {
+                        Err("takes a limit above what was used")
+                    }
+                    answer => Ok(answer),
+                }
+            }
+            PermissionAnswer::Decide(Decision::Deny { .. }) => Ok(LimitAnswer::Stop),
+            PermissionAnswer::Decide(Decision::Allow { .. }) => {
+                Ok(self.raised().map_or(LimitAnswer::GoOn, LimitAnswer::Raise))
+            }
+            _ => Err("takes one of its options, or a new limit"),
+        }
+    }
+
+    fn choose(&self, text: &str) -> Option<LimitAnswer> {
+        let options = self.options();
+        let chosen = options.iter().find(|it| it.id == text || it.name == text)?;
+        Some(match &*chosen.id {
+            RAISE => LimitAnswer::Raise(self.raised()?),
+            GO_ON => LimitAnswer::GoOn,
+            _ => LimitAnswer::Stop,
+        })
+    }
+
+    /// Formats an answer, as the transcript shows it.
+    pub(crate) fn describe(&self, answer: LimitAnswer) -> String {
+        match answer {
+            LimitAnswer::Raise(amount) => format!("raised to {}", self.limit.format(amount)),
+            LimitAnswer::GoOn => format!("{} limit removed", self.limit.name()),
+            LimitAnswer::Stop => "stop".to_owned(),
+        }
+    }
+}
+
+impl Budget {
+    /// Returns the first limit that is reached, with its amount and what was used. A cost that stays unknown
+    /// after a turn counts as a limit that is reached, with no amount.
+    pub(crate) fn reached(&self, spent: &Spent) -> Option<(LimitKind, u64, Option<u64>)> {
+        LimitKind::ALL.into_iter().find_map(|kind| {
+            let allowed = self.amount(kind)?;
+            let used = spent.amount(kind);
+            let is_reached = used.map_or(spent.turns > 0, |used| used >= allowed);
+            is_reached.then_some((kind, allowed, used))
+        })
+    }
+
+    /// Takes an answer to a request into account.
+    pub(crate) fn apply(&mut self, limit: LimitKind, answer: LimitAnswer) {
+        match answer {
+            LimitAnswer::Raise(amount) => self.set(limit, Some(amount)),
+            LimitAnswer::GoOn => self.set(limit, None),
+            LimitAnswer::Stop => {}
+        }
+    }
+}
