@@ -104,6 +104,7 @@ async fn runner(folder: &Path) -> Runner {
         origins: Vec::new(),
         tls: None,
         limits,
+        policy: Default::default(),
     };
     let runner = within("a runner", Runner::start(configuration)).await;
     runner.expect("it starts")
