@@ -7,12 +7,16 @@ mod budget;
 mod events;
 #[path = "daemon_driver/hosts.rs"]
 mod hosts;
+#[path = "daemon_driver/mcp.rs"]
+mod mcp;
 #[path = "daemon_driver/notify.rs"]
 mod notify;
 #[path = "daemon_driver/orchestrator.rs"]
 mod orchestrator;
 #[path = "daemon_driver/policy.rs"]
 mod policy;
+#[path = "daemon_driver/requests.rs"]
+mod requests;
 #[path = "daemon_driver/rig.rs"]
 mod rig;
 #[path = "daemon_driver/stream.rs"]

@@ -253,11 +253,12 @@ impl<'a> SessionView<'a> {
             | DialogueEventKind::PermissionEnded(record) => {
                 self.permissions.on_update(record, &mut self.screen)
             }
-            DialogueEventKind::Inquiry(silence) => self.notify(&format!(
-                "no output for {} s; {}",
-                silence.silent_for.as_secs(),
-                silence.cause.as_deref().unwrap_or("checking the agent")
-            )),
+            DialogueEventKind::Inquiry(silence) => {
+                let cause = silence.cause.as_ref().map(ToString::to_string);
+                let cause = cause.as_deref().unwrap_or("checking the agent");
+                let seconds = silence.silent_for.as_secs();
+                self.notify(&format!("no output for {seconds} s; {cause}"))
+            }
             DialogueEventKind::StillAlive(_) => self.notify("agent still running; waiting"),
             DialogueEventKind::Lagged { .. } => {
                 let permissions = self.session.permissions();

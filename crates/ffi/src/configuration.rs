@@ -7,6 +7,7 @@ use crate::environment::{EnvironmentChanges, ExitPolicy, TerminationPolicy};
 use crate::error::{BowlineError, Result};
 use crate::history::HistoryConfiguration;
 use crate::limits::{duration, positive_size, size};
+use crate::mcp::McpServer;
 use crate::options::AgentOptions;
 use crate::remote::RunnerConfiguration;
 use crate::watchdog::WatchdogPolicy;
@@ -68,6 +69,11 @@ pub struct DialogueConfiguration {
     /// Tools that need no permission, as rules of the agent such as `Bash(git:*)`.
     #[uniffi(default)]
     pub allowed_tools: Vec<String>,
+    /// MCP servers that the agent connects to, beside those of its configuration. One that the agent cannot reach
+    /// is refused by its name. Their variables and headers are part of the agent's command line or of its first
+    /// messages.
+    #[uniffi(default)]
+    pub mcp_servers: Vec<McpServer>,
     /// Whether messages are streamed while the model writes them.
     #[uniffi(default = true)]
     pub partial_messages: bool,
@@ -254,7 +260,7 @@ impl TryFrom<DialogueConfiguration> for core::DialogueConfiguration {
             end_grace: duration(it.end_grace_ms),
             exit: it.exit.map_or(plain.exit, Into::into),
             history: plain.history,
-            mcp_servers: plain.mcp_servers,
+            mcp_servers: it.mcp_servers.into_iter().map(Into::into).collect(),
             policy: plain.policy,
             budget: plain.budget,
             watchdog: it.watchdog.map(Into::into).unwrap_or_default(),

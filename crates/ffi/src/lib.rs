@@ -38,6 +38,7 @@ mod limits;
 mod logging;
 mod login;
 mod manager;
+mod mcp;
 mod mirror;
 mod options;
 mod outcome;
@@ -105,6 +106,7 @@ pub use manager::{
     ReattachFailure, ReattachReport, RunnerLocation, SessionKind, SessionManager, SessionReport,
     ShutdownReport,
 };
+pub use mcp::{McpServer, McpTransport};
 pub use options::{
     AgentDocument, AgentOptions, AgentText, Effort, PermissionPrompts, SettingSource,
     SkipPermissions, Thinking,

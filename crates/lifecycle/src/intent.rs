@@ -1,6 +1,7 @@
 //! What a host wants of a session, as a value that can be kept and carried out later.
 
-use bowline_jsonl::Prompt;
+use bowline_jsonl::{HostRequest, Prompt};
+use serde_json::{Map, Value};
 
 use crate::budget::LimitRequest;
 use crate::machine::Command;
@@ -40,6 +41,18 @@ pub enum Intent {
     },
     /// Pauses at a limit and asks: a decision of the session itself.
     Hold(LimitRequest),
+    /// Stops a background task. The turn continues.
+    StopTask {
+        /// Its id.
+        task_id: String,
+    },
+    /// Sends a request of the agent's protocol, whose response is the outcome.
+    Request {
+        /// The subtype of a control request, or a JSON-RPC method.
+        name: String,
+        /// Its other members, or its parameters.
+        params: Map<String, Value>,
+    },
     /// Ends the session when the open prompts are answered.
     End,
 }
@@ -68,6 +81,11 @@ impl From<Intent> for Command {
             },
             Intent::SetOption { option, value } => Self::SetOption { option, value },
             Intent::Hold(request) => Self::Hold(request),
+            Intent::StopTask { task_id } => Self::Request(HostRequest::StopTask { task_id }),
+            Intent::Request { name, params } => Self::Request(HostRequest::Other {
+                subtype: name,
+                fields: params,
+            }),
             Intent::End => Self::End,
         }
     }

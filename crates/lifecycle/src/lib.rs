@@ -45,7 +45,7 @@
 //! | [The installed agent](#the-installed-agent) | [`InstalledAgent`], [`AgentVersion`], [`AgentCapabilities`], [`AgentFeature`], [`ProbeError`] |
 //! | [What runs in this process](#what-runs-in-this-process) | [`TerminalRegistry`], [`RegisteredTerminal`], [`TerminalTag`], [`Tombstone`], [`SessionPermission`], [`Metrics`] |
 //! | [Limits](#limits) | [`DialogueStdio`], [`ExitPolicy`], [`TerminationPolicy`], [`PhaseLimits`], [`SilenceLimit`] |
-//! | [What a session reports](#what-a-session-reports) | [`WorkPhase`], [`LastActivity`], [`Activity`], [`ActivitySource`], [`Silence`], [`ProbeAnswer`], [`PageError`], [`SignalError`], [`Drained`], [`StderrReport`], [`UnknownOption`], [`ReconnectFailed`], [`ReconnectFailure`], [`RetryError`], [`ConnectionStates`], [`DialogueEvents`], [`DialogueEvent`], [`DialogueEventKind`], [`DialogueEnd`], [`DialogueError`], [`error_chain`] |
+//! | [What a session reports](#what-a-session-reports) | [`WorkPhase`], [`LastActivity`], [`Activity`], [`ActivitySource`], [`Silence`], [`SilenceCause`], [`ProbeAnswer`], [`PageError`], [`SignalError`], [`Drained`], [`StderrReport`], [`UnknownOption`], [`ReconnectFailed`], [`ReconnectFailure`], [`RetryError`], [`ConnectionStates`], [`DialogueEvents`], [`DialogueEvent`], [`DialogueEventKind`], [`DialogueEnd`], [`DialogueError`], [`error_chain`] |
 //! | [The bytes of a session](#the-bytes-of-a-session) | [`RawOutput`], [`Stream`], [`RecordError`], [`Diagnostics`], [`Piece`] |
 //! | [Requests](#requests) | [`HostRequest`], [`Priority`], [`PromptPart`], [`Source`], [`Intent`] |
 //! | [The login environment](#the-login-environment) | [`LoginSource`], [`LoginFailure`], [`Provenance`] |
@@ -159,7 +159,7 @@
 //! ```no_run
 //! use bowline_lifecycle::{
 //!     ActivitySource, ConnectionState, DialogueEventKind, DialogueSession, Drained, ProbeAnswer, Signal,
-//!     WorkPhase,
+//!     SilenceCause, WorkPhase,
 //! };
 //!
 //! # async fn report(session: DialogueSession) -> Result<(), Box<dyn std::error::Error>> {
@@ -181,6 +181,11 @@
 //!     match &event.kind {
 //!         DialogueEventKind::SessionTimeout(silence) if silence.probe == ProbeAnswer::Unanswered => {
 //!             println!("terminated: {silence}; the last sign of life was {:?}", silence.last);
+//!         }
+//!         DialogueEventKind::Inquiry(silence) => {
+//!             if let Some(SilenceCause::HiddenPermission { task, .. }) = &silence.cause {
+//!                 println!("the sub-agent {task} may wait for a permission");
+//!             }
 //!         }
 //!         _ => {}
 //!     }
@@ -524,6 +529,6 @@ pub use session::{
 pub use session::{HookFeed, HookFeedItem, SessionRecovery};
 pub use stderr::StderrReport;
 pub use watchdog::{
-    Activity, ActivitySource, LastActivity, PhaseLimits, ProbeAnswer, Silence, SilenceLimit,
-    WatchdogPolicy, WorkPhase,
+    Activity, ActivitySource, LastActivity, PhaseLimits, ProbeAnswer, Silence, SilenceCause,
+    SilenceLimit, WatchdogPolicy, WorkPhase,
 };

@@ -8,7 +8,7 @@ use crate::agent::Capabilities;
 use crate::error::{DialogueError, HandshakeError};
 use crate::machine::{Command, ReceiptState, Reply};
 use crate::permission::{PermissionAnswer, Permissions};
-use crate::watchdog::LastActivity;
+use crate::watchdog::{LastActivity, Silence};
 
 pub(crate) type ReplySender = oneshot::Sender<Result<Reply, DialogueError>>;
 
@@ -26,6 +26,7 @@ pub(crate) enum Message {
     },
     Read(Box<dyn FnOnce(&mut Transcript) + Send>),
     Activity(oneshot::Sender<LastActivity>),
+    Silence(oneshot::Sender<Option<Silence>>),
     Capabilities(oneshot::Sender<Capabilities>),
     /// Reports how the handshake with the agent ended.
     AwaitHandshake(oneshot::Sender<Result<(), HandshakeError>>),

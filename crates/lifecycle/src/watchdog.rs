@@ -16,4 +16,4 @@ mod silence;
 pub use self::activity::{Activity, ActivitySource, LastActivity, WorkPhase};
 pub(crate) use self::check::{OpenWork, Watchdog, WatchdogAction};
 pub use self::policy::{PhaseLimits, SilenceLimit, WatchdogPolicy};
-pub use self::silence::{ProbeAnswer, Silence};
+pub use self::silence::{ProbeAnswer, Silence, SilenceCause};

@@ -9,6 +9,7 @@ mod events;
 mod extract;
 mod frames;
 mod grpc;
+mod mcp;
 mod problem;
 mod rest;
 mod trace;

@@ -113,16 +113,7 @@ async fn converse(rig: &mut Rig) -> [Value; 2] {
             )+
         };
     }
-    each!(
-        plain,
-        allowed_command_runs,
-        declined_command_does_not_run,
-        edit_has_its_diff,
-        interrupted_turn_is_cancelled,
-        second_prompt_is_answered,
-        subagent_does_its_task,
-        error_of_the_api_fails_the_turn
-    );
+    scenarios::for_each!(each!());
     let before = normalized(rig.now().await, rig.home.path());
     each!(resumed_conversation_knows_its_past);
     [before, normalized(rig.now().await, rig.home.path())]

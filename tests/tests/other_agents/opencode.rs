@@ -4,7 +4,7 @@ use bowline_lifecycle::{DialogueEventKind, PhaseLimits, SilenceLimit, WatchdogPo
 use bowline_tests::other_agents::OtherAgent::Opencode;
 use bowline_tests::session::within;
 
-use crate::rig::{Rig, outcomes};
+use crate::rig::{Rig, outcomes, refused};
 
 crate::scenarios::tests!(Opencode);
 
@@ -37,7 +37,7 @@ async fn hidden_permission_is_a_cause_of_silence() {
             }
         }
     });
-    let cause = cause.await.expect("a cause");
+    let cause = cause.await.expect("a cause").to_string();
     assert!(
         cause.contains("A task") && cause.contains("permission"),
         "{cause}"
@@ -53,4 +53,19 @@ async fn hidden_permission_is_a_cause_of_silence() {
     let outcome = outcomes(&transcript)[0];
     assert!(["cancelled", "failed"].contains(&outcome), "{outcome}");
     rig.finish().await;
+}
+
+/// Without a provider it has no model, and would fail each prompt with "OpenCode service failure".
+#[tokio::test]
+#[ignore = "run by .ci/other-agents"]
+async fn missing_provider_is_refused() {
+    let error = refused(Opencode, |it| {
+        let none = r#"{"enabled_providers":[],"disabled_providers":["opencode"]}"#;
+        it.env.set("OPENCODE_CONFIG_CONTENT", none);
+    });
+    assert_eq!(
+        error.await,
+        "start the agent: not logged in, it offers no model; run it once in a terminal to log in (Run `opencode auth \
+         login` in the terminal)"
+    );
 }

@@ -10,8 +10,26 @@ use serde_json::Value;
 use crate::rig::{Rig, has_text, last_calls, last_texts, outcomes};
 
 /// Makes a test of each scenario with an agent.
+/// Expands `$then!($prefix… NAME, NAME, …)` with the scenarios that each agent passes.
+macro_rules! for_each {
+    ($then:ident!($($prefix:tt)*)) => {
+        $then! {
+            $($prefix)*
+            plain,
+            allowed_command_runs,
+            declined_command_does_not_run,
+            edit_has_its_diff,
+            interrupted_turn_is_cancelled,
+            second_prompt_is_answered,
+            subagent_does_its_task,
+            error_of_the_api_fails_the_turn
+        }
+    };
+}
+pub(crate) use for_each;
+
 macro_rules! tests {
-    ($agent:ident: $($name:ident),+) => {
+    (@each $agent:ident: $($name:ident),+) => {
         $(
             #[tokio::test]
             #[ignore = "run by .ci/other-agents"]
@@ -44,16 +62,8 @@ macro_rules! tests {
         }
     };
     ($agent:ident) => {
-        $crate::scenarios::tests!(
-            $agent: plain,
-            allowed_command_runs,
-            declined_command_does_not_run,
-            edit_has_its_diff,
-            interrupted_turn_is_cancelled,
-            second_prompt_is_answered,
-            subagent_does_its_task,
-            error_of_the_api_fails_the_turn
-        );
+        use $crate::scenarios::tests;
+        $crate::scenarios::for_each!(tests!(@each $agent:));
     };
 }
 pub(crate) use tests;

@@ -62,6 +62,7 @@ impl Host {
             model: None,
             permission_mode: None,
             allowed_tools: Vec::new(),
+            mcp_servers: Vec::new(),
             partial_messages: true,
             ask_permissions: true,
             initialize: true,

@@ -103,13 +103,22 @@ pub(super) fn mirrored(
     mirror: &mut Mirror,
     from: Cursor,
 ) -> Result<Cursor, String> {
+    let cursor = read(it, mirror, from)?;
+    same("what changes lead to", &mirror.transcript(), &json(it)?)?;
+    Ok(cursor)
+}
+
+/// Applies what has changed to a mirror.
+pub(super) fn read(
+    it: &mut Transcript,
+    mirror: &mut Mirror,
+    from: Cursor,
+) -> Result<Cursor, String> {
     let changes = it.changes_since(from);
     for change in changes.iter() {
         mirror.apply(&to_value(&change).map_err(|error| error.to_string())?);
     }
-    let cursor = changes.cursor();
-    same("what changes lead to", &mirror.transcript(), &json(it)?)?;
-    Ok(cursor)
+    Ok(changes.cursor())
 }
 
 pub(super) fn json(it: &Transcript) -> Result<Value, String> {

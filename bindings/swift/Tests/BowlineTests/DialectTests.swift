@@ -74,4 +74,39 @@ final class DialectTests: TimedTestCase {
         }
         XCTAssertEqual(refused, "Configuration")
     }
+
+    func testMcpServersReachTheAgentAndOneItCannotReachIsRefusedByName() async throws {
+        let files = McpServer(
+            name: "files",
+            transport: .stdio(command: "/bin/mcp-files", args: ["-x"], env: ["KEY": "secret"]))
+        for dialect in ["codex", "acp"] {
+            let journal = try temporaryDirectory().appendingPathComponent("session.bjl")
+            var configuration = try speaking(dialect)
+            configuration.mcpServers = [files]
+            configuration.record = journal.path
+            try await withSession(configuration) { session in
+                _ = try await session.send("hello").waitUntilSettled()
+            }
+            let input = String(decoding: try Data(contentsOf: journal), as: UTF8.self)
+            for part in ["files", "/bin/mcp-files", "-x", "KEY", "secret"] {
+                XCTAssertTrue(input.contains("\"\(part)\""), "\(dialect): \(part)")
+            }
+        }
+        let old = McpServer(
+            name: "old", transport: .sse(url: "https://localhost/mcp", headers: ["key": "secret"]))
+        let web = McpServer(name: "web", transport: .http(url: "https://localhost/mcp", headers: [:]))
+        for (servers, reason) in [
+            ([old], "the MCP server old over SSE"),
+            ([web, web], "a second MCP server with the name web"),
+        ] {
+            var configuration = try speaking("codex")
+            configuration.mcpServers = servers
+            do {
+                _ = try await engine().start(configuration: configuration)
+                XCTFail("it started")
+            } catch {
+                XCTAssertTrue("\(error)".contains(reason), "\(error)")
+            }
+        }
+    }
 }

@@ -30,7 +30,7 @@ steps = [ { text = "Once more." } ]
 "#;
 
 /// An editor: `bowline acp` and what it has written.
-struct Editor {
+pub(crate) struct Editor {
     child: Child,
     stdin: ChildStdin,
     lines: Receiver<Value>,
@@ -50,7 +50,7 @@ impl Editor {
         Self::start_with(state, agent, dialect, AGENT, &[])
     }
 
-    fn start_with(
+    pub(crate) fn start_with(
         state: &str,
         agent: &ScriptedAgent,
         dialect: &str,
@@ -90,9 +90,20 @@ impl Editor {
             asked: Vec::new(),
             cancelled: Vec::new(),
         };
-        let hello = json!({"protocolVersion": 1, "clientCapabilities": {}});
-        let hello = editor.call("initialize", &hello);
-        assert_eq!(hello["result"]["agentInfo"]["name"], "bowline");
+        let hello = match more {
+            ["--protocol", "2"] => json!({
+                "protocolVersion": 2, "capabilities": {}, "info": {"name": "test", "version": "1"},
+            }),
+            _ => json!({"protocolVersion": 1, "clientCapabilities": {}}),
+        };
+        let answer = editor.call("initialize", &hello)["result"].take();
+        assert_eq!(answer["protocolVersion"], hello["protocolVersion"]);
+        let agent = if answer["info"].is_null() {
+            &answer["agentInfo"]
+        } else {
+            &answer["info"]
+        };
+        assert_eq!(agent["name"], "bowline");
         editor
     }
 
@@ -101,7 +112,7 @@ impl Editor {
     }
 
     /// Sends a request; returns its id.
-    fn request(&mut self, method: &str, params: &Value) -> u64 {
+    pub(crate) fn request(&mut self, method: &str, params: &Value) -> u64 {
         self.last_id += 1;
         let id = self.last_id;
         self.write(&json!({"jsonrpc": "2.0", "id": id, "method": method, "params": params}));
@@ -114,13 +125,13 @@ impl Editor {
         self.answer(id)
     }
 
-    fn answer(&mut self, id: u64) -> Value {
+    pub(crate) fn answer(&mut self, id: u64) -> Value {
         self.until(|line, _| line["id"] == id && line["method"].is_null())
     }
 
     /// Reads up to a line that `is_it`.
     #[track_caller]
-    fn until(&mut self, is_it: impl Fn(&Value, &Self) -> bool) -> Value {
+    pub(crate) fn until(&mut self, is_it: impl Fn(&Value, &Self) -> bool) -> Value {
         loop {
             let line = self.lines.recv_timeout(TIMEOUT);
             let line = line.unwrap_or_else(|error| panic!("{error} after {:?}", self.text));
@@ -142,7 +153,7 @@ impl Editor {
         }
     }
 
-    fn new_session(&mut self) -> String {
+    pub(crate) fn new_session(&mut self) -> String {
         let params = json!({"cwd": "/tmp", "mcpServers": []});
         let answer = self.call("session/new", &params);
         let id = answer["result"]["sessionId"].as_str();
@@ -154,7 +165,7 @@ impl Editor {
         self.call("session/load", &params)
     }
 
-    fn prompt(&mut self, session: &str, text: &str) -> u64 {
+    pub(crate) fn prompt(&mut self, session: &str, text: &str) -> u64 {
         let prompt = json!([{"type": "text", "text": text}]);
         self.request(
             "session/prompt",
@@ -163,7 +174,7 @@ impl Editor {
     }
 
     /// Waits for a permission request.
-    fn question(&mut self) -> Value {
+    pub(crate) fn question(&mut self) -> Value {
         if self.asked.is_empty() {
             self.until(|_, it| !it.asked.is_empty());
         }
@@ -171,7 +182,7 @@ impl Editor {
     }
 
     /// Answers a permission request with the option of a kind.
-    fn choose(&mut self, question: &Value, kind: &str) {
+    pub(crate) fn choose(&mut self, question: &Value, kind: &str) {
         let options = question["params"]["options"].as_array().unwrap();
         let option = options
             .iter()
@@ -190,13 +201,13 @@ impl Editor {
     }
 
     /// Kills the command, as an editor that crashes does.
-    fn kill(mut self) {
+    pub(crate) fn kill(mut self) {
         self.child.kill().unwrap();
         self.child.wait().unwrap();
     }
 
     /// Closes the connection as an editor that exits does.
-    fn close(self) {
+    pub(crate) fn close(self) {
         drop(self.stdin);
         let done = finish(self.child);
         assert_eq!((done.code, &*done.stderr), (Some(0), ""));

@@ -59,11 +59,36 @@ fn session_ends_with_its_turn_in_all_dialects() {
 
 #[test]
 fn agent_that_is_not_installed_is_one_line() {
-    let mut command = command(&["run", "--agent", "gemini", "Hello"]);
-    command.env("PATH", "/nowhere");
-    let line = finish(command.spawn().unwrap()).failed(1);
-    assert!(line.contains("gemini"), "{line}");
-    assert!(line.contains("npm install -g @google/gemini-cli"), "{line}");
+    for (agent, package) in [
+        ("claude", "@anthropic-ai/claude-code"),
+        ("codex", "@openai/codex"),
+        ("gemini", "@google/gemini-cli"),
+        ("opencode", "opencode-ai"),
+        ("qwen", "@qwen-code/qwen-code"),
+        ("copilot", "@github/copilot"),
+    ] {
+        let token = format!("absent-{agent}-{}", std::process::id());
+        let mut command = command(&["run", "--agent", agent, "Hello"]);
+        command.env("PATH", "/nowhere").env("BOWLINE_TEST", &token);
+        let line = finish(command.spawn().unwrap()).failed(1);
+        let wanted = format!("start {agent}: it is not installed; run `npm install -g {package}`");
+        assert!(line.contains(&wanted), "{line}");
+        assert_eq!(line.trim_end().lines().count(), 1, "{line}");
+        assert_eq!(with_variable(&token), Vec::<String>::new(), "{agent}");
+    }
+}
+
+/// The processes that have a text in their environment.
+fn with_variable(text: &str) -> Vec<String> {
+    let mut found = Vec::new();
+    for entry in std::fs::read_dir("/proc").unwrap().flatten() {
+        // Of other users, or ended meanwhile.
+        let environment = std::fs::read(entry.path().join("environ")).unwrap_or_default();
+        if String::from_utf8_lossy(&environment).contains(text) {
+            found.push(entry.path().display().to_string());
+        }
+    }
+    found
 }
 
 #[test]
@@ -85,6 +110,11 @@ fn refused_session_is_one_line() {
             r#""result":{"protocolVersion":1,"authMethods":[{"id":"o","name":"Log in"}]}"#,
             r#""error":{"code":-32000,"message":"Authentication required"}"#,
             "start the agent: not logged in, Authentication required; run it once in a terminal to log in (Log in)",
+        ),
+        (
+            r#""result":{"protocolVersion":1,"authMethods":[{"id":"o","description":"Run `it login`"}]}"#,
+            r#""result":{"sessionId":"s","configOptions":[{"id":"model","type":"select","options":[]}]}"#,
+            "start the agent: not logged in, it offers no model; run it once in a terminal to log in (Run `it login`)",
         ),
         (
             r#""result":{"protocolVersion":2}"#,

@@ -3,6 +3,7 @@
 
 mod acp;
 mod acp_client;
+mod acp_draft;
 mod attach;
 mod bad_input;
 mod chat;

@@ -153,7 +153,7 @@ impl<'a> Modes<'a> {
 }
 
 record! {
-    /// A mode, or a model.
+    /// A mode, a model, or a way to log in.
     pub Mode<'a> {
         /// Its id as a mode.
         id: Option<Str<'a>> = "id",
@@ -161,11 +161,13 @@ record! {
         model_id: Option<Str<'a>> = "modelId",
         /// Its label.
         name: Option<Str<'a>> = "name",
+        /// What it is, or what to do for it.
+        description: Option<Str<'a>> = "description",
     }
 }
 
 impl<'a> Mode<'a> {
-    /// Reads an array of modes or models.
+    /// Reads an array of modes, models or ways to log in.
     pub fn list(list: RawJson<'a>) -> impl Iterator<Item = Self> {
         list.list_of()
     }

@@ -16,8 +16,8 @@ pub enum ControlEntry {
     Outcome {
         /// Id of the line with the intent.
         of: String,
-        /// Whether the driver carried it out, or why not.
-        result: Result<(), DialogueError>,
+        /// The agent's response, a JSON value, if it gave one; or why it was not carried out.
+        result: Result<Option<String>, DialogueError>,
     },
     /// A line of a newer version.
     Other,

@@ -122,6 +122,15 @@ mod tests {
                 allowed: 5_000_000,
                 spent: Some(5_120_000),
             }),
+            Intent::StopTask {
+                task_id: "t".to_owned(),
+            },
+            Intent::Request {
+                name: "mcp_status".to_owned(),
+                params: [("a".to_owned(), serde_json::json!({"b": [1]}))]
+                    .into_iter()
+                    .collect(),
+            },
             Intent::End,
         ];
         for intent in intents {
@@ -153,7 +162,8 @@ mod tests {
             },
             DialogueError::Rejected { reason: text() },
         ];
-        let results = errors.into_iter().map(Err).chain([Ok(())]);
+        let response = Some(r#"{"still_queued":["u"]}"#.to_owned());
+        let results = errors.into_iter().map(Err).chain([Ok(None), Ok(response)]);
         for result in results {
             let of = "i".to_owned();
             round_trips(ControlEntry::Outcome { of, result });

@@ -2,6 +2,7 @@
 
 use bowline_jsonl::{Decision, Priority, Prompt, PromptPart, Source};
 use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
 
 use super::entry::ControlEntry;
 use super::opening::SessionOpening;
@@ -40,9 +41,19 @@ pub(super) enum EntryRecord {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         spent: Option<u64>,
     },
+    StopTask {
+        task_id: String,
+    },
+    Request {
+        name: String,
+        #[serde(default)]
+        params: Map<String, Value>,
+    },
     End,
     Outcome {
         of: String,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        response: Option<Value>,
         #[serde(default, skip_serializing_if = "Option::is_none")]
         error: Option<DialogueError>,
     },
@@ -123,6 +134,7 @@ impl EntryRecord {
             ControlEntry::Intent(intent) => Self::of_intent(intent),
             ControlEntry::Outcome { of, result } => Some(Self::Outcome {
                 of: of.clone(),
+                response: result.as_ref().ok().and_then(response),
                 error: result.as_ref().err().map(DialogueError::recorded),
             }),
             ControlEntry::Other => None,
@@ -160,6 +172,13 @@ impl EntryRecord {
                 allowed: request.allowed,
                 spent: request.spent,
             },
+            Intent::StopTask { task_id } => Self::StopTask {
+                task_id: task_id.clone(),
+            },
+            Intent::Request { name, params } => Self::Request {
+                name: name.clone(),
+                params: params.clone(),
+            },
             Intent::End => Self::End,
         })
     }
@@ -167,8 +186,13 @@ impl EntryRecord {
     pub(super) fn entry(self) -> ControlEntry {
         ControlEntry::Intent(match self {
             Self::Open(opening) => return ControlEntry::Open(opening),
-            Self::Outcome { of, error } => {
-                let result = error.map_or(Ok(()), Err);
+            Self::Outcome {
+                of,
+                response,
+                error,
+            } => {
+                let response = response.map(|it| it.to_string());
+                let result = error.map_or(Ok(response), Err);
                 return ControlEntry::Outcome { of, result };
             }
             Self::Other => return ControlEntry::Other,
@@ -203,9 +227,17 @@ impl EntryRecord {
                 allowed,
                 spent,
             }),
+            Self::StopTask { task_id } => Intent::StopTask { task_id },
+            Self::Request { name, params } => Intent::Request { name, params },
             Self::End => Intent::End,
         })
     }
+}
+
+/// A response as part of a line. An empty one says nothing, and what is no JSON is no response.
+fn response(response: &Option<String>) -> Option<Value> {
+    let response = response.as_deref().filter(|it| *it != "{}")?;
+    serde_json::from_str(response).ok()
 }
 
 impl PromptRecord {

@@ -9,6 +9,7 @@ use std::time::Duration;
 use bowline_jsonl::{Decision, HostRequest};
 use bowline_reducer::{HostDecision, HostEvent};
 use bowline_transport::Piece;
+use serde_json::{Map, Value};
 
 use super::{Command, EndStage, LinePurpose, Machine, Output, ReceiptState, Reply, Ticket};
 use crate::control::{ControlEntry, ControlLine, ControlLines};
@@ -133,13 +134,11 @@ impl Machine {
                 set_option("model", value)
             }
             Command::Request(HostRequest::SetPermissionMode { mode }) => set_option("mode", mode),
-            Command::Request(request) => {
-                let request = request.subtype();
-                let reason = format!(
-                    "{request}: the runner drives this session, and takes no such request; start one without it"
-                );
-                return self.reply(ticket, Err(DialogueError::Rejected { reason }));
-            }
+            Command::Request(HostRequest::StopTask { task_id }) => Intent::StopTask { task_id },
+            Command::Request(request) => match raw_request(request) {
+                Ok(intent) => intent,
+                Err(error) => return self.reply(ticket, Err(error)),
+            },
             Command::SetOption { option, value } => Intent::SetOption { option, value },
             Command::End => {
                 self.unpause();
@@ -294,7 +293,7 @@ impl Machine {
         }
     }
 
-    fn outcome(&mut self, of: &str, result: Result<(), DialogueError>) {
+    fn outcome(&mut self, of: &str, result: Result<Option<String>, DialogueError>) {
         let answer = self.follower.as_mut().and_then(|it| it.answers.remove(of));
         if let Some(seen) = answer.filter(|_| result.is_ok()) {
             self.answer_carried_out(&seen);
@@ -319,7 +318,7 @@ impl Machine {
         }
     }
 
-    fn intent_settled(&mut self, id: &str, result: Result<(), DialogueError>) {
+    fn intent_settled(&mut self, id: &str, result: Result<Option<String>, DialogueError>) {
         let pending = self.follower.as_mut().and_then(|it| it.pending.remove(id));
         let Some(pending) = pending else { return };
         if result.is_err() {
@@ -327,7 +326,8 @@ impl Machine {
             self.receipt_updates(update);
         }
         if let Some(ticket) = pending.ticket {
-            self.reply(ticket, result.map(|()| Reply::Done));
+            let reply = result.map(|response| response.map_or(Reply::Done, Reply::Response));
+            self.reply(ticket, reply);
         }
     }
 
@@ -364,6 +364,29 @@ impl Machine {
 fn set_option(option: &str, value: String) -> Intent {
     let option = option.to_owned();
     Intent::SetOption { option, value }
+}
+
+/// Returns the intent that passes a request on by its name.
+///
+/// # Errors
+///
+/// It begins or ends the session, which is the driver's part.
+fn raw_request(request: HostRequest) -> Result<Intent, DialogueError> {
+    let name = request.subtype().to_owned();
+    let one = |member: &str, value: Value| Map::from_iter([(member.to_owned(), value)]);
+    let params = match request {
+        HostRequest::Other { fields, .. } => fields,
+        HostRequest::SetModel { model } => one("model", model.into()),
+        HostRequest::SetMaxThinkingTokens { tokens } => one("max_thinking_tokens", tokens.into()),
+        HostRequest::CancelPrompt { uuid } => one("message_uuid", uuid.into()),
+        _ => {
+            let reason = format!(
+                "{name}: the runner drives this session, and takes no such request; end the session, or start one without it"
+            );
+            return Err(DialogueError::Rejected { reason });
+        }
+    };
+    Ok(Intent::Request { name, params })
 }
 
 /// Returns the name of an intent, for errors.

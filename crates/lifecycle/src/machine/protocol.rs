@@ -29,6 +29,7 @@ use super::requests::{CompletedRequest, Refusal};
 use crate::agent::Capabilities;
 use crate::error::{DialogueError, HandshakeError};
 use crate::permission::{EncodedAnswer, PermissionAnswer, PermissionRecord, RequestState};
+use crate::watchdog::SilenceCause;
 
 /// Returns the protocol of a dialect. One that can only be read is driven as Claude Code's, since no
 /// configuration with such a dialect starts.
@@ -122,7 +123,7 @@ pub(super) trait Protocol: fmt::Debug + Send {
     fn probe(&mut self, link: &mut Link<'_>);
 
     /// Returns what a silence may be due to, and the remedy, where the agent is known for it.
-    fn silence_cause(&self, _transcript: &Transcript) -> Option<String> {
+    fn silence_cause(&self, _transcript: &Transcript) -> Option<SilenceCause> {
         None
     }
 

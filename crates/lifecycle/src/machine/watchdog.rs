@@ -1,5 +1,7 @@
 //! The watchdog in the state machine: the phase of the session, and the actions of a check.
 
+use std::time::Duration;
+
 use bowline_reducer::{HostEvent, ToolCall};
 use bowline_transport::{ConnectionState, ResourceUsage};
 
@@ -126,6 +128,11 @@ impl Machine {
         self.emit_counted(DialogueEventKind::SessionTimeout(silence));
         let policy = self.limits.termination;
         self.outputs.push_back(Output::Terminate(policy));
+    }
+
+    /// Returns the current silence at a time, if it lasts so long that an inquiry is due.
+    pub(crate) fn overdue_silence(&self, now: Duration) -> Option<Silence> {
+        self.watchdog.overdue(now, self.open_work())
     }
 
     pub(super) fn silence(&self) -> Silence {

@@ -59,7 +59,8 @@ impl DialogueSession {
         }
     }
 
-    /// Carries out an intent. It is in its place before this returns; the future waits for its outcome.
+    /// Carries out an intent. It is in its place before this returns; the future waits for its outcome, the
+    /// agent's response as a JSON value if it gives one.
     ///
     /// # Errors
     ///
@@ -67,13 +68,17 @@ impl DialogueSession {
     pub fn submit(
         &self,
         intent: Intent,
-    ) -> impl Future<Output = Result<(), DialogueError>> + Send + 'static {
+    ) -> impl Future<Output = Result<Option<String>, DialogueError>> + Send + 'static {
         let (reply, result) = oneshot::channel();
         let command = Box::new(intent.into());
         let posted = self.post(Message::Command { command, reply });
         async move {
             posted?;
-            result.await.map_err(|_| DialogueError::Ended)?.map(drop)
+            let reply = result.await.map_err(|_| DialogueError::Ended)??;
+            Ok(match reply {
+                Reply::Response(json) => Some(json),
+                Reply::Done => None,
+            })
         }
     }
 

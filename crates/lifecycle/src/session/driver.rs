@@ -283,6 +283,10 @@ impl Driver {
                 let last = self.machine.last_activity();
                 let _ = reply.send(last.aged(self.start.elapsed()));
             }
+            Some(Message::Silence(reply)) => {
+                // The caller may have stopped waiting.
+                let _ = reply.send(self.machine.overdue_silence(self.start.elapsed()));
+            }
             Some(Message::Capabilities(reply)) => {
                 // The caller may have stopped waiting.
                 let _ = reply.send(self.machine.capabilities());

@@ -6,7 +6,7 @@ use tokio::sync::oneshot;
 use super::handle::DialogueSession;
 use crate::agent::{AgentCapabilities, AgentVersion};
 use crate::message::Message;
-use crate::watchdog::LastActivity;
+use crate::watchdog::{LastActivity, Silence};
 
 impl DialogueSession {
     /// Runs `read` on the transcript, in the task that owns it, or on the transcript of an ended
@@ -122,5 +122,13 @@ impl DialogueSession {
         let last = self.last().await;
         let activity = last.machine.lock().last_activity();
         activity.aged(last.start.elapsed())
+    }
+
+    /// Returns the current silence, if it is so long that the watchdog of this session makes an inquiry. `None`
+    /// for a session that has ended, or that a runner drives, which watches it.
+    pub async fn silence(&self) -> Option<Silence> {
+        let (reply, silence) = oneshot::channel();
+        self.messages.send(Message::Silence(reply)).ok()?;
+        silence.await.ok().flatten()
     }
 }

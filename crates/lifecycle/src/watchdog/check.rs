@@ -5,7 +5,8 @@ use std::time::Duration;
 use bowline_transport::ResourceUsage;
 
 use super::{
-    Activity, ActivitySource, ProbeAnswer, Silence, SilenceLimit, WatchdogPolicy, WorkPhase,
+    Activity, ActivitySource, ProbeAnswer, Silence, SilenceCause, SilenceLimit, WatchdogPolicy,
+    WorkPhase,
 };
 
 /// A check that comes later than this many times its planned interval means that the machine was
@@ -71,7 +72,7 @@ pub(crate) struct OpenWork {
     /// Number of open background tasks.
     pub(crate) tasks: usize,
     /// What a silence may be due to, and the remedy.
-    pub(crate) cause: Option<String>,
+    pub(crate) cause: Option<SilenceCause>,
 }
 
 /// Returns the silence after which an inquiry begins.
@@ -252,6 +253,14 @@ impl Watchdog {
             || has_forked
             || silence.cpu.is_some_and(is_busy)
             || silence.io_bytes.is_some_and(|bytes| bytes >= MIN_IO_BYTES)
+    }
+
+    /// Returns the current silence, if it lasts so long that an inquiry is due.
+    pub(crate) fn overdue(&self, now: Duration, open: OpenWork) -> Option<Silence> {
+        let limit = self.policy.limit(self.phase)?;
+        let silent_for = now.saturating_sub(self.last.at);
+        let is_overdue = silent_for >= until_inquiry(limit, &open);
+        is_overdue.then(|| self.silence(now, open, None))
     }
 
     /// Returns the evidence about the current silence.

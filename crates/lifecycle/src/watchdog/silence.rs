@@ -30,7 +30,44 @@ pub struct Silence {
     pub open_tasks: usize,
     /// What it may be due to, and the remedy, where the agent is known for it. The inquiry then begins after at
     /// most a minute, and does not lead to termination before the phase's own limit.
-    pub cause: Option<String>,
+    pub cause: Option<SilenceCause>,
+}
+
+/// What a silence may be due to. `Display` is [`detail`](Self::detail) and [`remedy`](Self::remedy) in one line.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum SilenceCause {
+    /// A sub-agent may wait for a permission that its agent does not ask the host for.
+    HiddenPermission {
+        /// The agent's name.
+        agent: String,
+        /// What the sub-agent works on.
+        task: String,
+    },
+}
+
+impl SilenceCause {
+    /// Returns what it may be, as a part of a sentence.
+    #[must_use]
+    pub fn detail(&self) -> String {
+        let Self::HiddenPermission { agent, task } = self;
+        format!(
+            "the sub-agent {task:?} may wait for a permission, which {agent} does not ask the host for"
+        )
+    }
+
+    /// Returns what to do about it, as a part of a sentence.
+    #[must_use]
+    pub fn remedy(&self) -> String {
+        let Self::HiddenPermission { agent, .. } = self;
+        format!("interrupt the turn, and allow the tool in {agent}'s configuration")
+    }
+}
+
+impl fmt::Display for SilenceCause {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}; {}", self.detail(), self.remedy())
+    }
 }
 
 /// Whether a silent agent answered the liveness probe.

@@ -54,16 +54,17 @@ impl Conversation {
         self.submit(random_id(), intent).await
     }
 
-    /// Stops the running turn. A repeated interrupt, with the same id, stops one.
+    /// Stops the running turn, unless it ended past `seen`, an offset of the output. A repeated interrupt, with the same id, stops one.
     pub(crate) async fn interrupt(
         &self,
         id: Option<String>,
         cancel_queued: bool,
+        seen: Option<u64>,
     ) -> Result<(), ConversationError> {
         let id = id.unwrap_or_else(random_id);
         let intent = Intent::Interrupt {
             cancel_queued,
-            seen: None,
+            seen,
         };
         self.submit(id, intent).await
     }

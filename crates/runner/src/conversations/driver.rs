@@ -21,7 +21,7 @@ use uuid::Uuid;
 use super::control_link::{ControlEvent, ControlLink, control_prompt};
 use super::conversation::Submission;
 use super::error::ConversationError;
-use super::recover::attach;
+use super::recover::{Outcome, attach};
 use crate::session_machine::{REUSED_ID, RequestDedup};
 use crate::sessions::{ShimLink, ShimLinkError};
 use crate::shim::SessionDir;
@@ -35,10 +35,13 @@ const DETACH_TIMEOUT: Duration = Duration::from_secs(2);
 /// Longest id of a line, in bytes.
 const MAX_LINE_ID: usize = 128;
 
+/// Longest response of the agent to a request of a host, in bytes.
+const MAX_RESPONSE: usize = 256 << 10;
+
 type Reply = oneshot::Sender<Result<(), ConversationError>>;
 
 /// The outcome of an intent that was carried out.
-type Outcome = (String, Result<(), DialogueError>);
+type Finished = (String, Outcome);
 
 /// An intent that is not carried out yet.
 struct PendingIntent {
@@ -57,7 +60,7 @@ pub(super) struct Driver {
     pub(super) shutdown: CancellationToken,
     /// Intents that were carried out, by id, with the outcome once it is known: as many as the shim knows, in the
     /// same order.
-    pub(super) done: RequestDedup<Option<Result<(), DialogueError>>>,
+    pub(super) done: RequestDedup<Option<Outcome>>,
     pub(super) queues: Queues,
 }
 
@@ -67,7 +70,19 @@ pub(super) struct Queues {
     pending: HashMap<String, PendingIntent>,
     /// Outcomes on their way to the control stream, by the id of their line.
     reports: HashMap<String, Bytes>,
-    outcomes: FuturesUnordered<BoxFuture<'static, Outcome>>,
+    outcomes: FuturesUnordered<BoxFuture<'static, Finished>>,
+}
+
+/// Refuses a response that is too long for a line of the control stream.
+fn bounded(response: Option<String>) -> Outcome {
+    let length = response.as_ref().map_or(0, String::len);
+    if length <= MAX_RESPONSE {
+        return Ok(response);
+    }
+    let reason = format!(
+        "the request was carried out, but its response has {length} bytes, more than {MAX_RESPONSE}; ask for less"
+    );
+    Err(DialogueError::Rejected { reason })
 }
 
 /// Connects to the control stream of a session, from an offset on.
@@ -208,11 +223,11 @@ impl Driver {
         }
         self.done.insert(&id, None);
         let outcome = self.session.submit(intent);
-        let outcome = async move { (id, outcome.await) };
+        let outcome = async move { (id, outcome.await.and_then(bounded)) };
         self.queues.outcomes.push(Box::pin(outcome));
     }
 
-    fn finished(&mut self, (id, outcome): Outcome) {
+    fn finished(&mut self, (id, outcome): Finished) {
         self.reply_with(&id, &outcome);
         self.done.insert(&id, Some(outcome));
         self.report(&id);
@@ -237,11 +252,11 @@ impl Driver {
         }
     }
 
-    fn reply_with(&mut self, id: &str, outcome: &Result<(), DialogueError>) {
+    fn reply_with(&mut self, id: &str, outcome: &Outcome) {
         let pending = self.queues.pending.remove(id);
         for reply in pending.into_iter().flat_map(|it| it.replies) {
             // The caller may have stopped waiting.
-            let _ = reply.send(outcome.clone().map_err(Into::into));
+            let _ = reply.send(outcome.clone().map(drop).map_err(Into::into));
         }
     }
 

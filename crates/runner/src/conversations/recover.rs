@@ -29,7 +29,7 @@ pub(super) struct Recovered {
 }
 
 /// What became of an intent.
-pub(super) type Outcome = Result<(), DialogueError>;
+pub(super) type Outcome = Result<Option<String>, DialogueError>;
 
 /// Folds the log of a session so far. Later requests are decided on by `policy` and the session's own.
 pub(super) async fn recover(
@@ -116,7 +116,7 @@ struct Outcomes {
 impl Outcomes {
     /// Adds an intent. One that the agent decides on was carried out: its answer is in the log, or will come.
     fn add(&mut self, id: String, outcome: Option<Outcome>) {
-        self.known.push((id, outcome.unwrap_or(Ok(()))));
+        self.known.push((id, outcome.unwrap_or(Ok(None))));
     }
 
     fn unreported(&self) -> Vec<String> {
@@ -181,6 +181,7 @@ impl LogFold {
         match line.entry {
             ControlEntry::Intent(intent) => {
                 let outcome = self.session.intent(intent, at_ms);
+                let outcome = outcome.map(|it| it.map(|()| None));
                 self.outcomes.add(line.id, outcome);
             }
             ControlEntry::Outcome { of, .. } => drop(self.outcomes.reported.insert(of)),

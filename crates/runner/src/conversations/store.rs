@@ -212,7 +212,7 @@ impl Conversations {
         drop(permit);
         let (submissions, inbox) = Inbox::bounded(QUEUE);
         let mut done = RequestDedup::default();
-        done.insert("open", Some(Ok(())));
+        done.insert("open", Some(Ok(None)));
         for (id, outcome) in recovered.known {
             done.insert(&id, Some(outcome));
         }

@@ -23,6 +23,7 @@ use crate::machine::input::{LinePurpose, Ticket};
 use crate::machine::receipts::{ReceiptState, TurnPrompts};
 use crate::machine::requests::CompletedRequest;
 use crate::permission::{EncodedAnswer, PermissionAnswer, PermissionRecord, RequestState};
+use crate::watchdog::SilenceCause;
 use opening::AgentMethods;
 use request::Asking;
 use settings::Settings;
@@ -303,7 +304,7 @@ impl Protocol for Acp {
         }
     }
 
-    fn silence_cause(&self, transcript: &Transcript) -> Option<String> {
+    fn silence_cause(&self, transcript: &Transcript) -> Option<SilenceCause> {
         let hides = self.methods.hides_permissions;
         hides
             .then(|| hidden_permission::cause(transcript))

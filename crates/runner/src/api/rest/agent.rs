@@ -13,6 +13,7 @@ use bowline_transport::SessionId;
 use serde::Deserialize;
 use serde_json::{Map, Value};
 
+use crate::api::mcp;
 use crate::api::problem::Problem;
 use crate::conversations::{ConversationError, StartConversation};
 use crate::shim::{SessionSpec, SpawnFault, SpecEnvironment};
@@ -52,6 +53,8 @@ struct AgentRequest {
     agent_args: Vec<String>,
     #[serde(default)]
     allowed_tools: Vec<String>,
+    #[serde(default)]
+    mcp_servers: Vec<Value>,
     #[serde(default)]
     resume: Option<String>,
     #[serde(default)]
@@ -107,6 +110,7 @@ impl AgentRequest {
             uuid: self.prompt_id,
             ..Prompt::text(text)
         });
+        let servers: Result<_, _> = self.mcp_servers.iter().map(mcp::read).collect();
         Ok(StartConversation {
             id: self.id,
             dialect: dialect.transpose()?,
@@ -122,6 +126,7 @@ impl AgentRequest {
             fork: self.fork,
             budget: self.budget,
             policy: self.policy,
+            mcp_servers: servers.map_err(invalid_body)?,
             prompt,
             ..StartConversation::new(self.agent)
         })

@@ -314,10 +314,10 @@ pub(super) async fn interrupt(
     if record.info.kind == SessionKind::Terminal {
         return send_signal(&app, session, request_id).await;
     }
-    let cancel_queued = interrupt.cancel_queued;
+    let (cancel_queued, seen) = (interrupt.cancel_queued, interrupt.seen);
     if let Some(conversation) = conversation(&app, &record).await? {
         let id = Some(request_id.clone());
-        settle(conversation.interrupt(id, cancel_queued)).await?;
+        settle(conversation.interrupt(id, cancel_queued, seen)).await?;
         return Ok(queued(request_id));
     }
     let line = control_request(&request_id, &HostRequest::Interrupt { cancel_queued });

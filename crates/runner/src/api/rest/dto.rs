@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use bowline_lifecycle::RequestOption;
+use bowline_lifecycle::{RequestOption, Silence, SilenceCause};
 use bowline_reducer::model::{AnswerKind, AnsweredBy, Question, RequestKind};
 use bowline_transport::wire::{Durability, Extent, SessionKind};
 use bowline_transport::{SessionSummary, WindowSize};
@@ -39,6 +39,10 @@ pub(super) struct NewSession {
     /// With an agent: tools that need no permission, in the syntax of its rules.
     #[schema(required = false)]
     allowed_tools: Vec<String>,
+    /// With an agent: MCP servers that it connects to, beside those of its configuration, in the form of ACP's
+    /// `session/new`. One that it cannot reach is refused by its name.
+    #[schema(required = false)]
+    mcp_servers: Vec<NewMcpServer>,
     /// With an agent: id of its conversation to resume.
     resume: Option<String>,
     /// With an agent: whether to resume a copy of the conversation.
@@ -100,6 +104,40 @@ pub(super) struct NewBudget {
     /// The time since the start, in seconds.
     #[schema(minimum = 1)]
     seconds: Option<u64>,
+}
+
+/// An MCP server: a program with `command`, `args` and `env`, or an endpoint with `type`, `url` and `headers`.
+#[derive(Debug, ToSchema)]
+#[expect(dead_code, reason = "only the schema is used")]
+pub(super) struct NewMcpServer {
+    /// Its name, different from those of the session's other servers.
+    name: String,
+    /// How the agent reaches it: `stdio`, which it starts, `http` or `sse`.
+    #[schema(rename = "type", required = false, default = "stdio")]
+    kind: Option<String>,
+    /// The program.
+    command: Option<String>,
+    /// Its arguments.
+    #[schema(required = false)]
+    args: Vec<String>,
+    /// Variables beside the agent's own.
+    #[schema(required = false)]
+    env: Vec<NewPair>,
+    /// The endpoint.
+    url: Option<String>,
+    /// Headers of each request to the endpoint.
+    #[schema(required = false)]
+    headers: Vec<NewPair>,
+}
+
+/// A variable, or a header.
+#[derive(Debug, ToSchema)]
+#[expect(dead_code, reason = "only the schema is used")]
+pub(super) struct NewPair {
+    /// Its name.
+    name: String,
+    /// Its value.
+    value: String,
 }
 
 /// The child's environment.
@@ -202,6 +240,53 @@ pub(super) struct SessionDetails {
     pub(super) input_next: Option<u64>,
     /// The terminal's window size.
     pub(super) size: Option<Size>,
+    /// The silence of an agent that this runner drives, once it is so long that the watchdog makes an inquiry.
+    pub(super) silence: Option<SilenceDetails>,
+}
+
+/// A silence of an agent.
+#[derive(Debug, Serialize, ToSchema)]
+pub(super) struct SilenceDetails {
+    /// What the session is busy with: `starting`, `model`, `tool`, `permission`, `background task`, …
+    phase: String,
+    /// Time without a sign of life, in milliseconds.
+    silent_ms: u64,
+    /// What it may be due to, if the agent is known for it.
+    cause: Option<SilenceCauseDetails>,
+}
+
+/// What a silence may be due to.
+#[derive(Debug, Serialize, ToSchema)]
+pub(super) struct SilenceCauseDetails {
+    /// `HIDDEN_PERMISSION`: a sub-agent may wait for a permission that its agent does not ask for.
+    code: &'static str,
+    /// What it may be.
+    detail: String,
+    /// What to do about it.
+    next: String,
+}
+
+impl From<Silence> for SilenceDetails {
+    fn from(silence: Silence) -> Self {
+        Self {
+            phase: silence.phase.to_string(),
+            silent_ms: u64::try_from(silence.silent_for.as_millis()).unwrap_or(u64::MAX),
+            cause: silence.cause.map(Into::into),
+        }
+    }
+}
+
+impl From<SilenceCause> for SilenceCauseDetails {
+    fn from(cause: SilenceCause) -> Self {
+        Self {
+            code: match cause {
+                SilenceCause::HiddenPermission { .. } => "HIDDEN_PERMISSION",
+                _ => "OTHER",
+            },
+            detail: cause.detail(),
+            next: cause.remedy(),
+        }
+    }
 }
 
 /// The available range of a stream, as byte offsets from its start.
@@ -394,4 +479,9 @@ pub(super) struct InterruptRequest {
     /// Whether to drop queued prompts too.
     #[serde(default)]
     pub(super) cancel_queued: bool,
+    /// End offset of the agent's output that the client had seen when it asked: `stats.bytes` of the transcript, or
+    /// `streams.stdout.end` of the session. A turn that ended past it is not followed by an interrupt of the next
+    /// one. Only for an agent that was started by its name. Default: whatever runs is interrupted.
+    #[serde(default)]
+    pub(super) seen: Option<u64>,
 }

@@ -17,6 +17,7 @@ use tokio::task::spawn_blocking;
 use utoipa::ToSchema;
 
 use super::agent::{CreateRequest, start_problem};
+use super::conversation::running_conversation;
 use super::dto::{CreatedSession, NewSession, SessionDetails, StreamRange};
 use super::shim_client::{ShimClient, read_record};
 use crate::api::extract::{JsonBody, QueryParams, SessionPath};
@@ -180,7 +181,12 @@ pub(super) async fn get(
         streams: BTreeMap::new(),
         input_next: None,
         size: None,
+        silence: None,
     };
+    // A session that cannot be driven any more is shown nevertheless.
+    if let Ok(Some(conversation)) = running_conversation(&app, &record).await {
+        details.silence = conversation.session().silence().await.map(Into::into);
+    }
     if record.shim != ShimStatus::Gone
         && let Ok(client) = ShimClient::attach(&app, id, Lease::Read, BTreeMap::new(), 0).await
     {

@@ -3,6 +3,8 @@
 use bowline_jsonl::RawJson;
 use bowline_reducer::{ToolCall, Transcript};
 
+use crate::watchdog::SilenceCause;
+
 /// The agent that asks for the permissions of the main session only, by the name that it states.
 pub(super) const AGENT: &str = "OpenCode";
 
@@ -11,16 +13,15 @@ const ARGUMENT: &str = "subagent_type";
 
 /// Returns what a silence may be due to, and the remedy, while a sub-agent works. What a sub-agent of this
 /// agent does cannot be seen, so one that waits cannot be distinguished from one that works.
-pub(super) fn cause(transcript: &Transcript) -> Option<String> {
+pub(super) fn cause(transcript: &Transcript) -> Option<SilenceCause> {
     let calls = transcript.main().tool_calls().iter().rev();
     let open = calls.filter(|call| call.state().is_open());
     let mut open = open.take(transcript.open_work().calls);
     let call = open.find(|call| is_subagent(*call))?;
-    let title = call.shown().title.unwrap_or_default();
-    Some(format!(
-        "the sub-agent {title:?} may wait for a permission, which opencode does not ask the host for; interrupt \
-         the turn, and allow the tool in opencode's configuration"
-    ))
+    Some(SilenceCause::HiddenPermission {
+        agent: "opencode".to_owned(),
+        task: call.shown().title.unwrap_or_default().into_owned(),
+    })
 }
 
 fn is_subagent(call: ToolCall<'_>) -> bool {

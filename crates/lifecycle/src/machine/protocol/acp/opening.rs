@@ -40,13 +40,19 @@ pub(super) struct AgentMethods {
     has_sse_servers: bool,
     /// Names of the ways to log in.
     logins: Vec<String>,
+    /// What to do for them, where the agent says it.
+    login_steps: Vec<String>,
 }
 
 impl AgentMethods {
     fn of(initialized: &Initialized<'_>) -> Self {
         let it = &initialized.capabilities;
-        let logins = initialized.auth_methods.into_iter().flat_map(Mode::list);
-        let logins = logins.filter_map(|it| it.name.or(it.id));
+        let logins = || initialized.auth_methods.into_iter().flat_map(Mode::list);
+        let decoded = |text: Str<'_>| text.decode().into_owned();
+        let names = logins().filter_map(|it| it.name.or(it.id)).map(decoded);
+        let steps = logins()
+            .filter_map(|it| it.description.or(it.name))
+            .map(decoded);
         Self {
             load: it.load_session,
             resume: it.session.resume,
@@ -63,7 +69,8 @@ impl AgentMethods {
                 .is_some_and(|it| it == hidden_permission::AGENT),
             has_http_servers: it.mcp.http,
             has_sse_servers: it.mcp.sse,
-            logins: logins.map(|name| name.decode().into_owned()).collect(),
+            logins: names.collect(),
+            login_steps: steps.collect(),
         }
     }
 }
@@ -103,6 +110,15 @@ impl Acp {
             "session/new" | "session/load" | "session/resume" | "session/fork" => {
                 let opened = Opened::parse(response);
                 self.settings.open(&opened);
+                let logins = &self.methods.login_steps;
+                if self.settings.lacks_models() && !logins.is_empty() {
+                    // opencode without a provider opens sessions, and then fails each prompt without a reason.
+                    let error = HandshakeError::NotLoggedIn {
+                        reason: "it offers no model".to_owned(),
+                        logins: logins.clone(),
+                    };
+                    return self.stage.fail(error, link);
+                }
                 if &*request.name == "session/load" && self.methods.replays_late {
                     return self.request_initialize(AFTER_REPLAY, link);
                 }

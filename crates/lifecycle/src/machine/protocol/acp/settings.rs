@@ -43,6 +43,12 @@ impl Settings {
         }
     }
 
+    /// Returns whether the model can be chosen, but from nothing.
+    pub(super) fn lacks_models(&self) -> bool {
+        let model = self.find("model");
+        self.models.is_empty() && model.is_some_and(|it| !it.is_switch && it.choices.is_empty())
+    }
+
     /// Returns whether there is an option of this id or category.
     pub(super) fn has(&self, name: &str) -> bool {
         self.find(name).is_some()

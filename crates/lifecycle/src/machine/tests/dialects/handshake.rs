@@ -34,6 +34,34 @@ fn missing_login_names_the_ways_to_log_in() {
     );
 }
 
+/// What opencode 1.18.33 answers without a provider. Each prompt would fail with "OpenCode service failure".
+#[test]
+fn agent_without_a_model_is_not_logged_in() {
+    let login = json!({"id": "opencode-login", "name": "Login with opencode",
+        "description": "Run `opencode auth login` in the terminal"});
+    let model = json!({"id": "model", "name": "Model", "category": "model", "type": "select",
+        "currentValue": "unknown/unknown", "options": []});
+    let opened = json!({"result": {"sessionId": "ses_1", "configOptions": [model]}});
+    let hello = |logins: Value| json!({"result": {"protocolVersion": 1, "authMethods": logins}});
+    let error = failure(
+        DialectName::Acp,
+        opening(),
+        &[hello(json!([login])), opened.clone()],
+    );
+    assert_eq!(
+        error.to_string(),
+        "start the agent: not logged in, it offers no model; run it once in a terminal to log in (Run `opencode auth \
+         login` in the terminal)"
+    );
+    // One that has nothing to log in to may not need a model.
+    let mut session = Session::new(DialectName::Acp, opening());
+    for mut answer in [hello(json!([])), opened] {
+        answer["id"] = session.written.pop_front().expect("a request")["id"].clone();
+        session.agent(answer);
+    }
+    assert_eq!(session.fixture.machine.handshake(), Some(Ok(())));
+}
+
 #[test]
 fn other_version_of_acp_is_refused() {
     let answers = [json!({"result": {"protocolVersion": 2}})];

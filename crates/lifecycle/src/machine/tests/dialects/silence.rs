@@ -45,8 +45,11 @@ fn hidden_permission_is_named_after_a_minute() {
     let cause = silence.cause.clone().expect("a cause");
     let wanted = "the sub-agent \"child task\" may wait for a permission, which opencode does not ask the host for; \
                   interrupt the turn, and allow the tool in opencode's configuration";
-    assert_eq!(cause, wanted);
+    assert_eq!(cause.to_string(), wanted);
     assert!(silence.to_string().ends_with(wanted), "{silence}");
+    let overdue = |now| fixture.machine.overdue_silence(now).map(|it| it.cause);
+    assert_eq!(overdue(fixture.now), Some(Some(cause)));
+    assert_eq!(overdue(fixture.now - Duration::from_secs(1)), None);
     // Nothing answers, and it is terminated no earlier than without a cause.
     while fixture.terminations == 0 {
         assert!(fixture.now < Duration::from_secs(1000));

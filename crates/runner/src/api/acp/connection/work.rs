@@ -1,15 +1,15 @@
 //! Carries out the intents of an editor.
 
-use agent_client_protocol_schema::v1::{self as schema, McpCapabilities};
+use agent_client_protocol_schema::v1::McpCapabilities;
 use bowline_lifecycle::{
-    Decision, DialectName, DialogueError, HandshakeError, KnownAgent, McpServer, McpTransport,
-    PermissionAnswer,
+    Decision, DialectName, DialogueError, HandshakeError, KnownAgent, PermissionAnswer,
 };
 use tracing::debug;
 
 use crate::api::acp::intent::{
     Answer, Failure, FailureKind, Input, Intent, PromptEnd, StartRequest,
 };
+use crate::api::mcp;
 use crate::app_state::AppState;
 use crate::conversations::{Conversation, ConversationError, StartConversation};
 
@@ -25,6 +25,8 @@ pub(in crate::api) struct AgentChoice {
     pub(in crate::api) dialect: Option<DialectName>,
     /// Its arguments.
     pub(in crate::api) args: Vec<String>,
+    /// Whether the editor may speak the draft of version 2.
+    pub(in crate::api) has_draft: bool,
 }
 
 impl AgentChoice {
@@ -52,7 +54,9 @@ pub(super) async fn start(
     agent: &AgentChoice,
     start: StartRequest,
 ) -> Result<String, Failure> {
-    let servers: Result<_, _> = start.mcp_servers.into_iter().map(mcp_server).collect();
+    let servers = start.mcp_servers.into_iter().map(mcp::server);
+    let servers: Result<_, _> = servers.collect();
+    let servers = servers.map_err(|why| Failure::new(FailureKind::Invalid, why));
     let request = StartConversation {
         dialect: agent.dialect,
         agent_args: agent.args.clone(),
@@ -63,42 +67,6 @@ pub(super) async fn start(
     let started = app.conversations.start(request).await;
     let (started, _) = started.map_err(|error| failure_of(&error))?;
     Ok(started.id.to_string())
-}
-
-fn mcp_server(server: schema::McpServer) -> Result<McpServer, Failure> {
-    let headers = |headers: Vec<schema::HttpHeader>| {
-        let pairs = headers.into_iter().map(|it| (it.name, it.value));
-        pairs.collect::<Vec<_>>()
-    };
-    let (name, transport) = match server {
-        schema::McpServer::Stdio(it) => {
-            let env = it.env.into_iter().map(|it| (it.name, it.value));
-            let command = it.command.into_os_string().into_string();
-            let command = command.map_err(|_| {
-                let message = format!("the path of the MCP server {} is not UTF-8", it.name);
-                Failure::new(FailureKind::Invalid, message)
-            })?;
-            let transport = McpTransport::Stdio {
-                command,
-                args: it.args,
-                env: env.collect(),
-            };
-            (it.name, transport)
-        }
-        schema::McpServer::Http(it) => {
-            let (url, headers) = (it.url, headers(it.headers));
-            (it.name, McpTransport::Http { url, headers })
-        }
-        schema::McpServer::Sse(it) => {
-            let (url, headers) = (it.url, headers(it.headers));
-            (it.name, McpTransport::Sse { url, headers })
-        }
-        _ => {
-            let message = "an MCP server has an unknown transport; use stdio, http or sse";
-            return Err(Failure::new(FailureKind::Invalid, message));
-        }
-    };
-    Ok(McpServer { name, transport })
 }
 
 /// Submits a prompt, an answer, an interrupt or a setting.
@@ -115,7 +83,7 @@ pub(super) async fn submit(conversation: Conversation, intent: Intent) -> Option
             })
         }
         Intent::Interrupt { .. } => {
-            logged(conversation.interrupt(None, false).await);
+            logged(conversation.interrupt(None, false, None).await);
             None
         }
         Intent::Answer {

@@ -1,6 +1,7 @@
 // Tests: DialogueSession
 package dev.bowline
 
+import java.nio.file.Files
 import org.junit.jupiter.api.Assertions.assertEquals
 import org.junit.jupiter.api.Assertions.assertTrue
 import org.junit.jupiter.api.Test
@@ -67,5 +68,30 @@ class DialectTest {
     @Test
     fun `unknown dialect is refused`() = runTest {
         assertThrowsBowline<BowlineException.Configuration> { engine.start(speaking("latin")) }
+    }
+
+    @Test
+    fun `MCP servers reach the agent and one it cannot reach is refused by name`() = runTest {
+        val files = McpServer("files", McpTransport.Stdio("/bin/mcp-files", listOf("-x"), mapOf("KEY" to "secret")))
+        for (dialect in listOf("codex", "acp")) {
+            val journal = temporaryDirectory().resolve("session.bjl")
+            val configuration = speaking(dialect).copy(mcpServers = listOf(files), record = journal.toString())
+            session(configuration) { it.send("hello").use { receipt -> receipt.waitUntilSettled() } }
+            val input = String(Files.readAllBytes(journal), Charsets.ISO_8859_1)
+            for (part in listOf("files", "/bin/mcp-files", "-x", "KEY", "secret")) {
+                assertTrue("\"$part\"" in input, "$dialect: $part")
+            }
+        }
+        val old = McpServer("old", McpTransport.Sse("https://localhost/mcp", mapOf("key" to "secret")))
+        val again = McpServer("web", McpTransport.Http("https://localhost/mcp", mapOf()))
+        for ((servers, reason) in listOf(
+            listOf(old) to "the MCP server old over SSE",
+            listOf(again, again) to "a second MCP server with the name web",
+        )) {
+            val refused = assertThrowsBowline<BowlineException> {
+                engine.start(speaking("codex").copy(mcpServers = servers))
+            }
+            assertTrue(reason in refused.toString(), "$refused")
+        }
     }
 }

@@ -1,0 +1,117 @@
+//! What hosts ask of the agent beside prompts and answers: stopping tasks, requests of its protocol, and interrupts
+//! that come late.
+
+use bowline_jsonl::HostRequest;
+use bowline_lifecycle::{DialogueError, DialogueSession, InterruptScope};
+use bowline_tests::session::{until, within};
+use serde_json::{Map, Value, json};
+
+use super::rig::{self, DIALECTS, Daemon, results};
+
+/// A turn that leaves a task behind.
+const TASK: &str = r#"
+[[turn]]
+steps = [
+  { agent = { description = "watch", prompt = "Tell me.", background = true, steps = [ { delay_ms = 3600000 } ] } },
+  { text = "It watches." },
+]
+"#;
+
+async fn request(host: &DialogueSession, subtype: &str) -> Result<Value, DialogueError> {
+    let request = HostRequest::Other {
+        subtype: subtype.to_owned(),
+        fields: Map::new(),
+    };
+    let response = within("a response", host.request(request)).await?;
+    Ok(serde_json::from_str(&response).expect("JSON"))
+}
+
+fn open_tasks(transcript: &Value) -> usize {
+    let tasks = transcript["tasks"].as_object().into_iter().flatten();
+    tasks.filter(|(_, it)| it["state"] == "running").count()
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn attached_host_stops_tasks_and_gets_responses_of_the_agent() {
+    let mut daemon = Daemon::start().await;
+    let scenario = daemon.write("task.toml", TASK);
+    let more = json!({"prompt": "go", "agent_args": ["--scenario", scenario]});
+    let id = daemon.agent("claude", more).await;
+    let (host, other) = (
+        daemon.host(&id, "host").await,
+        daemon.host(&id, "other").await,
+    );
+    until(&other, "a task", |now| open_tasks(now) == 1).await;
+
+    let usage = request(&host, "get_context_usage")
+        .await
+        .expect("a response");
+    assert_eq!(usage["maxTokens"], 1_000_000, "{usage}");
+    let error = request(&host, "no_such_request")
+        .await
+        .expect_err("there is none");
+    let code = "unsupported_request";
+    assert!(
+        matches!(&error, DialogueError::Refused { code: Some(it), .. } if it == code),
+        "{error:?}"
+    );
+    let error = within("an error", host.request(HostRequest::EndSession)).await;
+    let error = error.expect_err("the driver ends the session");
+    assert!(matches!(error, DialogueError::Rejected { .. }), "{error:?}");
+
+    let stopped = within(
+        "an interrupt",
+        host.interrupt_scope(InterruptScope::TurnAndTasks),
+    );
+    let stopped = stopped.await.expect("it is taken");
+    assert_eq!(stopped.tasks.len(), 1, "{stopped:?}");
+    until(&other, "the task's end", |now| open_tasks(now) == 0).await;
+
+    // The next daemon does not repeat them.
+    daemon.kill().await;
+    request(&other, "mcp_status").await.expect("a response");
+    let log = daemon
+        .get(&format!("/api/sessions/{id}/log?stream=input"))
+        .await;
+    for subtype in [
+        "get_context_usage",
+        "no_such_request",
+        "stop_task",
+        "mcp_status",
+    ] {
+        let member = format!("\"subtype\":\"{subtype}\"");
+        assert_eq!(log.matches(&member).count(), 1, "{subtype}: {log}");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn late_interrupt_over_rest_does_not_reach_the_next_turn() {
+    let daemon = Daemon::start().await;
+    for dialect in DIALECTS {
+        let id = daemon.agent(dialect, json!({"prompt": "hello"})).await;
+        daemon.until(&id, |it| results(it) == 1).await;
+        daemon
+            .post(&id, "prompt", &json!({"text": "/ask rm"}))
+            .await;
+        daemon.open_permission(&id).await;
+        let late = daemon.post(&id, "interrupt", &json!({"seen": 1})).await;
+        assert_eq!(late.0, 202, "{dialect}: {}", late.1);
+        let (_, session) = daemon
+            .request("GET", &format!("/api/sessions/{id}"), None)
+            .await;
+        assert_eq!(session["silence"], Value::Null, "{session}");
+        // The outcome of the late one was awaited, and the turn goes on.
+        daemon.open_permission(&id).await;
+        let seen = session["streams"]["stdout"]["end"]
+            .as_u64()
+            .expect("an offset");
+        let now = daemon.post(&id, "interrupt", &json!({"seen": seen})).await;
+        assert_eq!(now.0, 202, "{dialect}: {}", now.1);
+        let transcript = daemon.until(&id, |it| results(it) == 2).await;
+        assert_eq!(
+            rig::outcomes(&transcript),
+            ["completed", "cancelled"],
+            "{dialect}"
+        );
+    }
+}
