@@ -25,5 +25,5 @@ if (tests) {
   await mkdir("dist");
   await build({ ...shared, entryPoints: { app: "page/src/main.tsx" }, outdir: "dist", minify: true, legalComments: "inline" });
   await build({ entryPoints: { app: "page/style.css" }, outdir: "dist", minify: true, bundle: true });
-  await copyFile("page/index.html", "dist/index.html");
+  for (const name of ["index.html", "icon.svg"]) await copyFile(`page/${name}`, `dist/${name}`);
 }

@@ -1,0 +1,104 @@
+import { type Client, type ConnectionState, type SessionSummary } from "@bowline/client";
+import { Store } from "./store.js";
+
+/** A session of the list. Fields that the runner does not report are `null`. */
+export interface ListedSession {
+  readonly id: string;
+  readonly title: string;
+  readonly cwd: string | null;
+  readonly agent: string | null;
+  readonly phase: string;
+  readonly reason: string | null;
+  readonly costUsd: number | null;
+  readonly isTerminal: boolean;
+  readonly startedMs: number;
+  readonly endedMs: number | null;
+}
+
+export type Group = "asks" | "working" | "idle" | "ended";
+
+/** Events after which the list is read again. */
+const LIST_EVENTS = new Set(["created", "ended", "removed", "phase", "permission"]);
+
+/** The sessions of the runner, read again when an event says that one has changed. */
+export class SessionsStore extends Store {
+  sessions: readonly ListedSession[] = [];
+  connection: ConnectionState = { state: "connecting" };
+  error: Error | null = null;
+  readonly #abort = new AbortController();
+  #isReading = false;
+  #isStale = false;
+
+  constructor(readonly client: Client) {
+    super();
+  }
+
+  async follow(): Promise<void> {
+    void this.read();
+    const options = {
+      signal: this.#abort.signal,
+      onState: (state: ConnectionState) => {
+        this.connection = state;
+        // Events between two connections may be missing.
+        if (state.state === "connected") void this.read();
+        this.changed();
+      },
+    };
+    try {
+      for await (const batch of this.client.events(options)) {
+        if (batch.some(({ data }) => LIST_EVENTS.has(data.type))) void this.read();
+      }
+    } catch {
+      // `onState` has it.
+    }
+  }
+
+  /** Reads the list, and once more if it became stale meanwhile. */
+  async read(): Promise<void> {
+    this.#isStale = true;
+    if (this.#isReading) return;
+    this.#isReading = true;
+    try {
+      while (this.#isStale) {
+        this.#isStale = false;
+        this.sessions = (await this.client.sessions()).map(listed).reverse();
+        this.error = null;
+      }
+    } catch (error) {
+      this.error = error instanceof Error ? error : new Error(String(error));
+    } finally {
+      this.#isReading = false;
+    }
+    this.changed();
+  }
+
+  close(): void {
+    this.#abort.abort();
+  }
+}
+
+export function groupOf({ phase }: ListedSession): Group {
+  if (phase === "awaiting_permission") return "asks";
+  if (phase === "ended" || phase === "lost" || phase === "exited") return "ended";
+  return phase === "idle" ? "idle" : "working";
+}
+
+export function listed(session: SessionSummary): ListedSession {
+  const text = (name: string) => (typeof session[name] === "string" ? (session[name] as string) : null);
+  const number = (name: string) => (typeof session[name] === "number" ? (session[name] as number) : null);
+  const program = text("program")?.split("/").at(-1) ?? null;
+  const isTerminal = session["kind"] === "terminal";
+  const phase = text("phase") ?? text("state") ?? "running";
+  return {
+    id: session.id,
+    title: text("title") ?? session.name ?? program ?? session.id,
+    cwd: text("cwd"),
+    agent: text("agent") ?? program,
+    phase: isTerminal && phase === "running" ? "idle" : phase,
+    reason: text("reason"),
+    costUsd: number("cost_usd"),
+    isTerminal,
+    startedMs: number("started_ms") ?? 0,
+    endedMs: number("ended_ms"),
+  };
+}

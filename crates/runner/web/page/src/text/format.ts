@@ -1,0 +1,35 @@
+/** Returns a duration in milliseconds as text, such as `0.7 s`, `22 s` or `3 min`. */
+export function duration(ms: number): string {
+  const seconds = Math.max(0, ms) / 1000;
+  if (seconds < 10) return `${seconds.toFixed(1)} s`;
+  if (seconds < 60) return `${Math.round(seconds)} s`;
+  const minutes = Math.floor(seconds / 60);
+  if (minutes < 60) return `${minutes} min`;
+  const hours = Math.floor(minutes / 60);
+  if (hours < 48) return `${hours} h`;
+  return `${Math.floor(hours / 24)} d`;
+}
+
+const NARROW_SPACE = "\u202f";
+
+/** Returns a number with its digits in groups of three. */
+export function count(value: number): string {
+  return String(Math.round(value)).replace(/\B(?=(\d{3})+$)/g, NARROW_SPACE);
+}
+
+/** Returns a cost in US dollars. */
+export function cost(usd: number): string {
+  return `$${usd.toFixed(usd < 0.1 && usd > 0 ? 3 : 2)}`;
+}
+
+/** Returns a path with the home folder as `~`. */
+export function shortPath(path: string): string {
+  return path.replace(/^\/(?:home|Users)\/[^/]+/, "~").replace(/^\/root(?=\/|$)/, "~");
+}
+
+/** Makes control and bidirectional characters visible, so that a name cannot pretend to be something else. */
+export function plain(text: string): string {
+  return text.replace(/[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u200e\u200f\u202a-\u202e\u2066-\u2069]/g, (c) => {
+    return `\\u{${c.codePointAt(0)!.toString(16)}}`;
+  });
+}

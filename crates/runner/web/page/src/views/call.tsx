@@ -1,0 +1,137 @@
+import type { Call, CallContent, CallState, CallValue, Transcript } from "@bowline/client";
+import type { JSX } from "preact";
+import { useState } from "preact/hooks";
+import { duration, plain } from "../text/format.js";
+import { Diff, useDiff } from "./diff.js";
+import { Entries } from "./entry.js";
+import { Icon, type IconName } from "./icon.js";
+
+/** Longest output that is shown at once, in characters. */
+const MAX_OUTPUT = 20_000;
+
+const ICONS: Record<CallState, readonly [IconName, string]> = {
+  pending: ["run", "being written"],
+  awaiting_permission: ["ask", "waits for permission"],
+  running: ["run", "running"],
+  succeeded: ["ok", "succeeded"],
+  failed: ["bad", "failed"],
+  interrupted: ["bad", "interrupted"],
+  lost: ["bad", "lost"],
+};
+
+interface Props {
+  readonly call: Call;
+  readonly transcript: Transcript;
+  readonly depth: number;
+}
+
+/** A tool call: one line, and below it what it does, prints and returns, and the thread of its sub-agent. */
+export function ToolCall({ call, transcript, depth }: Props): JSX.Element {
+  const { value } = call;
+  const [icon, label] = ICONS[value.state] ?? ["notice", value.state];
+  const isOpenByItself = value.state === "failed" || value.state === "running" || value.subagent !== null;
+  const [chosen, choose] = useState<boolean | null>(null);
+  const isOpen = chosen ?? (isOpenByItself && depth < 4);
+  const diff = value.content.find((it) => it.type === "diff");
+  return (
+    <div class={`call ${value.state}`}>
+      <button class="head" aria-expanded={isOpen} onClick={() => choose(!isOpen)}>
+        <Icon name={icon} label={label} />
+        <b>{plain(value.name)}</b>
+        <CallTitle value={value} />
+        {diff && <DiffCount content={diff} />}
+        {value.exit_code !== null && value.exit_code !== 0 && <span class="why">exit {value.exit_code}</span>}
+        <Elapsed value={value} />
+      </button>
+      {isOpen && <Body call={call} transcript={transcript} depth={depth} />}
+    </div>
+  );
+}
+
+/** What the call does: a command or path in fixed width, otherwise words. */
+export function CallTitle({ value }: { readonly value: CallValue }): JSX.Element {
+  const isCode = value.kind !== "think" && value.kind !== "other" && value.kind !== null;
+  const title = plain((value.title ?? "").split("\n")[0] ?? "");
+  return isCode ? <code class="title">{title}</code> : <span class="title">{title}</span>;
+}
+
+function DiffCount({ content }: { readonly content: Extract<CallContent, { type: "diff" }> }): JSX.Element {
+  const { added, removed } = useDiff(content);
+  return (
+    <span class="count">
+      <ins>+{added}</ins> <del>−{removed}</del>
+    </span>
+  );
+}
+
+function Elapsed({ value }: { readonly value: CallValue }): JSX.Element | null {
+  if (value.started_ms === null || value.ended_ms === null) return null;
+  return <time>{duration(value.ended_ms - value.started_ms)}</time>;
+}
+
+function Body({ call, transcript, depth }: Props): JSX.Element {
+  const { value } = call;
+  const name = plain(value.name);
+  const hasContent = value.content.some((it) => it.type !== "text");
+  return (
+    <div class="detail">
+      {value.content.map((content) => <Content content={content} name={name} />)}
+      {!hasContent && value.input !== null && !value.subagent && <Output text={inputText(value.input)} label={`Input of ${name}`} />}
+      {value.subagent && (
+        <div class="sub">
+          <Entries thread={value.id} transcript={transcript} depth={depth + 1} />
+        </div>
+      )}
+      {!(value.subagent && value.state === "succeeded") && <Result value={value} name={name} />}
+    </div>
+  );
+}
+
+function Content({ content, name }: { readonly content: CallContent; readonly name: string }): JSX.Element | null {
+  switch (content.type) {
+    case "diff":
+      return <Diff {...content} label={`What ${name} changes in ${plain(content.path)}`} />;
+    case "terminal":
+      return <Output text={content.command === null ? "" : `$ ${content.command}`} label={`Command of ${name}`} />;
+    default:
+      return null;
+  }
+}
+
+function Result({ value, name }: { readonly value: CallValue; readonly name: string }): JSX.Element | null {
+  if (value.result) {
+    const label = `Result of ${name}`;
+    return <Output text={value.result.text} label={label} isError={value.result.is_error} />;
+  }
+  return value.output === null ? null : <Output text={value.output} label={`Output of ${name}`} />;
+}
+
+/** Text in fixed width. Of a long one, the beginning and the end. */
+function Output({ text, label, isError }: { readonly text: string; readonly label: string; readonly isError?: boolean }): JSX.Element | null {
+  const [isWhole, setWhole] = useState(false);
+  if (text === "") return null;
+  const hidden = text.length - MAX_OUTPUT;
+  if (isWhole || hidden <= 0) {
+    return (
+      <pre class={isError ? "bad" : undefined} tabIndex={0} role="region" aria-label={label}>
+        {plain(text)}
+      </pre>
+    );
+  }
+  const half = MAX_OUTPUT / 2;
+  return (
+    <pre class={isError ? "bad" : undefined} tabIndex={0} role="region" aria-label={label}>
+      {plain(text.slice(0, half))}
+      <button class="more" onClick={() => setWhole(true)}>
+        {hidden} more characters
+      </button>
+      {plain(text.slice(-half))}
+    </pre>
+  );
+}
+
+function inputText(input: unknown): string {
+  if (typeof input !== "object" || input === null) return String(input);
+  if (Object.keys(input).length === 0) return "";
+  return JSON.stringify(input, null, 2);
+}

@@ -1,0 +1,191 @@
+import type { Answer, Client, PermissionOption, PermissionQuestion, PermissionValue, Transcript } from "@bowline/client";
+import type { JSX } from "preact";
+import { useEffect, useRef, useState } from "preact/hooks";
+import { duration, plain } from "../text/format.js";
+import { safeTarget } from "../text/markdown.js";
+import { CallTitle } from "./call.js";
+import { Diff } from "./diff.js";
+import { Icon } from "./icon.js";
+
+/** Time for which a new card ignores clicks and keys, in milliseconds: it may have moved under the pointer. */
+export const ARM_MS = 500;
+
+interface Props {
+  readonly request: PermissionValue;
+  readonly session: string;
+  readonly client: Client;
+  readonly transcript: Transcript;
+}
+
+type Sent = { readonly state: "open" } | { readonly state: "sending" } | { readonly state: "failed"; readonly text: string };
+
+/** An open permission request with its answers. */
+export function PermissionCard({ request, session, client, transcript }: Props): JSX.Element {
+  const isArmed = useArmed(request.request_id);
+  const [sent, setSent] = useState<Sent>({ state: "open" });
+  const call = request.tool_use_id === null ? undefined : transcript.call(request.tool_use_id);
+  const isBusy = !isArmed || sent.state === "sending";
+  const answer = async (value: Answer) => {
+    if (isBusy) return;
+    setSent({ state: "sending" });
+    try {
+      await client.answer(session, request.request_id, value);
+    } catch (error) {
+      setSent({ state: "failed", text: error instanceof Error ? error.message : String(error) });
+    }
+  };
+  const title = `ask-${request.request_id}`;
+  return (
+    <section class="card" aria-labelledby={title} data-armed={isArmed}>
+      <header>
+        <Icon name="ask" label="waits for you" />
+        <h2 id={title}>
+          {request.kind === "question" ? "A question" : plain(request.tool_name)} {call && <CallTitle value={call.value} />}
+        </h2>
+        {call?.value.started_ms != null && <Asked since={call.value.started_ms} />}
+      </header>
+      <What request={request} transcript={transcript} />
+      {request.questions.length > 0 ? (
+        <Questions questions={request.questions} isBusy={isBusy} answer={answer} />
+      ) : (
+        <Options request={request} isBusy={isBusy} answer={answer} />
+      )}
+      {sent.state === "failed" && (
+        <p class="bad" role="alert">
+          {sent.text}
+        </p>
+      )}
+    </section>
+  );
+}
+
+/** A time that goes on, without a new rendering of the card. */
+function Asked({ since }: { readonly since: number }): JSX.Element {
+  const [now, setNow] = useState(Date.now());
+  useEffect(() => {
+    const id = setInterval(() => setNow(Date.now()), 1_000);
+    return () => clearInterval(id);
+  }, []);
+  return <time>asked {duration(now - since)} ago</time>;
+}
+
+function useArmed(id: string): boolean {
+  const [armed, setArmed] = useState<string | null>(null);
+  useEffect(() => {
+    const timer = setTimeout(() => setArmed(id), ARM_MS);
+    return () => clearTimeout(timer);
+  }, [id]);
+  return armed === id;
+}
+
+/** What would be done: the diff, the command, or the whole input. */
+function What({ request, transcript }: { readonly request: PermissionValue; readonly transcript: Transcript }): JSX.Element | null {
+  const call = request.tool_use_id === null ? undefined : transcript.call(request.tool_use_id);
+  if (request.url !== null) {
+    const target = safeTarget(request.url);
+    return (
+      <p class="what">
+        {target ? (
+          <a href={target} target="_blank" rel="noopener noreferrer">
+            {target}
+          </a>
+        ) : (
+          plain(request.url)
+        )}
+      </p>
+    );
+  }
+  if (!call || request.questions.length > 0) return null;
+  const { content, input, name } = call.value;
+  const diffs = content.filter((it) => it.type === "diff");
+  if (diffs.length > 0) return <>{diffs.map((diff) => <Diff {...diff} label={`What would change in ${plain(diff.path)}`} />)}</>;
+  const terminal = content.find((it) => it.type === "terminal");
+  const text = terminal?.command ?? JSON.stringify(input, null, 2);
+  return (
+    <pre class="what" tabIndex={0} role="region" aria-label={`Input of ${plain(name)}`}>
+      {plain(text ?? "")}
+    </pre>
+  );
+}
+
+interface AnswerProps {
+  readonly isBusy: boolean;
+  readonly answer: (value: Answer) => Promise<void>;
+}
+
+const ORDER: Record<PermissionOption["kind"], number> = { allow_once: 0, allow_always: 1, reject_once: 2, reject_always: 3 };
+
+function Options({ request, isBusy, answer }: AnswerProps & { readonly request: PermissionValue }): JSX.Element {
+  const [reason, setReason] = useState("");
+  const options = [...request.options].sort((a, b) => ORDER[a.kind] - ORDER[b.kind]);
+  const choose = (option: PermissionOption) => {
+    const isDenial = option.kind.startsWith("reject");
+    return answer({ option: option.id, ...(isDenial && reason !== "" ? { message: reason } : {}) });
+  };
+  return (
+    <>
+      {request.rule !== null && options.some(({ kind }) => kind === "allow_always") && (
+        <p class="rule">
+          “{options.find(({ kind }) => kind === "allow_always")!.name}” adds the rule <code>{plain(request.rule)}</code>
+        </p>
+      )}
+      <footer>
+        {options.map((option) => (
+          <button class={option.kind === "allow_once" ? "primary" : ""} aria-disabled={isBusy} onClick={() => void choose(option)}>
+            {plain(option.name)}
+          </button>
+        ))}
+        {options.some(({ kind }) => kind === "reject_once") && (
+          <input
+            aria-label="Reason of a denial, for the agent"
+            placeholder="or say why not"
+            value={reason}
+            onInput={(event) => setReason(event.currentTarget.value)}
+          />
+        )}
+      </footer>
+    </>
+  );
+}
+
+function Questions({ questions, isBusy, answer }: AnswerProps & { readonly questions: readonly PermissionQuestion[] }): JSX.Element {
+  const form = useRef<HTMLFormElement>(null);
+  const submit = (event: Event) => {
+    event.preventDefault();
+    const data = new FormData(form.current!);
+    const answers: Record<string, string> = {};
+    for (const question of questions) {
+      const chosen = data.getAll(question.id).map(String);
+      const text = String(data.get(`${question.id} text`) ?? "");
+      answers[question.id] = [...chosen, ...(text === "" ? [] : [text])].join(", ");
+    }
+    void answer({ answers });
+  };
+  return (
+    <form ref={form} onSubmit={submit}>
+      {questions.map((question) => (
+        <fieldset>
+          <legend>{plain(question.text)}</legend>
+          {question.options.map((option) => (
+            <label>
+              <input type={question.kind === "multiple" ? "checkbox" : "radio"} name={question.id} value={option.value} />
+              <span>{plain(option.name ?? option.value)}</span>
+              {option.description && <span class="why">{plain(option.description)}</span>}
+            </label>
+          ))}
+          {(question.free_text || question.kind === "text") && (
+            <input name={`${question.id} text`} aria-label={`Answer to: ${plain(question.text)}`} placeholder="your own answer" />
+          )}
+        </fieldset>
+      ))}
+      <footer>
+        <button class="primary" aria-disabled={isBusy}>
+          Answer
+        </button>
+        <button type="button" aria-disabled={isBusy} onClick={() => void answer({ decision: "deny" })}>
+          Do not answer
+        </button>
+      </footer>
+    </form>
+  );
+}

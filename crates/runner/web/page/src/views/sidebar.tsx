@@ -1,0 +1,121 @@
+import type { JSX } from "preact";
+import { useState } from "preact/hooks";
+import { groupOf, type Group, type ListedSession, type SessionsStore } from "../state/sessions.js";
+import { useStore } from "../state/store.js";
+import { cost, duration, plain, shortPath } from "../text/format.js";
+import { Icon, type IconName } from "./icon.js";
+
+const GROUPS: readonly [Group, string][] = [
+  ["asks", "Needs you"],
+  ["working", "Working"],
+  ["idle", "Open"],
+  ["ended", "Ended"],
+];
+
+interface Props {
+  readonly store: SessionsStore;
+  readonly current: string | null;
+}
+
+/** The sessions of the runner, those that need the reader first. */
+export function Sidebar({ store, current }: Props): JSX.Element {
+  useStore(store);
+  const [filter, setFilter] = useState("");
+  const words = filter.toLowerCase().split(/\s+/).filter(Boolean);
+  const matches = ({ title, cwd, agent }: ListedSession) => {
+    const text = `${title} ${cwd ?? ""} ${agent ?? ""}`.toLowerCase();
+    return words.every((word) => text.includes(word));
+  };
+  const shown = store.sessions.filter(matches);
+  return (
+    <nav class="sessions" aria-label="Sessions">
+      <header>
+        <Knot />
+        <strong>bowline</strong>
+      </header>
+      <label class="find">
+        <span class="vh">Filter sessions</span>
+        <input type="search" placeholder="Filter sessions" value={filter} onInput={(event) => setFilter(event.currentTarget.value)} />
+      </label>
+      {GROUPS.map(([group, name]) => {
+        const sessions = shown.filter((session) => groupOf(session) === group);
+        if (sessions.length === 0) return null;
+        return (
+          <section key={group} aria-labelledby={`group-${group}`}>
+            <h2 id={`group-${group}`}>
+              {name}
+              <span>{sessions.length}</span>
+            </h2>
+            <ul>
+              {sessions.map((session) => (
+                <Item key={session.id} session={session} isCurrent={session.id === current} />
+              ))}
+            </ul>
+          </section>
+        );
+      })}
+      {store.sessions.length === 0 && !store.error && (
+        <p class="empty">
+          No sessions. Start one with <code>bowline run -d "…"</code>
+        </p>
+      )}
+      {store.sessions.length > 0 && shown.length === 0 && <p class="empty">No session has these words.</p>}
+      <footer>
+        <span class={`dot ${store.connection.state}`} />
+        <p role="status">{connectionText(store)}</p>
+      </footer>
+    </nav>
+  );
+}
+
+function connectionText({ connection, error }: SessionsStore): string {
+  switch (connection.state) {
+    case "connected":
+      return location.host;
+    case "connecting":
+      return "connecting";
+    case "reconnecting":
+      return "the runner does not answer; trying again";
+    default:
+      return error?.message ?? connection.error.message;
+  }
+}
+
+function Item({ session, isCurrent }: { readonly session: ListedSession; readonly isCurrent: boolean }): JSX.Element {
+  const group = groupOf(session);
+  const [icon, label] = iconOf(session, group);
+  const side = session.costUsd !== null ? cost(session.costUsd) : group === "ended" ? "" : duration(Date.now() - session.startedMs);
+  const about = [session.cwd && shortPath(session.cwd), group === "ended" ? session.agent : session.reason];
+  return (
+    <li>
+      <a href={`#/${session.id}`} aria-current={isCurrent ? "page" : undefined}>
+        <Icon name={icon} label={label} />
+        <span class="name">{plain(session.title)}</span>
+        <span class="side">{side}</span>
+        <span class="about">{plain(about.filter(Boolean).join(" · "))}</span>
+      </a>
+    </li>
+  );
+}
+
+function iconOf({ isTerminal, phase }: ListedSession, group: Group): readonly [IconName, string] {
+  if (group === "asks") return ["ask", "waits for you"];
+  if (phase === "lost") return ["bad", "lost"];
+  if (group === "ended") return ["ok", "ended"];
+  if (isTerminal) return ["terminal", "terminal"];
+  return group === "idle" ? ["idle", "idle"] : ["run", "working"];
+}
+
+function Knot(): JSX.Element {
+  return (
+    <svg class="knot" viewBox="0 0 20 20" aria-hidden>
+      <path
+        d="M4 18c0-5 2-7.4 6-7.4 3.6 0 5.4-1.6 5.4-4S13.4 2.6 10.6 2.6 6 4.4 6 7.6c0 4.4 3.6 5 10 4.8"
+        fill="none"
+        stroke="currentColor"
+        stroke-width="1.7"
+        stroke-linecap="round"
+      />
+    </svg>
+  );
+}

@@ -1,0 +1,158 @@
+// A stand-in for the runner: recordings as sessions, whose changes come as the test wants.
+import { execFileSync } from "node:child_process";
+import { readFileSync } from "node:fs";
+import { createServer, type Server, type ServerResponse } from "node:http";
+import type { AddressInfo } from "node:net";
+import { join } from "node:path";
+import type { Change } from "@bowline/client";
+
+const bowline = process.env["BOWLINE"] ?? "../../../target/debug/bowline";
+const TYPES: Record<string, string> = { svg: "image/svg+xml", html: "text/html", js: "text/javascript", css: "text/css" };
+
+/** The policy that the runner sends with the page (`crates/runner/src/api/page.rs`). */
+export const POLICY =
+  "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; font-src 'self'; img-src 'self' data: blob:; " +
+  "base-uri 'none'; form-action 'none'; frame-ancestors 'none'; require-trusted-types-for 'script'; trusted-types 'none'";
+
+/** Returns the changes of a recording. */
+export function changesOf(path: string): Change[] {
+  const text = execFileSync(bowline, ["replay", path, "--output", "changes"], {
+    encoding: "utf8",
+    maxBuffer: 1 << 30,
+    stdio: ["ignore", "pipe", "ignore"],
+  });
+  return text.split("\n").filter(Boolean).map((line) => JSON.parse(line) as Change);
+}
+
+/** Returns the document of a recording. */
+export function transcriptOf(path: string): unknown {
+  const text = execFileSync(bowline, ["replay", path, "--output", "transcript"], {
+    encoding: "utf8",
+    maxBuffer: 1 << 30,
+    stdio: ["ignore", "pipe", "ignore"],
+  });
+  return JSON.parse(text) as unknown;
+}
+
+export interface Received {
+  readonly path: string;
+  readonly body: unknown;
+}
+
+export class StandIn {
+  readonly #server: Server;
+  readonly #changes = new Map<string, Change[]>();
+  readonly #streams = new Map<string, Set<ServerResponse>>();
+  readonly #summaries: Record<string, unknown>[] = [];
+  readonly received: Received[] = [];
+  readonly #waiting: ((received: Received) => boolean)[] = [];
+  /** The response to a request that changes something. */
+  respond: (received: Received) => readonly [status: number, body: unknown] = () => [202, { id: "p", state: "written" }];
+
+  private constructor(server: Server) {
+    this.#server = server;
+  }
+
+  static async start(): Promise<StandIn> {
+    const server = createServer();
+    const standIn = new StandIn(server);
+    server.on("request", (request, response) => {
+      let text = "";
+      request.setEncoding("utf8").on("data", (piece: string) => (text += piece));
+      request.on("end", () => {
+        const last = request.headers["last-event-id"];
+        standIn.#handle(request.method ?? "GET", request.url ?? "/", text, last as string | undefined, response);
+      });
+    });
+    await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+    return standIn;
+  }
+
+  get url(): string {
+    return `http://127.0.0.1:${(this.#server.address() as AddressInfo).port}`;
+  }
+
+  session(id: string, summary: Record<string, unknown>, changes: readonly Change[]): void {
+    this.#summaries.push({ id, name: null, kind: "dialogue", program: "claude", cwd: "/home/dev/project", state: "running", started_ms: Date.now() - 60_000, ...summary });
+    this.#changes.set(id, []);
+    this.push(id, changes);
+  }
+
+  /** Adds changes to a session, and sends them to those that follow it. */
+  push(id: string, changes: readonly Change[]): void {
+    const all = this.#changes.get(id)!;
+    const text = changes.map((change, at) => event(all.length + at + 1, change)).join("");
+    for (const change of changes) all.push(change);
+    for (const response of this.#streams.get(id) ?? []) response.write(text);
+  }
+
+  /** Cuts all connections. */
+  cut(): void {
+    this.#server.closeAllConnections();
+  }
+
+  async stop(): Promise<void> {
+    this.cut();
+    await new Promise((resolve) => this.#server.close(resolve));
+  }
+
+  /** Waits for a request that changes something. */
+  request(path: string): Promise<Received> {
+    const known = this.received.find((it) => it.path === path);
+    if (known) return Promise.resolve(known);
+    return new Promise((resolve) => {
+      this.#waiting.push((received) => {
+        if (received.path !== path) return false;
+        resolve(received);
+        return true;
+      });
+    });
+  }
+
+  #handle(method: string, target: string, text: string, last: string | undefined, response: ServerResponse): void {
+    const { pathname } = new URL(target, "http://localhost");
+    const parts = pathname.split("/").slice(1);
+    if (method !== "GET") return this.#change(pathname, text, response);
+    if (pathname === "/api/sessions") return json(response, 200, { sessions: this.#summaries });
+    if (pathname === "/api/events") return this.#follow("", [], response);
+    if (parts[1] === "sessions" && parts[3] === "events") {
+      const all = this.#changes.get(parts[2]!);
+      if (!all) return json(response, 404, { code: "SESSION_NOT_FOUND", detail: "session not found", next: "list the sessions" });
+      return this.#follow(parts[2]!, all.map((change, at) => event(at + 1, change)).slice(Number(last ?? 0)), response);
+    }
+    const name = pathname === "/" ? "index.html" : pathname.slice(1);
+    try {
+      const body = readFileSync(join("dist", name));
+      response.writeHead(200, { "content-type": TYPES[name.split(".").at(-1)!] ?? "text/plain", "content-security-policy": POLICY });
+      response.end(body);
+    } catch {
+      response.writeHead(404).end();
+    }
+  }
+
+  #change(path: string, text: string, response: ServerResponse): void {
+    const received = { path, body: text === "" ? null : (JSON.parse(text) as unknown) };
+    this.received.push(received);
+    const waiting = this.#waiting.splice(0).filter((wants) => !wants(received));
+    this.#waiting.push(...waiting);
+    if (path === "/api/login") return json(response, 200, { token: "token" });
+    const [status, body] = this.respond(received);
+    json(response, status, body);
+  }
+
+  #follow(id: string, first: readonly string[], response: ServerResponse): void {
+    response.writeHead(200, { "content-type": "text/event-stream" });
+    response.write(`: connected\n\n${first.join("")}`);
+    const streams = this.#streams.get(id) ?? new Set();
+    this.#streams.set(id, streams.add(response));
+    response.on("close", () => streams.delete(response));
+  }
+}
+
+function event(id: number, data: unknown): string {
+  return `id: ${id}\ndata: ${JSON.stringify(data)}\n\n`;
+}
+
+function json(response: ServerResponse, status: number, body: unknown): void {
+  response.writeHead(status, { "content-type": "application/json" }).end(JSON.stringify(body));
+}
