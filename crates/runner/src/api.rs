@@ -10,6 +10,7 @@ mod extract;
 mod frames;
 mod grpc;
 mod mcp;
+mod page;
 mod problem;
 mod rest;
 mod trace;
@@ -53,6 +54,7 @@ pub(crate) fn router(app: &Arc<AppState>, hub: &Arc<EventHub>) -> Router {
             Arc::clone(app),
             authenticate::authenticate,
         ))
+        .merge(page::routes(app))
         .layer(from_fn(trace::request_span))
         .with_state(Arc::clone(app))
 }

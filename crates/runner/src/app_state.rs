@@ -4,6 +4,7 @@ mod attached_hosts;
 mod detach_timers;
 mod limits;
 mod metrics;
+mod page;
 mod rate_limiter;
 mod transcript_cache;
 
@@ -26,6 +27,7 @@ use detach_timers::DetachTimers;
 pub use limits::ServeLimits;
 pub(crate) use metrics::EndpointMetrics;
 use metrics::Metrics;
+pub(crate) use page::{OpenPage, PageListener};
 pub(crate) use rate_limiter::RateLimiter;
 use transcript_cache::TranscriptCache;
 pub(crate) use transcript_cache::{CachedFold, FoldUse, SessionFold, random_instance};
@@ -47,6 +49,7 @@ pub(crate) struct AppState {
     pub(crate) detach_timers: DetachTimers,
     pub(crate) attached: AttachedHosts,
     pub(crate) transcripts: TranscriptCache,
+    pub(crate) page: PageListener,
     /// Cancelled when the daemon stops.
     pub(crate) shutdown: CancellationToken,
     tickets: Mutex<TicketStore>,
@@ -60,6 +63,7 @@ pub(crate) struct AppState {
 impl AppState {
     pub(crate) fn new(
         auth: RequestAuth,
+        page: PageListener,
         sessions: Arc<SessionStore>,
         (limits, policy): (ServeLimits, Policy),
         shutdown: CancellationToken,
@@ -83,6 +87,7 @@ impl AppState {
             detach_timers: DetachTimers::default(),
             attached: AttachedHosts::default(),
             transcripts: TranscriptCache::default(),
+            page,
             shutdown,
             tickets: Mutex::new(TicketStore::new(limits.ticket_life)),
             failed_logins: Mutex::new(failed_logins),

@@ -7,6 +7,7 @@ mod admission;
 mod configuration;
 mod connection;
 mod listeners;
+mod page;
 mod progress;
 mod runner;
 mod runtime;

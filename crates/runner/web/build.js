@@ -19,7 +19,7 @@ if (tests) {
   const folders = ["client/test", "page/test"];
   const files = await Promise.all(folders.map(async (folder) => (await readdir(folder)).map((name) => `${folder}/${name}`)));
   const entryPoints = files.flat().filter((path) => path.endsWith(".test.ts"));
-  await build({ ...shared, entryPoints, outdir: "target", outbase: ".", platform: "node", sourcemap: "inline" });
+  await build({ ...shared, entryPoints, outdir: "target", outbase: ".", platform: "node", packages: "external", sourcemap: "inline" });
 } else {
   await rm("dist", { recursive: true, force: true });
   await mkdir("dist");

@@ -82,6 +82,7 @@ pub(super) fn routes(
         .routes(routes!(history::list))
         .routes(routes!(history::transcript))
         .routes(routes!(tickets::issue))
+        .routes(routes!(super::page::create_link))
         .routes(routes!(system::healthz))
         .routes(routes!(system::readyz))
         .routes(routes!(system::metrics))

@@ -38,6 +38,9 @@ pub(crate) enum AuthError {
     /// The secret is malformed or wrong.
     #[error("the token is wrong: send the contents of the runner's token file")]
     WrongToken,
+    /// The ticket of a login link is unknown, used or expired.
+    #[error("the login link was used or has expired: run `bowline ui` for a new one")]
+    WrongLink,
 }
 
 impl AuthError {
@@ -49,6 +52,7 @@ impl AuthError {
             Self::Site => "SITE_REFUSED",
             Self::NoToken => "TOKEN_MISSING",
             Self::WrongToken => "TOKEN_WRONG",
+            Self::WrongLink => "LINK_WRONG",
         }
     }
 }

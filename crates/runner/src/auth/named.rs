@@ -320,6 +320,11 @@ impl CurrentNamedTokens {
         }
     }
 
+    /// Returns the file of the tokens.
+    pub(crate) fn file(&self) -> NamedTokens {
+        self.file.clone()
+    }
+
     /// Returns the name and the scope of a secret's token.
     pub(super) fn find(&self, secret: &[u8]) -> Option<(String, TokenScope)> {
         let read = self.latest();

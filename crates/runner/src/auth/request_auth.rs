@@ -13,6 +13,7 @@ use axum::http::{HeaderMap, HeaderName};
 
 use super::credential::{AuthError, PresentedSecret, TICKET_PREFIX, single};
 use super::named::{CurrentNamedTokens, TokenScope};
+use super::page_address::PageAddress;
 use super::token::CurrentToken;
 
 /// Sent by browsers: how the requesting page relates to this server (Fetch Metadata, section 2.3).
@@ -30,6 +31,8 @@ pub(crate) struct RequestAuth {
     pub(crate) token: CurrentToken,
     /// Further tokens.
     pub(crate) named: CurrentNamedTokens,
+    /// Where the page is served.
+    pub(crate) page: PageAddress,
 }
 
 /// How a connection reached the daemon.
@@ -131,6 +134,14 @@ impl RequestAuth {
         }
     }
 
+    /// Checks a request that needs no secret, such as that of the page's files.
+    pub(crate) fn check_public(&self, parts: &Parts, peer: PeerKind) -> Result<(), AuthError> {
+        if peer == PeerKind::Network {
+            self.check_host(parts)?;
+        }
+        Ok(())
+    }
+
     /// HTTP/2 has the host in `:authority`, which is the authority of the URI here.
     fn check_host(&self, parts: &Parts) -> Result<(), AuthError> {
         let header = single(&parts.headers, &HOST).map_err(|()| AuthError::Host)?;
@@ -138,7 +149,8 @@ impl RequestAuth {
         if header.is_none() && authority.is_none() {
             return Err(AuthError::Host);
         }
-        let is_accepted = |host: &str| self.hosts.iter().any(|it| it.eq_ignore_ascii_case(host));
+        let is_configured = |host: &str| self.hosts.iter().any(|it| it.eq_ignore_ascii_case(host));
+        let is_accepted = |host: &str| is_configured(host) || self.page.accepts_host(host);
         let all_accepted = header.into_iter().chain(authority).all(is_accepted);
         all_accepted.then_some(()).ok_or(AuthError::Host)
     }
@@ -149,7 +161,12 @@ impl RequestAuth {
         let origin = single(headers, &ORIGIN).map_err(|()| AuthError::Origin)?;
         let site = single(headers, &FETCH_SITE).map_err(|()| AuthError::Site)?;
         match (origin, site) {
-            (Some(origin), _) if self.origins.iter().any(|it| it == origin) => Ok(true),
+            (Some(origin), _)
+                if self.origins.iter().any(|it| it == origin)
+                    || self.page.accepts_origin(origin) =>
+            {
+                Ok(true)
+            }
             (Some(_), _) => Err(AuthError::Origin),
             (None, None | Some("none" | "same-origin")) => Ok(false),
             (None, Some(_)) => Err(AuthError::Site),
@@ -177,4 +194,15 @@ pub(crate) fn accepted_hosts(
     let without_port: Vec<_> = hosts.iter().filter_map(without_port).collect();
     hosts.extend(without_port);
     hosts
+}
+
+/// Returns the accepted values of `Origin`: the configured ones, and those of pages from this server itself.
+pub(crate) fn accepted_origins(
+    configured: Vec<String>,
+    hosts: &[String],
+    is_encrypted: bool,
+) -> Vec<String> {
+    let scheme = if is_encrypted { "https" } else { "http" };
+    let own = hosts.iter().map(|host| format!("{scheme}://{host}"));
+    configured.into_iter().chain(own).collect()
 }

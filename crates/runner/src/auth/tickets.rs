@@ -21,6 +21,8 @@ pub(crate) enum OneTimeTicket {
     Attach(SessionId, Lease),
     /// Starting a session that ends with its web terminal.
     Create(Box<SessionSpec>),
+    /// Logging in a page.
+    Login,
 }
 
 /// The unused tickets, by the hash of their secret.

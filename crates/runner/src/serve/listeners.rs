@@ -81,19 +81,22 @@ impl Listeners {
     }
 
     /// Spawns a task for each socket, which serves it until the shutdown. Returns the lock of the
-    /// state folder, and the Unix socket if there is one.
+    /// state folder, the Unix socket if there is one, and how to serve a loopback address.
     pub(super) fn serve(
         self,
         app: &Router,
         shutdown: &CancellationToken,
-    ) -> (StateLock, Option<BoundSocket>) {
-        let admission = Admission::new(descriptor_limit::current());
+    ) -> (StateLock, Option<BoundSocket>, Network) {
+        let loopback = Network {
+            encryption: None,
+            admission: Admission::new(descriptor_limit::current()),
+            app: app.clone(),
+            shutdown: shutdown.clone(),
+        };
         for listener in self.network {
             let network = Network {
                 encryption: self.encryption.clone(),
-                admission: admission.clone(),
-                app: app.clone(),
-                shutdown: shutdown.clone(),
+                ..loopback.clone()
             };
             tokio::spawn(network.serve(listener));
         }
@@ -101,7 +104,7 @@ impl Listeners {
             tokio::spawn(serve_unix(listener, app.clone(), shutdown.clone()));
             socket
         });
-        (self.lock, socket)
+        (self.lock, socket, loopback)
     }
 }
 
@@ -144,7 +147,7 @@ async fn serve_unix(listener: UnixListener, app: Router, shutdown: CancellationT
 
 /// Serves the TCP connections of a listener.
 #[derive(Clone)]
-struct Network {
+pub(super) struct Network {
     encryption: Option<CurrentEncryption>,
     admission: Admission,
     app: Router,
@@ -152,7 +155,13 @@ struct Network {
 }
 
 impl Network {
-    async fn serve(self, listener: TcpListener) {
+    /// Returns the token that is cancelled when the daemon stops.
+    pub(super) fn shutdown(&self) -> CancellationToken {
+        self.shutdown.clone()
+    }
+
+    /// Accepts connections until the daemon stops.
+    pub(super) async fn serve(self, listener: TcpListener) {
         let shutdown = self.shutdown.clone();
         while let Some(accepted) = shutdown.run_until_cancelled(listener.accept()).await {
             match accepted {

@@ -12,13 +12,14 @@ use tracing::info;
 
 use super::configuration::{ServeConfiguration, ServeError};
 use super::listeners::{BoundSocket, Listeners};
+use super::page::Page;
 use super::state_lock::StateLock;
 use super::tls::CurrentEncryption;
 use crate::api::{self, EventHub, NotifyConfiguration, NotifyError, start_notifications};
-use crate::app_state::AppState;
+use crate::app_state::{AppState, PageListener};
 use crate::auth::{
-    CurrentNamedTokens, CurrentToken, NamedTokens, RequestAuth, accepted_hosts,
-    read_or_create_token,
+    CurrentNamedTokens, CurrentToken, NamedTokens, PageAddress, RequestAuth, accepted_hosts,
+    accepted_origins, read_or_create_token,
 };
 use crate::sessions::SessionStore;
 
@@ -63,12 +64,17 @@ impl Runner {
         let listeners = Listeners::bind(&configuration).await?;
         let addresses = listeners.addresses();
         let encryption = listeners.encryption();
+        let hosts = accepted_hosts(&configuration.hosts, &addresses, encryption.is_some());
         let auth = RequestAuth {
-            hosts: accepted_hosts(&configuration.hosts, &addresses, encryption.is_some()),
-            origins: configuration.origins,
+            origins: accepted_origins(configuration.origins, &hosts, encryption.is_some()),
+            hosts,
             token: CurrentToken::new(&token),
             named: CurrentNamedTokens::new(NamedTokens::beside(&configuration.token_file)),
+            page: PageAddress::default(),
         };
+        let (page, page_requests) = PageListener::new(auth.page.clone());
+        let page_address = auth.page.clone();
+        let state = configuration.state.path().to_owned();
         let current_token = auth.token.clone();
         let limits = configuration.limits;
         let sessions = SessionStore::new(configuration.state, configuration.shim, limits.sessions);
@@ -76,6 +82,7 @@ impl Runner {
         let (shutdown, tasks) = (CancellationToken::new(), TaskTracker::new());
         let app = Arc::new(AppState::new(
             auth,
+            page,
             Arc::clone(&sessions),
             (limits, configuration.policy),
             shutdown.clone(),
@@ -85,7 +92,14 @@ impl Runner {
         api::restore_detach_timers(&app).await;
         app.conversations.restore().await;
         let events = EventHub::new(Arc::clone(&app));
-        let (lock, socket) = listeners.serve(&api::router(&app, &events), &shutdown);
+        let (lock, socket, network) = listeners.serve(&api::router(&app, &events), &shutdown);
+        let page = Page {
+            state,
+            address: page_address,
+            network,
+        };
+        page.reopen().await;
+        tokio::spawn(page.run(page_requests));
         Ok(Self {
             shutdown: shutdown.drop_guard(),
             tasks,

@@ -22,6 +22,7 @@ fn auth() -> RequestAuth {
         origins: vec![PAGE.to_owned(), "https://panel.example".to_owned()],
         token: CurrentToken::new(TOKEN),
         named: CurrentNamedTokens::new(NamedTokens::at("/nonexistent/tokens")),
+        page: PageAddress::default(),
     }
 }
 

@@ -1,4 +1,4 @@
-import { Component, createRef, type ComponentChild } from "preact";
+import { Component, createRef, type ComponentChild, type RefObject } from "preact";
 import { Heights } from "./heights.js";
 
 interface Props {
@@ -12,6 +12,8 @@ interface Props {
   /** Whether the list stays at its end while it grows, until the reader scrolls up. */
   readonly follows?: boolean;
   readonly class?: string;
+  /** Gets this list, for {@link List.show}. */
+  readonly handle?: RefObject<List | null>;
   /** Called when a reader leaves the end or comes back to it. */
   readonly onEnd?: (isAtEnd: boolean) => void;
 }
@@ -63,6 +65,7 @@ export class List extends Component<Props, State> {
   }
 
   override componentDidMount(): void {
+    if (this.props.handle) this.props.handle.current = this;
     this.#resized.observe(this.#scroller.current!);
     this.#update();
   }
@@ -72,6 +75,7 @@ export class List extends Component<Props, State> {
   }
 
   override componentWillUnmount(): void {
+    if (this.props.handle) this.props.handle.current = null;
     this.#resized.disconnect();
   }
 

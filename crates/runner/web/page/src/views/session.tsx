@@ -83,7 +83,7 @@ function Thread({ store, list, onEnd }: { readonly store: SessionStore; readonly
   };
   return (
     <List
-      ref={list}
+      handle={list}
       class="thread"
       label="Transcript"
       count={numbers.length}

@@ -1,0 +1,362 @@
+// The page in Chromium, against a stand-in for the runner.
+import { deepStrictEqual, match, ok, strictEqual } from "node:assert";
+import { existsSync, readFileSync } from "node:fs";
+import { createRequire } from "node:module";
+import { after, afterEach, before, beforeEach, test } from "node:test";
+import { chromium, type Browser, type Page } from "playwright-core";
+import type { Change, EntryValue } from "@bowline/client";
+import { StandIn, changesOf } from "./stand_in.js";
+
+const chromiumPath = process.env["CHROMIUM"] ?? "/usr/bin/chromium";
+const fixtures = "../../../tests/fixtures/";
+const axe = readFileSync(createRequire(`${process.cwd()}/`).resolve("axe-core/axe.min.js"), "utf8");
+const SIZES = [
+  { width: 1440, height: 900 },
+  { width: 360, height: 740 },
+];
+
+let browser: Browser;
+let server: StandIn;
+let page: Page;
+let problems: string[];
+
+before(async () => {
+  ok(existsSync(chromiumPath), `${chromiumPath} is missing; install the package chromium, or set CHROMIUM`);
+  browser = await chromium.launch({ executablePath: chromiumPath, args: ["--no-sandbox", "--font-render-hinting=none"] });
+});
+
+after(() => browser.close());
+
+beforeEach(async () => {
+  server = await StandIn.start();
+  page = await newPage("light", SIZES[0]!);
+});
+
+afterEach(async () => {
+  await page.context().close();
+  await server.stop();
+  deepStrictEqual(problems, [], "the page reported errors, broke its policy or asked another host");
+});
+
+/** A page that reports what it must not do. */
+async function newPage(colorScheme: "light" | "dark", viewport: { width: number; height: number }): Promise<Page> {
+  const context = await browser.newContext({ viewport, colorScheme, reducedMotion: "reduce" });
+  const opened = await context.newPage();
+  problems = [];
+  opened.on("pageerror", (error) => problems.push(String(error)));
+  opened.on("dialog", (dialog) => {
+    problems.push(`dialog: ${dialog.message()}`);
+    void dialog.dismiss();
+  });
+  opened.on("console", (message) => {
+    // A cut connection is reported as an error by the browser itself.
+    const isNetwork = /net::ERR|Failed to load resource/.test(message.text());
+    if (message.type() === "error" && !isNetwork) problems.push(message.text());
+  });
+  opened.on("request", (request) => {
+    if (!request.url().startsWith(server.url)) problems.push(`asked ${request.url()}`);
+  });
+  await opened.addInitScript(() => {
+    addEventListener("securitypolicyviolation", (event) => console.error(`policy: ${event.violatedDirective} ${event.blockedURI}`));
+  });
+  return opened;
+}
+
+async function open(session: string): Promise<void> {
+  await page.goto(`${server.url}/#login=ticket-abc`);
+  await page.waitForSelector(".sessions li");
+  await page.evaluate((id) => (location.hash = `#/${id}`), session);
+  await page.waitForSelector("main .top");
+}
+
+const text = (selector: string) => page.locator(selector).innerText();
+
+function entry(number: number, value: EntryValue): Change {
+  return { change: "entry", entry: number, thread: null, value, turn: null, at_ms: null, bytes: [number, number + 1], history: false };
+}
+
+const user = (content: string): EntryValue => ({ kind: "user", uuid: null, text: content, replay: false, synthetic: false });
+const assistant: EntryValue = { kind: "assistant", message_id: null, model: null, state: "streaming", blocks: [] };
+const running: Change = { change: "status", status: { phase: "running", reason: "a turn is open" } };
+
+/** The changes of a recording until its first open permission request. */
+function untilPermission(name: string, tool: string): Change[] {
+  const all = changesOf(fixtures + name);
+  const at = all.findIndex((it) => it.change === "permission" && it.value.tool_name === tool && it.value.state === "open");
+  return all.slice(0, at + 3);
+}
+
+test("without a login link the page says what to do", async () => {
+  await page.goto(server.url);
+  match(await text("main"), /login link; run `bowline ui`/);
+});
+
+test("a login link is used once and leaves the address", async () => {
+  server.session("a", { title: "one" }, []);
+  await page.goto(`${server.url}/#login=ticket-abc`);
+  await page.waitForSelector(".sessions li");
+  strictEqual(new URL(page.url()).hash, "");
+  deepStrictEqual((await server.request("/api/login")).body, { ticket: "ticket-abc" });
+  await page.reload();
+  await page.waitForSelector(".sessions li");
+  strictEqual(server.received.filter(({ path }) => path === "/api/login").length, 1);
+});
+
+test("a transcript has every text once, in order", async () => {
+  server.session("a", {}, changesOf(`${fixtures}sub_nest_fg.jsonl`));
+  await open("a");
+  await page.getByText("turn finished").waitFor();
+  const shown = await text(".thread");
+  const wanted = ["Child grand starts.", "REPORT of child grand", "REPORT of mid: grandchild fine.", "Nested agents have reported."];
+  let from = 0;
+  for (const part of wanted) {
+    const at = shown.indexOf(part, from);
+    ok(at >= 0, `${part} comes after ${from}`);
+    from = at;
+  }
+  strictEqual(shown.split("Nested agents have reported.").length, 2);
+});
+
+test("streamed text appears as it grows, and once after a cut", async () => {
+  server.session("a", {}, [running, entry(0, assistant), { change: "block", block: 0, entry: 0, value: { type: "text", text: "" }, bytes: [0, 1] }]);
+  await open("a");
+  const words = "One **bold** word and `code`. ";
+  for (let at = 0; at < words.length; at += 1) {
+    server.push("a", [{ change: "append", block: 0, from: at, text: words[at]!, end: at + 2 }]);
+    if (at === 12) server.cut();
+  }
+  await page.locator(".md code").waitFor();
+  strictEqual((await text(".thread .md")).trim(), "One bold word and code.");
+  strictEqual(await page.locator(".md strong").innerText(), "bold");
+});
+
+test("a permission is answered once, and not by a click at once", async () => {
+  server.session("a", { phase: "awaiting_permission" }, untilPermission("permission_allow.jsonl", "Write"));
+  await open("a");
+  const card = page.locator(".card");
+  await card.waitFor();
+  match(await card.innerText(), /perm\.txt/);
+  match(await card.locator(".diff").innerText(), /\+\s*x/);
+  const allow = card.getByRole("button", { name: "Allow" });
+  await allow.evaluate((button: HTMLButtonElement) => button.click());
+  strictEqual(server.received.some(({ path }) => path.endsWith("/permissions")), false, "a click at once is not an answer");
+  await page.locator('.card[data-armed="true"]').waitFor();
+  await allow.click();
+  await allow.evaluate((button: HTMLButtonElement) => button.click());
+  const { body } = await server.request("/api/sessions/a/permissions");
+  const { request_id } = body as { request_id: string };
+  deepStrictEqual(body, { request_id, by: "page", option: "allow" });
+  const closed = changesOf(`${fixtures}permission_allow.jsonl`).filter((it) => it.change === "permission");
+  server.push("a", closed.slice(-1));
+  await card.waitFor({ state: "detached" });
+  strictEqual(server.received.filter(({ path }) => path.endsWith("/permissions")).length, 1);
+});
+
+test("a denial carries its reason, and a late answer says who was first", async () => {
+  server.session("a", {}, untilPermission("permission_deny.jsonl", "Bash"));
+  server.respond = () => [409, { code: "ALREADY_ANSWERED", detail: "laptop answered it with allow", next: "" }];
+  await open("a");
+  await page.locator('.card[data-armed="true"]').waitFor();
+  await page.getByLabel("Reason of a denial").fill("not now");
+  await page.locator(".card").getByRole("button", { name: "Deny" }).click();
+  const { body } = await server.request("/api/sessions/a/permissions");
+  const { option, message } = body as { option: string; message: string };
+  deepStrictEqual({ option, message }, { option: "deny", message: "not now" });
+  await page.getByText("laptop answered it with allow").waitFor();
+});
+
+test("a prompt is sent once, also when the first attempt fails, and its draft is kept", async () => {
+  server.session("a", {}, [running]);
+  let attempts = 0;
+  server.respond = () => ((attempts += 1) === 1 ? [503, { code: "BUSY", detail: "the runner is busy", next: "" }] : [202, { id: "p", state: "written" }]);
+  await open("a");
+  const box = page.getByLabel("Say something to the agent");
+  await box.fill("first line\nsecond");
+  await page.reload();
+  await page.waitForSelector("main .top");
+  strictEqual(await box.inputValue(), "first line\nsecond");
+  await box.press("Enter");
+  await page.getByText("the runner is busy").waitFor();
+  await box.press("Enter");
+  await page.waitForFunction(() => document.querySelector("textarea")!.value === "");
+  const sent = server.received.filter(({ path }) => path.endsWith("/prompt")).map(({ body }) => body as { id: string; text: string });
+  strictEqual(sent.length, 2);
+  strictEqual(sent[0]!.id, sent[1]!.id, "an attempt is repeated under its id");
+  strictEqual(sent[1]!.text, "first line\nsecond");
+});
+
+test("a lost connection is said and restored", async () => {
+  server.session("a", {}, [running, entry(0, user("before"))]);
+  await open("a");
+  await page.getByText("before").waitFor();
+  const banner = page.locator(".banner");
+  const seen = banner.waitFor();
+  server.cut();
+  await seen;
+  server.push("a", [entry(1, user("after"))]);
+  await page.getByText("after").waitFor();
+  await banner.waitFor({ state: "detached" });
+  strictEqual(await page.locator(".you").count(), 2);
+});
+
+test("a hundred thousand entries have few elements, and stay where they are read", async () => {
+  const many = Array.from({ length: 100_000 }, (_, at) => entry(at, user(`prompt ${at}\n${"more\n".repeat(at % 5)}`)));
+  server.session("a", {}, [running, ...many]);
+  await open("a");
+  await page.getByText("prompt 99999").waitFor();
+  ok((await page.locator("*").count()) < 500, "few elements");
+  // A reader who scrolls up stays at the same row while others arrive.
+  await page.locator(".thread").hover();
+  await page.mouse.wheel(0, -5_000);
+  await page.getByText("Go to the end").waitFor();
+  const top = () =>
+    page.evaluate(() => {
+      const list = document.querySelector(".thread")!.getBoundingClientRect();
+      const row = [...document.querySelectorAll(".thread .you")].find((it) => it.getBoundingClientRect().top > list.top)!;
+      return `${row.textContent!.slice(0, 12)} at ${Math.round(row.getBoundingClientRect().top)}`;
+    });
+  await page.evaluate(() => new Promise((resolve) => requestAnimationFrame(() => requestAnimationFrame(resolve))));
+  const before = await top();
+  server.push("a", Array.from({ length: 500 }, (_, at) => entry(100_000 + at, user(`late ${at}`))));
+  server.push("a", [{ change: "status", status: { phase: "idle", reason: "settled" } }]);
+  await page.getByText("settled").waitFor();
+  strictEqual(await top(), before);
+  await page.getByText("Go to the end").click();
+  await page.getByText("late 499").waitFor();
+});
+
+test("twenty thousand deltas a second make no long task", async () => {
+  const first: Change[] = [running, entry(0, assistant), { change: "block", block: 0, entry: 0, value: { type: "text", text: "" }, bytes: [0, 1] }];
+  server.session("a", {}, first);
+  await open("a");
+  await page.evaluate(() => {
+    const tasks: number[] = [];
+    new PerformanceObserver((list) => tasks.push(...list.getEntries().map(({ duration }) => duration))).observe({ type: "longtask" });
+    Object.assign(globalThis, { tasks });
+  });
+  let from = 0;
+  for (let batch = 0; batch < 100; batch += 1) {
+    const words: Change[] = [];
+    for (let at = 0; at < 200; at += 1) {
+      const word = at % 40 === 39 ? "end.\n\n" : "word ";
+      words.push({ change: "append", block: 0, from, text: word, end: from });
+      from += word.length;
+    }
+    server.push("a", words);
+    await page.evaluate(() => new Promise((resolve) => requestAnimationFrame(resolve)));
+  }
+  await page.waitForFunction((length) => (document.querySelector(".md")?.textContent?.length ?? 0) > length * 0.9, from);
+  const tasks = await page.evaluate(() => (globalThis as unknown as { tasks: number[] }).tasks);
+  console.log(`long tasks: ${tasks.length}, text of ${from} bytes`);
+  // Cores are shared with other work, so that one that is not the page's own may be seen.
+  ok(tasks.length <= 2, `long tasks of ${tasks.map(Math.round).join(", ")} ms`);
+});
+
+const HOSTILE = [
+  "<script>alert(1)</script>",
+  "<img src=x onerror=alert(1)>",
+  "<svg onload=alert(1)><script>alert(2)</script></svg>",
+  "[click](javascript:alert(1)) [data](data:text/html,<script>alert(1)</script>)",
+  "![image](https://tracker.example/pixel.png)",
+  '<a href="javascript:alert(1)">x</a><iframe src="https://a.example"></iframe>',
+  "[a]: javascript:alert(1)\n\n[a]",
+  "<style>*{display:none}</style><link rel=stylesheet href=https://a.example/x.css>",
+  "\u202egnp.exe \u0000 \u001b]8;;https://a.example\u0007link\u001b]8;;\u0007",
+  "`".repeat(5_000),
+  "[".repeat(50_000),
+  "> ".repeat(20_000) + "deep",
+  "- ".repeat(20_000) + "deep",
+  "*".repeat(30_000) + "a" + "_".repeat(30_000),
+  `| a |\n|---|\n${"| b |\n".repeat(2_000)}`,
+  "x".repeat(2_000_000),
+];
+
+test("hostile texts are only texts, in every field", async () => {
+  const changes: Change[] = [running];
+  HOSTILE.forEach((hostile, at) => {
+    const number = at * 4;
+    changes.push(
+      entry(number, user(hostile)),
+      entry(number + 1, assistant),
+      { change: "block", block: at * 3, entry: number + 1, value: { type: "text", text: hostile }, bytes: [0, 1] },
+      { change: "block", block: at * 3 + 1, entry: number + 1, value: { type: "thinking", text: hostile }, bytes: [0, 1] },
+      { change: "block", block: at * 3 + 2, entry: number + 1, value: { type: "tool_call", id: `c${at}` }, bytes: [0, 1] },
+      {
+        change: "tool_call",
+        call: at,
+        thread: null,
+        value: {
+          id: `c${at}`,
+          name: hostile,
+          input: { [hostile.slice(0, 100)]: hostile },
+          state: "failed",
+          result: { is_error: true, text: hostile },
+          title: hostile,
+          kind: "execute",
+          locations: [{ path: hostile, line: 1 }],
+          content: [
+            { type: "diff", path: hostile, old: hostile, new: `${hostile}!`, patch: null },
+            { type: "terminal", command: hostile, cwd: hostile },
+          ],
+          output: hostile,
+          exit_code: 1,
+          started_ms: 0,
+          ended_ms: 1,
+          bytes: [0, 1],
+          usage: null,
+          subagent: null,
+        },
+      },
+      entry(number + 2, { kind: "notice", notice: hostile, text: hostile }),
+      entry(number + 3, { kind: "error", error: hostile, text: hostile }),
+    );
+  });
+  server.session("a", { title: HOSTILE[1], cwd: HOSTILE[0], reason: HOSTILE[2] }, changes);
+  await open("a");
+  await page.locator(".notice").first().waitFor();
+  for (let at = 0; at < 60; at += 1) {
+    const active = await page.evaluate(() => {
+      const links = [...document.querySelectorAll("main a[href]")].filter((it) => !/^(https?:|mailto:)/.test((it as HTMLAnchorElement).href));
+      return [...document.querySelectorAll("main :is(script, iframe, img, object, embed, style, link, form[action])"), ...links].map((it) => it.outerHTML);
+    });
+    deepStrictEqual(active, []);
+    await page.evaluate(() => document.querySelector(".thread")!.scrollBy(0, -600));
+    await page.evaluate(() => new Promise((resolve) => requestAnimationFrame(resolve)));
+  }
+});
+
+test("a session that is gone is said", async () => {
+  server.session("a", {}, []);
+  await page.goto(`${server.url}/#login=ticket-abc`);
+  await page.waitForSelector(".sessions li");
+  await page.evaluate(() => (location.hash = "#/gone"));
+  await page.getByText("session not found").waitFor();
+});
+
+for (const colorScheme of ["light", "dark"] as const) {
+  for (const viewport of SIZES) {
+    test(`no accessibility rule is broken, ${colorScheme}, ${viewport.width} wide`, async () => {
+      server.session("a", { title: "asks", phase: "awaiting_permission", reason: "Write waits" }, untilPermission("permission_allow.jsonl", "Write"));
+      server.session("b", { title: "nested", phase: "running", cost_usd: 0.3 }, changesOf(`${fixtures}sub_nest_fg.jsonl`));
+      server.session("c", { title: "shell", kind: "terminal", program: "/bin/bash" }, []);
+      await page.context().close();
+      page = await newPage(colorScheme, viewport);
+      for (const session of ["", "a", "b"]) {
+        await page.goto(`${server.url}/#login=ticket-abc`);
+        await page.waitForSelector(".sessions li", { state: "attached" });
+        if (session !== "") {
+          await page.evaluate((id) => (location.hash = `#/${id}`), session);
+          await page.locator(".thread .row").first().waitFor();
+        }
+        // The page's own policy permits no script of a test; a context without it would be another page.
+        const client = await page.context().newCDPSession(page);
+        const { result } = await client.send("Runtime.evaluate", {
+          expression: `${axe}; axe.run({ runOnly: ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa"] }).then((r) => r.violations.map((v) => v.id + ": " + v.nodes.map((n) => n.html.slice(0, 120) + " " + n.failureSummary).join("; ")))`,
+          awaitPromise: true,
+          returnByValue: true,
+        });
+        deepStrictEqual(result.value, [], `view ${session}`);
+      }
+    });
+  }
+}
