@@ -1,6 +1,6 @@
 import { RunnerError } from "./error.js";
 import { follow, type FollowOptions, type Followed } from "./events.js";
-import type { Change, PermissionValue, Phase } from "./types.js";
+import type { Change, PermissionValue, Phase, Range } from "./types.js";
 
 /** A session, as the runner lists it. */
 export interface SessionSummary {
@@ -36,6 +36,17 @@ export type Answer =
   | { readonly decision: "allow" }
   | { readonly decision: "deny"; readonly message?: string; readonly interrupt?: boolean }
   | { readonly answers: Readonly<Record<string, string>> };
+
+/** A part of a stream. */
+export interface LogSlice {
+  /** Offset of the first byte. */
+  readonly from: number;
+  /** End of the whole stream. */
+  readonly end: number;
+  /** The lost range before the first byte. */
+  readonly gap: Range | null;
+  readonly bytes: Uint8Array;
+}
 
 export interface ClientOptions {
   /** The address of the runner. Default: the page's own. */
@@ -106,12 +117,19 @@ export class Client {
     await this.#json(path(session), "DELETE");
   }
 
-  /** Returns a range of the agent's output. The response says by its headers which part it is. */
-  async log(session: string, from: number, to: number, signal?: AbortSignal): Promise<Uint8Array> {
-    const query = new URLSearchParams({ from: String(from), to: String(to) });
+  /** Returns bytes of the agent's output from an offset on, up to the next gap, at most 1 MiB. */
+  async log(session: string, from: number, max: number, signal?: AbortSignal): Promise<LogSlice> {
+    const query = new URLSearchParams({ from: String(from), max: String(max) });
     const response = await this.#send(`${path(session, "log")}?${query}`, signal ? { signal } : {});
     if (!response.ok) throw await RunnerError.of(response);
-    return new Uint8Array(await response.arrayBuffer());
+    const number = (name: string) => Number(response.headers.get(`bowline-${name}`));
+    const gap = /^(\d+)-(\d+)$/.exec(response.headers.get("bowline-gap") ?? "");
+    return {
+      from: number("from"),
+      end: number("end"),
+      gap: gap ? [Number(gap[1]), Number(gap[2])] : null,
+      bytes: new Uint8Array(await response.arrayBuffer()),
+    };
   }
 
   /** Follows the changes of a session's transcript, from its beginning or after `lastEventId`. */

@@ -43,6 +43,7 @@ export class StandIn {
   readonly #server: Server;
   readonly #changes = new Map<string, Change[]>();
   readonly #streams = new Map<string, Set<ServerResponse>>();
+  readonly #logs = new Map<string, Buffer>();
   readonly #summaries: Record<string, unknown>[] = [];
   readonly received: Received[] = [];
   readonly #waiting: ((received: Received) => boolean)[] = [];
@@ -76,6 +77,11 @@ export class StandIn {
     this.#summaries.push({ id, name: null, kind: "dialogue", program: "claude", cwd: "/home/dev/project", state: "running", started_ms: Date.now() - 60_000, ...summary });
     this.#changes.set(id, []);
     this.push(id, changes);
+  }
+
+  /** Sets what the agent of a session wrote. */
+  log(id: string, bytes: Buffer): void {
+    this.#logs.set(id, bytes);
   }
 
   /** Adds changes to a session, and sends them to those that follow it. */
@@ -114,6 +120,7 @@ export class StandIn {
     const parts = pathname.split("/").slice(1);
     if (method !== "GET") return this.#change(pathname, text, response);
     if (pathname === "/api/sessions") return json(response, 200, { sessions: this.#summaries });
+    if (parts[3] === "log") return this.#log(parts[2]!, new URL(target, "http://localhost").searchParams, response);
     if (pathname === "/api/events") return this.#follow("", [], response);
     if (parts[1] === "sessions" && parts[3] === "events") {
       const all = this.#changes.get(parts[2]!);
@@ -128,6 +135,13 @@ export class StandIn {
     } catch {
       response.writeHead(404).end();
     }
+  }
+
+  #log(id: string, query: URLSearchParams, response: ServerResponse): void {
+    const all = this.#logs.get(id) ?? Buffer.alloc(0);
+    const from = Number(query.get("from"));
+    const bytes = all.subarray(from, from + Math.min(Number(query.get("max")), 1 << 20));
+    response.writeHead(200, { "bowline-from": from, "bowline-next": from + bytes.length, "bowline-end": all.length }).end(bytes);
   }
 
   #change(path: string, text: string, response: ServerResponse): void {

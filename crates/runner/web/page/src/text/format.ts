@@ -27,6 +27,15 @@ export function shortPath(path: string): string {
   return path.replace(/^\/(?:home|Users)\/[^/]+/, "~").replace(/^\/root(?=\/|$)/, "~");
 }
 
+/** Longest text of one line, in characters. */
+const MAX_LINE = 300;
+
+/** Returns the first line of a text, cut to a length that fits no screen, with {@link plain} characters. */
+export function line(text: string): string {
+  const first = text.slice(0, MAX_LINE + 1).split("\n")[0]!;
+  return plain(first.length > MAX_LINE ? `${first.slice(0, MAX_LINE)}…` : first);
+}
+
 /** Makes control and bidirectional characters visible, so that a name cannot pretend to be something else. */
 export function plain(text: string): string {
   return text.replace(/[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u200e\u200f\u202a-\u202e\u2066-\u2069]/g, (c) => {

@@ -5,8 +5,14 @@ import { highlight } from "./highlight.js";
 /** Nesting beyond which Markdown is shown as it was written. */
 const MAX_DEPTH = 32;
 
-/** Longest text that is read as Markdown, in characters; a longer one is shown as it was written. */
-const MAX_LENGTH = 400_000;
+/** Longest text that is read as Markdown, in characters. */
+export const MAX_MARKDOWN = 400_000;
+
+/** Longest paragraph that is read as Markdown, in characters: the time of the lexer grows with its square. */
+const MAX_PARAGRAPH = 6_000;
+
+/** Blocks of a text, items of a list or rows of a table that are shown. */
+const MAX_PARTS = 1_000;
 
 interface Piece {
   readonly raw: string;
@@ -27,10 +33,15 @@ export class Markdown extends Component<{ readonly text: string }> {
     return text !== this.props.text;
   }
 
-  override render({ text }: { readonly text: string }): ComponentChild {
-    if (text.length > MAX_LENGTH) return <pre>{text}</pre>;
+  override render({ text: written }: { readonly text: string }): ComponentChild {
+    const text = written.replace(/\r\n?/g, "\n");
     this.#read(text);
-    return <div class="md">{this.#pieces.map(({ node }) => node)}</div>;
+    return (
+      <div class="md">
+        {this.#pieces.slice(0, MAX_PARTS).map(({ node }) => node)}
+        {rest(this.#pieces.length)}
+      </div>
+    );
   }
 
   #read(text: string): void {
@@ -47,16 +58,38 @@ export class Markdown extends Component<{ readonly text: string }> {
   }
 }
 
-/** Limits the nesting before the lexer sees it, which is recursive. */
+/** Reads a text, unless the lexer would take too long or recurse too deep. */
 function lex(text: string): Token[] {
-  const deep = /^(?:[ \t]*(?:>|[-*+]|\d{1,9}[.)]))(?:[ \t]*(?:>|[-*+]|\d{1,9}[.)])){31}/m;
-  const isDeep = deep.test(text) || /[[(*_~]{200}/.test(text) || /^[ \t]{200}/m.test(text);
-  if (isDeep) return [{ type: "plain", raw: text, text } as Tokens.Generic];
+  const asWritten = () => [{ type: "plain", raw: text, text } as Tokens.Generic];
+  const isDeep = DEEP.some((pattern) => pattern.test(text));
+  if (isDeep || hasLongParagraph(text)) return asWritten();
   try {
     return new Lexer({ gfm: true, breaks: false }).lex(text);
   } catch {
-    return [{ type: "plain", raw: text, text } as Tokens.Generic];
+    return asWritten();
   }
+}
+
+/** Deep nesting of blocks, of inline marks, and of indentation. */
+const DEEP = [
+  /^(?:[ \t]*(?:>|[-*+]|\d{1,9}[.)]))(?:[ \t]*(?:>|[-*+]|\d{1,9}[.)])){31}/m,
+  /[[(*_~`\\|#]{200}/,
+  /^[ \t]{200}/m,
+];
+
+/** Returns whether lines without a blank one between them are too long. Code blocks have none of a paragraph's marks. */
+function hasLongParagraph(text: string): boolean {
+  let [length, isCode] = [0, false];
+  for (let at = 0; at < text.length; ) {
+    const newline = text.indexOf("\n", at);
+    const end = newline < 0 ? text.length : newline;
+    const start = text.slice(at, Math.min(end, at + 8)).trimStart();
+    if (start.startsWith("```") || start.startsWith("~~~")) isCode = !isCode;
+    length = start === "" || isCode ? 0 : length + end - at;
+    if (length > MAX_PARAGRAPH) return true;
+    at = end + 1;
+  }
+  return false;
 }
 
 function block(token: Token, depth: number): ComponentChild {
@@ -106,13 +139,19 @@ function block(token: Token, depth: number): ComponentChild {
 }
 
 function list({ ordered, start, items }: Tokens.List, depth: number): ComponentChild {
-  const entries = items.map((item) => (
+  const entries = items.slice(0, MAX_PARTS).map((item) => (
     <li class={item.task ? "task" : undefined}>
       {item.task && <input type="checkbox" disabled checked={item.checked === true} aria-label="Done" />}
       {item.tokens.map((it) => block(it, depth + 1))}
     </li>
   ));
-  return ordered ? <ol start={typeof start === "number" ? start : 1}>{entries}</ol> : <ul>{entries}</ul>;
+  const shown = ordered ? <ol start={typeof start === "number" ? start : 1}>{entries}</ol> : <ul>{entries}</ul>;
+  return [shown, rest(items.length)];
+}
+
+/** Says how many parts are not shown. */
+function rest(length: number): ComponentChild {
+  return length > MAX_PARTS ? <p class="why">{length - MAX_PARTS} more; copy the text to read them</p> : null;
 }
 
 function table({ header, rows, align }: Tokens.Table, depth: number): ComponentChild {
@@ -128,7 +167,7 @@ function table({ header, rows, align }: Tokens.Table, depth: number): ComponentC
           </tr>
         </thead>
         <tbody>
-          {rows.map((row) => (
+          {rows.slice(0, MAX_PARTS).map((row) => (
             <tr>
               {row.map(({ tokens }, at) => (
                 <td style={side(at)}>{inlines(tokens, depth)}</td>
@@ -137,6 +176,7 @@ function table({ header, rows, align }: Tokens.Table, depth: number): ComponentC
           ))}
         </tbody>
       </table>
+      {rest(rows.length)}
     </div>
   );
 }

@@ -1,13 +1,11 @@
 import type { Call, CallContent, CallState, CallValue, Transcript } from "@bowline/client";
 import type { JSX } from "preact";
 import { useState } from "preact/hooks";
-import { duration, plain } from "../text/format.js";
+import { duration, line } from "../text/format.js";
 import { Diff, useDiff } from "./diff.js";
 import { Entries } from "./entry.js";
 import { Icon, type IconName } from "./icon.js";
-
-/** Longest output that is shown at once, in characters. */
-const MAX_OUTPUT = 20_000;
+import { Output } from "./output.js";
 
 const ICONS: Record<CallState, readonly [IconName, string]> = {
   pending: ["run", "being written"],
@@ -37,7 +35,7 @@ export function ToolCall({ call, transcript, depth }: Props): JSX.Element {
     <div class={`call ${value.state}`}>
       <button class="head" aria-expanded={isOpen} onClick={() => choose(!isOpen)}>
         <Icon name={icon} label={label} />
-        <b>{plain(value.name)}</b>
+        <b>{line(value.name)}</b>
         <CallTitle value={value} />
         {diff && <DiffCount content={diff} />}
         {value.exit_code !== null && value.exit_code !== 0 && <span class="why">exit {value.exit_code}</span>}
@@ -51,7 +49,7 @@ export function ToolCall({ call, transcript, depth }: Props): JSX.Element {
 /** What the call does: a command or path in fixed width, otherwise words. */
 export function CallTitle({ value }: { readonly value: CallValue }): JSX.Element {
   const isCode = value.kind !== "think" && value.kind !== "other" && value.kind !== null;
-  const title = plain((value.title ?? "").split("\n")[0] ?? "");
+  const title = line(value.title ?? "");
   return isCode ? <code class="title">{title}</code> : <span class="title">{title}</span>;
 }
 
@@ -71,7 +69,7 @@ function Elapsed({ value }: { readonly value: CallValue }): JSX.Element | null {
 
 function Body({ call, transcript, depth }: Props): JSX.Element {
   const { value } = call;
-  const name = plain(value.name);
+  const name = line(value.name);
   const hasContent = value.content.some((it) => it.type !== "text");
   return (
     <div class="detail">
@@ -90,7 +88,7 @@ function Body({ call, transcript, depth }: Props): JSX.Element {
 function Content({ content, name }: { readonly content: CallContent; readonly name: string }): JSX.Element | null {
   switch (content.type) {
     case "diff":
-      return <Diff {...content} label={`What ${name} changes in ${plain(content.path)}`} />;
+      return <Diff {...content} label={`What ${name} changes in ${line(content.path)}`} />;
     case "terminal":
       return <Output text={content.command === null ? "" : `$ ${content.command}`} label={`Command of ${name}`} />;
     default:
@@ -104,30 +102,6 @@ function Result({ value, name }: { readonly value: CallValue; readonly name: str
     return <Output text={value.result.text} label={label} isError={value.result.is_error} />;
   }
   return value.output === null ? null : <Output text={value.output} label={`Output of ${name}`} />;
-}
-
-/** Text in fixed width. Of a long one, the beginning and the end. */
-function Output({ text, label, isError }: { readonly text: string; readonly label: string; readonly isError?: boolean }): JSX.Element | null {
-  const [isWhole, setWhole] = useState(false);
-  if (text === "") return null;
-  const hidden = text.length - MAX_OUTPUT;
-  if (isWhole || hidden <= 0) {
-    return (
-      <pre class={isError ? "bad" : undefined} tabIndex={0} role="region" aria-label={label}>
-        {plain(text)}
-      </pre>
-    );
-  }
-  const half = MAX_OUTPUT / 2;
-  return (
-    <pre class={isError ? "bad" : undefined} tabIndex={0} role="region" aria-label={label}>
-      {plain(text.slice(0, half))}
-      <button class="more" onClick={() => setWhole(true)}>
-        {hidden} more characters
-      </button>
-      {plain(text.slice(-half))}
-    </pre>
-  );
 }
 
 function inputText(input: unknown): string {

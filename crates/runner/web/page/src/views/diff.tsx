@@ -5,6 +5,9 @@ import { diffLines, nearChanges, readPatch, type DiffLine } from "../text/diff.j
 /** Longest texts that are compared, in characters; of longer ones the new text is shown. */
 const MAX_LENGTH = 500_000;
 
+/** Longest part of a line that is shown, in characters. */
+const MAX_TEXT = 2_000;
+
 /** Lines of a diff that are shown at first. */
 const MAX_LINES = 400;
 
@@ -47,7 +50,7 @@ export function Diff(props: Props & { readonly label: string }): JSX.Element {
 function Line({ kind, old, new: now, text, words }: DiffLine): JSX.Element {
   const Tag = kind === "added" ? "ins" : kind === "removed" ? "del" : "span";
   const sign = kind === "added" ? "+" : kind === "removed" ? "−" : "";
-  const content = words?.map((part) => (part.kind === "same" ? part.text : <mark>{part.text}</mark>)) ?? text;
+  const content = words?.map((part) => (part.kind === "same" ? part.text : <mark>{part.text}</mark>)) ?? (text.length > MAX_TEXT ? `${text.slice(0, MAX_TEXT)}…` : text);
   return (
     <tr class={kind}>
       <td class="ln">{old}</td>

@@ -1,10 +1,11 @@
 import type { Block, Entry, EntryJson, Transcript } from "@bowline/client";
 import { Fragment, type JSX } from "preact";
 import { useState } from "preact/hooks";
-import { duration, plain } from "../text/format.js";
-import { Markdown } from "../text/markdown.js";
+import { duration, line } from "../text/format.js";
+import { MAX_MARKDOWN, Markdown } from "../text/markdown.js";
 import { ToolCall } from "./call.js";
 import { Icon } from "./icon.js";
+import { Long, Output } from "./output.js";
 
 interface Props {
   readonly entry: Entry;
@@ -55,11 +56,9 @@ function Prompt({ value, depth }: { readonly value: Extract<EntryJson, { kind: "
   // What the agent was told by a program, or a sub-agent by its parent, is not what a person wrote.
   const isBrief = depth > 0 || value.synthetic;
   return (
-    <div class={isBrief ? "brief" : "you"}>
-      {value.text.split("\n").map((line) => (
-        <p>{plain(line)}</p>
-      ))}
-    </div>
+    <p class={isBrief ? "brief" : "you"}>
+      <Long text={value.text} />
+    </p>
   );
 }
 
@@ -67,7 +66,7 @@ function BlockView({ block, transcript, depth }: { readonly block: Block; readon
   const { value } = block;
   switch (value.type) {
     case "text":
-      return value.text === "" ? null : <Markdown text={value.text} />;
+      return value.text === "" ? null : <Text text={value.text} />;
     case "thinking":
       return value.text === "" ? null : <Thinking text={value.text} />;
     case "redacted_thinking":
@@ -81,16 +80,20 @@ function BlockView({ block, transcript, depth }: { readonly block: Block; readon
   }
 }
 
+/** Markdown; a text that is too long for it as it was written. */
+function Text({ text }: { readonly text: string }): JSX.Element {
+  return text.length > MAX_MARKDOWN ? <Output text={text} label="Text" /> : <Markdown text={text} />;
+}
+
 function Thinking({ text }: { readonly text: string }): JSX.Element {
   const [isOpen, open] = useState(false);
-  const first = text.trim().split("\n")[0] ?? "";
   return (
     <div class="think">
       <button class="head" aria-expanded={isOpen} onClick={() => open(!isOpen)}>
         <span class="label">Thought</span>
-        {!isOpen && <span class="title">{plain(first)}</span>}
+        {!isOpen && <span class="title">{line(text.trimStart())}</span>}
       </button>
-      {isOpen && <Markdown text={text} />}
+      {isOpen && <Text text={text} />}
     </div>
   );
 }
@@ -105,7 +108,11 @@ function TurnEnd({ value }: { readonly value: Extract<EntryJson, { kind: "result
         {words[value.outcome] ?? value.outcome}
         {time}
       </span>
-      {!isGood && value.text && <p>{plain(value.text)}</p>}
+      {!isGood && value.text && (
+        <p>
+          <Long text={value.text} />
+        </p>
+      )}
     </div>
   );
 }
@@ -114,8 +121,10 @@ function Notice({ icon, text, why }: { readonly icon: "notice" | "bad"; readonly
   return (
     <p class={`notice ${icon}`}>
       <Icon name={icon} />
-      <span>{plain(text)}</span>
-      {why && <span class="why">{plain(why)}</span>}
+      <span>
+        <Long text={text} />
+      </span>
+      {why && <span class="why">{line(why)}</span>}
     </p>
   );
 }

@@ -1,11 +1,12 @@
 import type { Answer, Client, PermissionOption, PermissionQuestion, PermissionValue, Transcript } from "@bowline/client";
 import type { JSX } from "preact";
 import { useEffect, useRef, useState } from "preact/hooks";
-import { duration, plain } from "../text/format.js";
+import { duration, line, plain } from "../text/format.js";
 import { safeTarget } from "../text/markdown.js";
 import { CallTitle } from "./call.js";
 import { Diff } from "./diff.js";
 import { Icon } from "./icon.js";
+import { Long } from "./output.js";
 
 /** Time for which a new card ignores clicks and keys, in milliseconds: it may have moved under the pointer. */
 export const ARM_MS = 500;
@@ -40,7 +41,7 @@ export function PermissionCard({ request, session, client, transcript }: Props):
       <header>
         <Icon name="ask" label="waits for you" />
         <h2 id={title}>
-          {request.kind === "question" ? "A question" : plain(request.tool_name)} {call && <CallTitle value={call.value} />}
+          {request.kind === "question" ? "A question" : line(request.tool_name)} {call && <CallTitle value={call.value} />}
         </h2>
         {call?.value.started_ms != null && <Asked since={call.value.started_ms} />}
       </header>
@@ -98,12 +99,12 @@ function What({ request, transcript }: { readonly request: PermissionValue; read
   if (!call || request.questions.length > 0) return null;
   const { content, input, name } = call.value;
   const diffs = content.filter((it) => it.type === "diff");
-  if (diffs.length > 0) return <>{diffs.map((diff) => <Diff {...diff} label={`What would change in ${plain(diff.path)}`} />)}</>;
+  if (diffs.length > 0) return <>{diffs.map((diff) => <Diff {...diff} label={`What would change in ${line(diff.path)}`} />)}</>;
   const terminal = content.find((it) => it.type === "terminal");
   const text = terminal?.command ?? JSON.stringify(input, null, 2);
   return (
-    <pre class="what" tabIndex={0} role="region" aria-label={`Input of ${plain(name)}`}>
-      {plain(text ?? "")}
+    <pre class="what" tabIndex={0} role="region" aria-label={`Input of ${line(name)}`}>
+      <Long text={text ?? ""} />
     </pre>
   );
 }

@@ -2,9 +2,11 @@ import { entryBytes, type Client, type Entry, type Status } from "@bowline/clien
 import type { JSX, RefObject } from "preact";
 import { useEffect, useMemo, useRef, useState } from "preact/hooks";
 import { List } from "../list/list.js";
+import { BytesStore } from "../state/bytes.js";
 import { SessionStore } from "../state/session.js";
 import { useStore } from "../state/store.js";
 import { cost, count, plain, shortPath } from "../text/format.js";
+import { Bytes } from "./bytes.js";
 import { EntryView } from "./entry.js";
 import { Icon, type IconName } from "./icon.js";
 import { PermissionCard } from "./permission.js";
@@ -29,8 +31,18 @@ export function SessionView({ id, name, client, onClose }: Props): JSX.Element {
   const { transcript, connection } = store;
   const list = useRef<List>(null);
   const [isAtEnd, setAtEnd] = useState(true);
+  const bytes = useMemo(() => new BytesStore(client, id), [client, id]);
+  const [hasBytes, showBytes] = useState(false);
+  useEffect(() => () => bytes.close(), [bytes]);
+  const onBytes = (entry: Entry) => {
+    const range = entryBytes(entry);
+    if (!range) return;
+    showBytes(true);
+    void bytes.select(range);
+  };
   const open = transcript.permissions().filter(({ state }) => state === "open");
   return (
+    <>
     <main id="main" tabIndex={-1}>
       <Head store={store} name={name} onClose={onClose} />
       {connection.state === "reconnecting" && (
@@ -44,7 +56,7 @@ export function SessionView({ id, name, client, onClose }: Props): JSX.Element {
         </p>
       )}
       <div class="stage">
-        <Thread store={store} list={list} onEnd={setAtEnd} />
+        <Thread store={store} list={list} onEnd={setAtEnd} onBytes={onBytes} />
         {!isAtEnd && (
           <button class="to-end" onClick={() => list.current?.showEnd()}>
             Go to the end
@@ -60,10 +72,20 @@ export function SessionView({ id, name, client, onClose }: Props): JSX.Element {
         <PromptBox key={id} session={id} client={client} status={transcript.status} queue={transcript.session?.queue ?? []} />
       </div>
     </main>
+    {hasBytes && <Bytes store={bytes} onClose={() => showBytes(false)} />}
+    </>
   );
 }
 
-function Thread({ store, list, onEnd }: { readonly store: SessionStore; readonly list: RefObject<List | null>; readonly onEnd: (isAtEnd: boolean) => void }): JSX.Element {
+interface ThreadProps {
+  readonly store: SessionStore;
+  readonly list: RefObject<List | null>;
+  readonly onEnd: (isAtEnd: boolean) => void;
+  /** Called with an entry whose bytes are to be shown. */
+  readonly onBytes: (entry: Entry) => void;
+}
+
+function Thread({ store, list, onEnd, onBytes }: ThreadProps): JSX.Element {
   const { transcript } = store;
   const numbers = transcript.entryNumbers();
   if (numbers.length === 0) {
@@ -74,7 +96,7 @@ function Thread({ store, list, onEnd }: { readonly store: SessionStore; readonly
     const entry = transcript.entry(numbers[index]!)!;
     return (
       <article class={`e ${entry.value.kind}`}>
-        <Offset entry={entry} />
+        <Offset entry={entry} onBytes={onBytes} />
         <div class="body">
           <EntryView entry={entry} transcript={transcript} depth={0} />
         </div>
@@ -96,12 +118,13 @@ function Thread({ store, list, onEnd }: { readonly store: SessionStore; readonly
   );
 }
 
-function Offset({ entry }: { readonly entry: Entry }): JSX.Element {
+function Offset({ entry, onBytes }: { readonly entry: Entry } & Pick<ThreadProps, "onBytes">): JSX.Element {
   const bytes = entryBytes(entry);
+  if (!bytes) return <span class="offset" />;
   return (
-    <span class="offset" title={bytes ? `bytes ${bytes[0]} to ${bytes[1]} of the agent's output` : undefined}>
-      {bytes ? count(bytes[0]) : ""}
-    </span>
+    <button class="offset" aria-label={`${count(bytes[0])} to ${count(bytes[1])}: show these bytes`} onClick={() => onBytes(entry)}>
+      {count(bytes[0])}
+    </button>
   );
 }
 
