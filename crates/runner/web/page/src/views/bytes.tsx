@@ -60,7 +60,7 @@ export function Bytes({ store, onClose }: { readonly store: BytesStore; readonly
           return <Line line={it} isSelected={isSelected(it)} isShown={it.from === shown} onShow={() => show(it.from)} />;
         }}
       />
-      {line && <Detail line={line} />}
+      <section class="detail" aria-label="The line as JSON">{line && <Detail line={line} />}</section>
     </aside>
   );
 }
@@ -87,12 +87,12 @@ function Line({ line, isSelected, isShown, onShow }: LineProps): JSX.Element {
 function Detail({ line }: { readonly line: LogLine }): JSX.Element {
   const text = useMemo(() => pretty(line.text), [line]);
   return (
-    <section class="detail" aria-label={`Line at ${line.from}`}>
+    <>
       <p class="why">
         {count(line.from)} to {count(line.to)}
         {line.isCut && ", not read as a whole"}
       </p>
       <Output text={text} label={`Line at ${line.from} as JSON`} />
-    </section>
+    </>
   );
 }
