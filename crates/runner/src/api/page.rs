@@ -81,7 +81,7 @@ async fn check(State(app): State<Arc<AppState>>, request: Request, next: Next) -
         return Problem::internal("the request has no peer").into_response();
     };
     let (parts, body) = request.into_parts();
-    match app.auth.check_public(&parts, peer.kind) {
+    match app.auth.authenticate_public(&parts, peer.kind) {
         Ok(()) => next.run(Request::from_parts(parts, body)).await,
         Err(error) => Problem::from(error).into_response(),
     }

@@ -128,7 +128,9 @@ impl Problem {
 impl From<AuthError> for Problem {
     fn from(error: AuthError) -> Self {
         let status = match error {
-            AuthError::NoToken | AuthError::WrongToken => StatusCode::UNAUTHORIZED,
+            AuthError::NoToken | AuthError::WrongToken | AuthError::WrongLink => {
+                StatusCode::UNAUTHORIZED
+            }
             _ => StatusCode::FORBIDDEN,
         };
         let text = error.to_string();

@@ -9,7 +9,7 @@ use std::sync::Arc;
 
 use axum::http::header::{HOST, ORIGIN};
 use axum::http::request::Parts;
-use axum::http::{HeaderMap, HeaderName};
+use axum::http::{HeaderMap, HeaderName, Method};
 
 use super::credential::{AuthError, PresentedSecret, TICKET_PREFIX, single};
 use super::named::{CurrentNamedTokens, TokenScope};
@@ -134,12 +134,20 @@ impl RequestAuth {
         }
     }
 
-    /// Checks a request that needs no secret, such as that of the page's files.
-    pub(crate) fn check_public(&self, parts: &Parts, peer: PeerKind) -> Result<(), AuthError> {
+    /// Checks a request that needs no secret: that of the page's files, and of its login. Any page may link to
+    /// a file.
+    pub(crate) fn authenticate_public(
+        &self,
+        parts: &Parts,
+        peer: PeerKind,
+    ) -> Result<(), AuthError> {
         if peer == PeerKind::Network {
             self.check_host(parts)?;
         }
-        Ok(())
+        match parts.method {
+            Method::GET => Ok(()),
+            _ => self.check_origin(&parts.headers).map(drop),
+        }
     }
 
     /// HTTP/2 has the host in `:authority`, which is the authority of the URI here.

@@ -10,6 +10,7 @@ mod events;
 mod frames;
 mod grpc;
 mod openapi;
+mod page;
 mod proto;
 mod rest;
 mod scopes;

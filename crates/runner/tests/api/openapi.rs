@@ -40,6 +40,7 @@ async fn document_describes_every_endpoint() {
             "get /api/history",
             "get /api/history/{conversation}/transcript",
             "post /api/tickets",
+            "post /api/login-links",
             "get /healthz",
             "get /readyz",
             "get /metrics",
