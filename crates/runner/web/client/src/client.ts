@@ -137,9 +137,10 @@ export class Client {
     return follow(this.#send, path(session, "events"), options);
   }
 
-  /** Follows the events of all sessions. */
-  events(options?: FollowOptions): AsyncGenerator<Followed<SessionEvent>[], void, void> {
-    return follow(this.#send, "/api/events", options);
+  /** Follows the events of all sessions, all or only of some types. Without `change`, transcripts are not sent. */
+  events(options: FollowOptions & { readonly types?: readonly SessionEvent["type"][] } = {}): AsyncGenerator<Followed<SessionEvent>[], void, void> {
+    const query = options.types ? `?types=${options.types.join(",")}` : "";
+    return follow(this.#send, `/api/events${query}`, options);
   }
 
   readonly #send = (target: string, init: RequestInit): Promise<Response> => {

@@ -18,7 +18,7 @@ export interface ListedSession {
 export type Group = "asks" | "working" | "idle" | "ended";
 
 /** Events after which the list is read again. */
-const LIST_EVENTS = new Set(["created", "ended", "removed", "phase", "permission"]);
+const LIST_EVENTS = ["created", "phase", "ended", "removed"] as const;
 
 /** The sessions of the runner, read again when an event says that one has changed. */
 export class SessionsStore extends Store {
@@ -36,6 +36,7 @@ export class SessionsStore extends Store {
   async follow(): Promise<void> {
     void this.read();
     const options = {
+      types: LIST_EVENTS,
       signal: this.#abort.signal,
       onState: (state: ConnectionState) => {
         this.connection = state;
@@ -45,9 +46,7 @@ export class SessionsStore extends Store {
       },
     };
     try {
-      for await (const batch of this.client.events(options)) {
-        if (batch.some(({ data }) => LIST_EVENTS.has(data.type))) void this.read();
-      }
+      for await (const _ of this.client.events(options)) void this.read();
     } catch {
       // `onState` has it.
     }
