@@ -118,8 +118,8 @@ pub use received::Received;
 pub use remote::{
     Address, Attachment, BadUrl, Boxed, ByteStream, Carrier, CredentialsProvider, HOOK_SETTINGS,
     Identity, MAX_METADATA, MessageReceiver, MessageSender, Network, NoCredentials, NoToken,
-    RESERVED_LABELS, Remote, RemoteError, RemoteUrl, SessionActivity, SessionDamage, SessionExit, SessionList,
-    SessionRequest, SessionSummary, SessionSummaryState, SessionUpdate, StartPosition,
+    RESERVED_LABELS, Remote, RemoteError, RemoteUrl, SessionActivity, SessionDamage, SessionExit,
+    SessionList, SessionRequest, SessionSummary, SessionSummaryState, SessionUpdate, StartPosition,
     SystemNetwork, Token, TokenFile, Trust,
 };
 pub use screen::Screen;
