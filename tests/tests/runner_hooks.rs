@@ -6,6 +6,9 @@
     reason = "shared with the tests of conversations that the daemon drives"
 )]
 mod rig;
+#[path = "daemon_driver/stream.rs"]
+#[expect(dead_code, reason = "shared with the same tests")]
+mod stream;
 
 use std::time::Duration;
 

@@ -57,7 +57,7 @@ pub struct DialogueConfiguration {
     pub labels: BTreeMap<String, String>,
     /// The hooks of an agent at a runner, which serves them, as `bowline_hooks::HookServer::spec` describes them
     /// in JSON. [`HookFeed`](crate::HookFeed) has their events. For Claude Code, without other settings.
-    pub hooks: Option<serde_json::Value>,
+    pub hooks: Option<Value>,
     /// The agent's working directory; the host's own when absent.
     pub cwd: Option<PathBuf>,
     /// The type of the agent's standard streams.

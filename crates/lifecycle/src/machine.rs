@@ -46,6 +46,7 @@ pub use receipts::ReceiptState;
 use self::budget::BudgetState;
 use self::follower::Follower;
 use self::own_lines::LineEffects;
+#[cfg(any(test, feature = "remote"))]
 pub(crate) use self::policy::DecisionPath;
 use self::policy::PolicyState;
 use self::prompt_queue::PromptQueue;

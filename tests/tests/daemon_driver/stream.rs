@@ -10,7 +10,6 @@ use tokio::net::UnixStream;
 /// An event as it came.
 #[derive(Clone, Debug)]
 pub(crate) struct Received {
-    pub(crate) id: String,
     pub(crate) data: Option<Value>,
 }
 
@@ -90,9 +89,9 @@ impl EventStream {
             let Some(id) = field("id: ") else {
                 continue;
             };
-            self.last_id = Some(id.clone());
+            self.last_id = Some(id);
             let data = field("data: ").map(|it| serde_json::from_str(&it).expect("JSON"));
-            return Some(Received { id, data });
+            return Some(Received { data });
         }
     }
 
@@ -103,9 +102,7 @@ impl EventStream {
                 assert_eq!(self.connect().await, 200);
             }
             match self.next().await {
-                Some(Received {
-                    data: Some(data), ..
-                }) => return data,
+                Some(Received { data: Some(data) }) => return data,
                 Some(_) => {}
                 None => self.cut(),
             }

@@ -277,11 +277,14 @@ impl<'a> ChatView<'a> {
                 what,
                 prompt,
             } => self.on_requested(client, what, prompt.as_deref()),
-            DialogueEventKind::Inquiry(silence) => self.note(&format!(
-                "no output for {} s; {}",
-                silence.silent_for.as_secs(),
-                silence.cause.as_deref().unwrap_or("checking the agent")
-            )),
+            DialogueEventKind::Inquiry(silence) => {
+                let cause = silence.cause.as_ref().map(ToString::to_string);
+                self.note(&format!(
+                    "no output for {} s; {}",
+                    silence.silent_for.as_secs(),
+                    cause.as_deref().unwrap_or("checking the agent")
+                ))
+            }
             DialogueEventKind::Lagged { .. } => self.reset_permissions(),
             _ => {}
         }

@@ -250,8 +250,10 @@ impl Machine {
             _ if is_history => return,
             Intent::Interrupt { .. } => ("interrupt".to_owned(), None),
             Intent::SetOption { option, value } => (format!("set {option} to {value}"), None),
+            Intent::StopTask { task_id } => (format!("stop task {task_id}"), None),
+            Intent::Request { name, .. } => (format!("request {name}"), None),
             Intent::End => ("end".to_owned(), None),
-            Intent::Answer { .. } => return,
+            Intent::Answer { .. } | Intent::Hold(_) => return,
         };
         let client = client.clone();
         self.emit(DialogueEventKind::Requested {
@@ -397,6 +399,8 @@ const fn name_of(intent: &Intent) -> &'static str {
         Intent::Interrupt { .. } => "interrupt",
         Intent::SetOption { .. } => "set the option",
         Intent::Hold(_) => "pause",
+        Intent::StopTask { .. } => "stop the task",
+        Intent::Request { .. } => "request",
         Intent::End => "end",
     }
 }
