@@ -1453,6 +1453,17 @@ public protocol DialogueSessionProtocol: AnyObject, Sendable {
     func detach() async throws  -> DialogueEnd
 
     /**
+     * Writes what is known of the session into a new file, for a report of a problem: its streams as a journal,
+     * the transcript, settings, limits, versions, and the last log lines. `Engine.openRecording` and `bowline
+     * replay` read it. Secrets are removed, and on request all content.
+     *
+     * # Errors
+     *
+     * `Io` if the file exists or cannot be written.
+     */
+    func diagnostics(path: String, redaction: Redaction?) async throws
+
+    /**
      * Ends the session gracefully: waits for open prompts to be answered, then asks the agent to
      * exit.
      */
@@ -1810,6 +1821,32 @@ open func detach()async throws  -> DialogueEnd  {
             freeFunc: ffi_bowline_ffi_rust_future_free_rust_buffer,
             cancelFunc: { ffi_bowline_ffi_rust_future_cancel_rust_buffer($0) },
             liftFunc: FfiConverterTypeDialogueEnd_lift,
+            errorHandler: FfiConverterTypeBowlineError_lift
+        )
+}
+
+    /**
+     * Writes what is known of the session into a new file, for a report of a problem: its streams as a journal,
+     * the transcript, settings, limits, versions, and the last log lines. `Engine.openRecording` and `bowline
+     * replay` read it. Secrets are removed, and on request all content.
+     *
+     * # Errors
+     *
+     * `Io` if the file exists or cannot be written.
+     */
+open func diagnostics(path: String, redaction: Redaction? = nil)async throws   {
+    return
+        try  await uniffiRustCallAsync(
+            rustFutureFunc: {
+                uniffi_bowline_ffi_fn_method_dialoguesession_diagnostics(
+                        self.uniffiCloneHandle(),FfiConverterString.lower(path),FfiConverterOptionTypeRedaction.lower(redaction)
+                )
+            },
+            pollFunc: ffi_bowline_ffi_rust_future_poll_void,
+            completeFunc: ffi_bowline_ffi_rust_future_complete_void,
+            freeFunc: ffi_bowline_ffi_rust_future_free_void,
+            cancelFunc: { ffi_bowline_ffi_rust_future_cancel_void($0) },
+            liftFunc: { $0 },
             errorHandler: FfiConverterTypeBowlineError_lift
         )
 }
@@ -3563,6 +3600,21 @@ public protocol HookServerProtocol: AnyObject, Sendable {
     func report() throws  -> HookReport
 
     /**
+     * Receives the hooks of a session at a runner, until the session ends: its events are events of this server,
+     * and its questions wait for the host as others do. Returns once it is attached; cuts of the link and restarts
+     * of the runner are survived.
+     *
+     * With `hasPast` for a session that an earlier host may have served, only questions that are still open and later
+     * events are received.
+     *
+     * # Errors
+     *
+     * `Start` if the runner cannot be reached, or does not serve the hooks of the session; `Configuration` if the URL
+     * or the id is not valid; `Ended` after `stop`.
+     */
+    func serve(runner: RunnerConfiguration, session: String, hasPast: Bool) async throws
+
+    /**
      * Returns settings that make the agent deliver its hooks, as a JSON object for
      * `AgentOptions.settings`. They contain no secret.
      *
@@ -3585,6 +3637,18 @@ public protocol HookServerProtocol: AnyObject, Sendable {
      * as `url`.
      */
     func settingsFor(interaction: String, agent: AgentVersion) throws  -> String
+
+    /**
+     * Returns what a runner needs to serve the hooks of an agent there as this server would, for
+     * `DialogueConfiguration.hooks`: a JSON object. `agent` is the version of the agent at the runner, if it is known.
+     * Call `serve` once the session has started.
+     *
+     * # Errors
+     *
+     * `Configuration` if the configuration has a helper, which is a program of this machine, or needs a newer agent.
+     * Otherwise as `url`.
+     */
+    func spec(interaction: String, agent: AgentVersion?) throws  -> String
 
     /**
      * Stops the server: closes its port, sends default answers to open questions and forwards queued
@@ -3766,6 +3830,36 @@ open func report()throws  -> HookReport  {
 }
 
     /**
+     * Receives the hooks of a session at a runner, until the session ends: its events are events of this server,
+     * and its questions wait for the host as others do. Returns once it is attached; cuts of the link and restarts
+     * of the runner are survived.
+     *
+     * With `hasPast` for a session that an earlier host may have served, only questions that are still open and later
+     * events are received.
+     *
+     * # Errors
+     *
+     * `Start` if the runner cannot be reached, or does not serve the hooks of the session; `Configuration` if the URL
+     * or the id is not valid; `Ended` after `stop`.
+     */
+open func serve(runner: RunnerConfiguration, session: String, hasPast: Bool = false)async throws   {
+    return
+        try  await uniffiRustCallAsync(
+            rustFutureFunc: {
+                uniffi_bowline_ffi_fn_method_hookserver_serve(
+                        self.uniffiCloneHandle(),FfiConverterTypeRunnerConfiguration_lower(runner),FfiConverterString.lower(session),FfiConverterBool.lower(hasPast)
+                )
+            },
+            pollFunc: ffi_bowline_ffi_rust_future_poll_void,
+            completeFunc: ffi_bowline_ffi_rust_future_complete_void,
+            freeFunc: ffi_bowline_ffi_rust_future_free_void,
+            cancelFunc: { ffi_bowline_ffi_rust_future_cancel_void($0) },
+            liftFunc: { $0 },
+            errorHandler: FfiConverterTypeBowlineError_lift
+        )
+}
+
+    /**
      * Returns settings that make the agent deliver its hooks, as a JSON object for
      * `AgentOptions.settings`. They contain no secret.
      *
@@ -3802,6 +3896,27 @@ open func settingsFor(interaction: String, agent: AgentVersion)throws  -> String
             self.uniffiCloneHandle(),
         FfiConverterString.lower(interaction),
         FfiConverterTypeAgentVersion_lower(agent),uniffiCallStatus
+    )
+})
+}
+
+    /**
+     * Returns what a runner needs to serve the hooks of an agent there as this server would, for
+     * `DialogueConfiguration.hooks`: a JSON object. `agent` is the version of the agent at the runner, if it is known.
+     * Call `serve` once the session has started.
+     *
+     * # Errors
+     *
+     * `Configuration` if the configuration has a helper, which is a program of this machine, or needs a newer agent.
+     * Otherwise as `url`.
+     */
+open func spec(interaction: String, agent: AgentVersion? = nil)throws  -> String  {
+    return try  FfiConverterString.lift(try rustCallWithError(FfiConverterTypeBowlineError_lift) {
+        uniffiCallStatus in
+    uniffi_bowline_ffi_fn_method_hookserver_spec(
+            self.uniffiCloneHandle(),
+        FfiConverterString.lower(interaction),
+        FfiConverterOptionTypeAgentVersion.lower(agent),uniffiCallStatus
     )
 })
 }
@@ -5266,6 +5381,16 @@ public protocol RunnerClientProtocol: AnyObject, Sendable {
      */
     func transcript(id: String) async throws  -> String
 
+    /**
+     * Changes the name, the labels or the text that a host stored with a session, whether it runs or has ended.
+     * The change is on the runner's disk when the call returns.
+     *
+     * # Errors
+     *
+     * As `session`; `Refused` if a label is reserved, or the text has more than 64 KiB.
+     */
+    func update(id: String, change: RunnerSessionChange) async throws  -> RunnerSession
+
 }
 /**
  * Lists and ends the sessions of a runner. Each call uses its own connection.
@@ -5446,6 +5571,31 @@ open func transcript(id: String)async throws  -> String  {
             freeFunc: ffi_bowline_ffi_rust_future_free_rust_buffer,
             cancelFunc: { ffi_bowline_ffi_rust_future_cancel_rust_buffer($0) },
             liftFunc: FfiConverterString.lift,
+            errorHandler: FfiConverterTypeBowlineError_lift
+        )
+}
+
+    /**
+     * Changes the name, the labels or the text that a host stored with a session, whether it runs or has ended.
+     * The change is on the runner's disk when the call returns.
+     *
+     * # Errors
+     *
+     * As `session`; `Refused` if a label is reserved, or the text has more than 64 KiB.
+     */
+open func update(id: String, change: RunnerSessionChange)async throws  -> RunnerSession  {
+    return
+        try  await uniffiRustCallAsync(
+            rustFutureFunc: {
+                uniffi_bowline_ffi_fn_method_runnerclient_update(
+                        self.uniffiCloneHandle(),FfiConverterString.lower(id),FfiConverterTypeRunnerSessionChange_lower(change)
+                )
+            },
+            pollFunc: ffi_bowline_ffi_rust_future_poll_rust_buffer,
+            completeFunc: ffi_bowline_ffi_rust_future_complete_rust_buffer,
+            freeFunc: ffi_bowline_ffi_rust_future_free_rust_buffer,
+            cancelFunc: { ffi_bowline_ffi_rust_future_cancel_rust_buffer($0) },
+            liftFunc: FfiConverterTypeRunnerSession_lift,
             errorHandler: FfiConverterTypeBowlineError_lift
         )
 }
@@ -5709,9 +5859,15 @@ public protocol SessionManagerProtocol: AnyObject, Sendable {
      * # Errors
      *
      * `Busy` if the session limit is reached; `Start` if the program or the runner cannot be started
-     * or reached; `Ended` after `shutdown`.
+     * or reached; `Ended` after `endAll` or `detachAll`.
      */
     func createShell(configuration: ShellConfiguration, label: String) async throws  -> ManagedSession
+
+    /**
+     * Detaches from the sessions at runners, which continue, terminates the others, writes the list to disk and
+     * refuses new sessions from then on. The next run of the host calls `reattach`.
+     */
+    func detachAll() async throws  -> ShutdownReport
 
     /**
      * Returns the handle of a dialogue session.
@@ -5719,9 +5875,15 @@ public protocol SessionManagerProtocol: AnyObject, Sendable {
      * # Errors
      *
      * `NotFound` if the session is not in the list; `Invalid` if it is a shell; `Ended` if it was
-     * started by an earlier run of the host.
+     * started by an earlier run of the host; `Disconnected` if it runs at a runner and is not attached to.
      */
     func dialogue(id: String) throws  -> DialogueSession
+
+    /**
+     * Terminates all sessions, those at runners included, writes the list to disk and refuses new sessions from
+     * then on. A session that the host is not attached to continues.
+     */
+    func endAll() async throws  -> ShutdownReport
 
     /**
      * Returns a stream of the events of all sessions from now on, including sessions that are
@@ -5746,6 +5908,28 @@ public protocol SessionManagerProtocol: AnyObject, Sendable {
      * `NotFound` if the session is not in the list.
      */
     func kill(id: String) async throws  -> KilledSession
+
+    /**
+     * Returns the text that the host has stored with a session.
+     *
+     * # Errors
+     *
+     * `NotFound` if the session is not in the list; `Io` if the text cannot be read.
+     */
+    func metadata(id: String) async throws  -> String?
+
+    /**
+     * Attaches to all sessions of the list that run at these runners and that the host is not attached to, such as
+     * those of an earlier run that was killed. Returns when their transcripts are complete.
+     *
+     * A session at a runner that is not given or cannot be reached stays in the list as detached; only what the
+     * runner no longer has is lost. `configuration` has the settings of the attachments, as for `Engine.attach`.
+     *
+     * # Errors
+     *
+     * `Configuration` if a URL or the configuration is not valid.
+     */
+    func reattach(runners: [RunnerConfiguration], configuration: DialogueConfiguration?) async throws  -> ReattachReport
 
     /**
      * Resumes the last conversation of an ended session under the same id and in the same directory.
@@ -5789,19 +5973,25 @@ public protocol SessionManagerProtocol: AnyObject, Sendable {
     func setLabel(id: String, label: String) throws
 
     /**
+     * Stores text with a session, of the host's own format and at most 64 KiB; nothing removes it. It is on disk
+     * when the call returns, and at the runner too for a session at one.
+     *
+     * # Errors
+     *
+     * `NotFound` if the session is not in the list; `Invalid` if the text is too large; `Io` if it cannot be
+     * written; `Refused` if only the runner does not have it.
+     */
+    func setMetadata(id: String, metadata: String?) async throws
+
+    /**
      * Returns the handle of a shell session.
      *
      * # Errors
      *
      * `NotFound` if the session is not in the list; `Invalid` if it is a dialogue; `Ended` if it was
-     * started by an earlier run of the host.
+     * started by an earlier run of the host; `Disconnected` if it runs at a runner and is not attached to.
      */
     func shell(id: String) throws  -> ShellSession
-
-    /**
-     * Terminates all sessions, writes the list to disk and refuses new sessions from then on.
-     */
-    func shutdown() async throws  -> ShutdownReport
 
     /**
      * Returns the problems that were found in the list when it was opened.
@@ -5918,7 +6108,7 @@ open func createDialogue(configuration: DialogueConfiguration, label: String)asy
      * # Errors
      *
      * `Busy` if the session limit is reached; `Start` if the program or the runner cannot be started
-     * or reached; `Ended` after `shutdown`.
+     * or reached; `Ended` after `endAll` or `detachAll`.
      */
 open func createShell(configuration: ShellConfiguration, label: String)async throws  -> ManagedSession  {
     return
@@ -5938,12 +6128,33 @@ open func createShell(configuration: ShellConfiguration, label: String)async thr
 }
 
     /**
+     * Detaches from the sessions at runners, which continue, terminates the others, writes the list to disk and
+     * refuses new sessions from then on. The next run of the host calls `reattach`.
+     */
+open func detachAll()async throws  -> ShutdownReport  {
+    return
+        try  await uniffiRustCallAsync(
+            rustFutureFunc: {
+                uniffi_bowline_ffi_fn_method_sessionmanager_detach_all(
+                        self.uniffiCloneHandle()
+                )
+            },
+            pollFunc: ffi_bowline_ffi_rust_future_poll_rust_buffer,
+            completeFunc: ffi_bowline_ffi_rust_future_complete_rust_buffer,
+            freeFunc: ffi_bowline_ffi_rust_future_free_rust_buffer,
+            cancelFunc: { ffi_bowline_ffi_rust_future_cancel_rust_buffer($0) },
+            liftFunc: FfiConverterTypeShutdownReport_lift,
+            errorHandler: FfiConverterTypeBowlineError_lift
+        )
+}
+
+    /**
      * Returns the handle of a dialogue session.
      *
      * # Errors
      *
      * `NotFound` if the session is not in the list; `Invalid` if it is a shell; `Ended` if it was
-     * started by an earlier run of the host.
+     * started by an earlier run of the host; `Disconnected` if it runs at a runner and is not attached to.
      */
 open func dialogue(id: String)throws  -> DialogueSession  {
     return try  FfiConverterTypeDialogueSession_lift(try rustCallWithError(FfiConverterTypeBowlineError_lift) {
@@ -5953,6 +6164,27 @@ open func dialogue(id: String)throws  -> DialogueSession  {
         FfiConverterString.lower(id),uniffiCallStatus
     )
 })
+}
+
+    /**
+     * Terminates all sessions, those at runners included, writes the list to disk and refuses new sessions from
+     * then on. A session that the host is not attached to continues.
+     */
+open func endAll()async throws  -> ShutdownReport  {
+    return
+        try  await uniffiRustCallAsync(
+            rustFutureFunc: {
+                uniffi_bowline_ffi_fn_method_sessionmanager_end_all(
+                        self.uniffiCloneHandle()
+                )
+            },
+            pollFunc: ffi_bowline_ffi_rust_future_poll_rust_buffer,
+            completeFunc: ffi_bowline_ffi_rust_future_complete_rust_buffer,
+            freeFunc: ffi_bowline_ffi_rust_future_free_rust_buffer,
+            cancelFunc: { ffi_bowline_ffi_rust_future_cancel_rust_buffer($0) },
+            liftFunc: FfiConverterTypeShutdownReport_lift,
+            errorHandler: FfiConverterTypeBowlineError_lift
+        )
 }
 
     /**
@@ -6012,6 +6244,58 @@ open func kill(id: String)async throws  -> KilledSession  {
             freeFunc: ffi_bowline_ffi_rust_future_free_rust_buffer,
             cancelFunc: { ffi_bowline_ffi_rust_future_cancel_rust_buffer($0) },
             liftFunc: FfiConverterTypeKilledSession_lift,
+            errorHandler: FfiConverterTypeBowlineError_lift
+        )
+}
+
+    /**
+     * Returns the text that the host has stored with a session.
+     *
+     * # Errors
+     *
+     * `NotFound` if the session is not in the list; `Io` if the text cannot be read.
+     */
+open func metadata(id: String)async throws  -> String?  {
+    return
+        try  await uniffiRustCallAsync(
+            rustFutureFunc: {
+                uniffi_bowline_ffi_fn_method_sessionmanager_metadata(
+                        self.uniffiCloneHandle(),FfiConverterString.lower(id)
+                )
+            },
+            pollFunc: ffi_bowline_ffi_rust_future_poll_rust_buffer,
+            completeFunc: ffi_bowline_ffi_rust_future_complete_rust_buffer,
+            freeFunc: ffi_bowline_ffi_rust_future_free_rust_buffer,
+            cancelFunc: { ffi_bowline_ffi_rust_future_cancel_rust_buffer($0) },
+            liftFunc: FfiConverterOptionString.lift,
+            errorHandler: FfiConverterTypeBowlineError_lift
+        )
+}
+
+    /**
+     * Attaches to all sessions of the list that run at these runners and that the host is not attached to, such as
+     * those of an earlier run that was killed. Returns when their transcripts are complete.
+     *
+     * A session at a runner that is not given or cannot be reached stays in the list as detached; only what the
+     * runner no longer has is lost. `configuration` has the settings of the attachments, as for `Engine.attach`.
+     *
+     * # Errors
+     *
+     * `Configuration` if a URL or the configuration is not valid.
+     */
+open func reattach(runners: [RunnerConfiguration], configuration: DialogueConfiguration? = nil)async throws  -> ReattachReport  {
+    return
+        try  await uniffiRustCallAsync(
+            rustFutureFunc: {
+                uniffi_bowline_ffi_fn_method_sessionmanager_reattach(
+                        self.uniffiCloneHandle(),FfiConverterSequenceTypeRunnerConfiguration.lower(runners),FfiConverterOptionTypeDialogueConfiguration.lower(configuration)
+                )
+            },
+            pollFunc: ffi_bowline_ffi_rust_future_poll_rust_buffer,
+            completeFunc: ffi_bowline_ffi_rust_future_complete_rust_buffer,
+            freeFunc: ffi_bowline_ffi_rust_future_free_rust_buffer,
+            cancelFunc: { ffi_bowline_ffi_rust_future_cancel_rust_buffer($0) },
+            liftFunc: FfiConverterTypeReattachReport_lift,
             errorHandler: FfiConverterTypeBowlineError_lift
         )
 }
@@ -6111,12 +6395,38 @@ open func setLabel(id: String, label: String)throws   {try rustCallWithError(Ffi
 }
 
     /**
+     * Stores text with a session, of the host's own format and at most 64 KiB; nothing removes it. It is on disk
+     * when the call returns, and at the runner too for a session at one.
+     *
+     * # Errors
+     *
+     * `NotFound` if the session is not in the list; `Invalid` if the text is too large; `Io` if it cannot be
+     * written; `Refused` if only the runner does not have it.
+     */
+open func setMetadata(id: String, metadata: String?)async throws   {
+    return
+        try  await uniffiRustCallAsync(
+            rustFutureFunc: {
+                uniffi_bowline_ffi_fn_method_sessionmanager_set_metadata(
+                        self.uniffiCloneHandle(),FfiConverterString.lower(id),FfiConverterOptionString.lower(metadata)
+                )
+            },
+            pollFunc: ffi_bowline_ffi_rust_future_poll_void,
+            completeFunc: ffi_bowline_ffi_rust_future_complete_void,
+            freeFunc: ffi_bowline_ffi_rust_future_free_void,
+            cancelFunc: { ffi_bowline_ffi_rust_future_cancel_void($0) },
+            liftFunc: { $0 },
+            errorHandler: FfiConverterTypeBowlineError_lift
+        )
+}
+
+    /**
      * Returns the handle of a shell session.
      *
      * # Errors
      *
      * `NotFound` if the session is not in the list; `Invalid` if it is a dialogue; `Ended` if it was
-     * started by an earlier run of the host.
+     * started by an earlier run of the host; `Disconnected` if it runs at a runner and is not attached to.
      */
 open func shell(id: String)throws  -> ShellSession  {
     return try  FfiConverterTypeShellSession_lift(try rustCallWithError(FfiConverterTypeBowlineError_lift) {
@@ -6126,26 +6436,6 @@ open func shell(id: String)throws  -> ShellSession  {
         FfiConverterString.lower(id),uniffiCallStatus
     )
 })
-}
-
-    /**
-     * Terminates all sessions, writes the list to disk and refuses new sessions from then on.
-     */
-open func shutdown()async throws  -> ShutdownReport  {
-    return
-        try  await uniffiRustCallAsync(
-            rustFutureFunc: {
-                uniffi_bowline_ffi_fn_method_sessionmanager_shutdown(
-                        self.uniffiCloneHandle()
-                )
-            },
-            pollFunc: ffi_bowline_ffi_rust_future_poll_rust_buffer,
-            completeFunc: ffi_bowline_ffi_rust_future_complete_rust_buffer,
-            freeFunc: ffi_bowline_ffi_rust_future_free_rust_buffer,
-            cancelFunc: { ffi_bowline_ffi_rust_future_cancel_rust_buffer($0) },
-            liftFunc: FfiConverterTypeShutdownReport_lift,
-            errorHandler: FfiConverterTypeBowlineError_lift
-        )
 }
 
     /**
@@ -7247,7 +7537,7 @@ public func FfiConverterTypeTerminalExecutor_lower(_ value: TerminalExecutor) ->
 
 
 /**
- * Provides tokens for connections to a runner.
+ * Provides tokens for connections to a runner, and for attempts to forward events to the backend of a hook server.
  *
  * The library calls it from its own threads, where it may block.
  */
@@ -7267,7 +7557,7 @@ public protocol TokenProvider: AnyObject, Sendable {
 
 }
 /**
- * Provides tokens for connections to a runner.
+ * Provides tokens for connections to a runner, and for attempts to forward events to the backend of a hook server.
  *
  * The library calls it from its own threads, where it may block.
  */
@@ -9231,6 +9521,18 @@ public struct DialogueConfiguration {
      */
     public var environment: EnvironmentChanges?
     /**
+     * The display name of a session at a runner, as its list shows it. A manager's label when absent.
+     */
+    public var name: String?
+    /**
+     * Labels of a session at a runner, to find it by. Names that begin with `bowline.` are reserved.
+     */
+    public var labels: [String: String]
+    /**
+     * The hooks of an agent at a runner, as `HookServer.spec` returns them. For Claude Code, without other settings.
+     */
+    public var hooks: String?
+    /**
      * The agent's working directory; the host's when absent.
      */
     public var cwd: String?
@@ -9259,6 +9561,12 @@ public struct DialogueConfiguration {
      * Tools that need no permission, as rules of the agent such as `Bash(git:*)`.
      */
     public var allowedTools: [String]
+    /**
+     * MCP servers that the agent connects to, beside those of its configuration. One that the agent cannot reach
+     * is refused by its name. Their variables and headers are part of the agent's command line or of its first
+     * messages.
+     */
+    public var mcpServers: [McpServer]
     /**
      * Whether messages are streamed while the model writes them.
      */
@@ -9354,6 +9662,15 @@ public struct DialogueConfiguration {
          * Changes to the inherited environment.
          */environment: EnvironmentChanges? = nil,
         /**
+         * The display name of a session at a runner, as its list shows it. A manager's label when absent.
+         */name: String? = nil,
+        /**
+         * Labels of a session at a runner, to find it by. Names that begin with `bowline.` are reserved.
+         */labels: [String: String] = [:],
+        /**
+         * The hooks of an agent at a runner, as `HookServer.spec` returns them. For Claude Code, without other settings.
+         */hooks: String? = nil,
+        /**
          * The agent's working directory; the host's when absent.
          */cwd: String? = nil,
         /**
@@ -9375,6 +9692,11 @@ public struct DialogueConfiguration {
         /**
          * Tools that need no permission, as rules of the agent such as `Bash(git:*)`.
          */allowedTools: [String] = [],
+        /**
+         * MCP servers that the agent connects to, beside those of its configuration. One that the agent cannot reach
+         * is refused by its name. Their variables and headers are part of the agent's command line or of its first
+         * messages.
+         */mcpServers: [McpServer] = [],
         /**
          * Whether messages are streamed while the model writes them.
          */partialMessages: Bool = true,
@@ -9434,6 +9756,9 @@ public struct DialogueConfiguration {
         self.args = args
         self.options = options
         self.environment = environment
+        self.name = name
+        self.labels = labels
+        self.hooks = hooks
         self.cwd = cwd
         self.agentDirectory = agentDirectory
         self.stdio = stdio
@@ -9441,6 +9766,7 @@ public struct DialogueConfiguration {
         self.model = model
         self.permissionMode = permissionMode
         self.allowedTools = allowedTools
+        self.mcpServers = mcpServers
         self.partialMessages = partialMessages
         self.askPermissions = askPermissions
         self.initialize = initialize
@@ -9481,6 +9807,9 @@ public struct FfiConverterTypeDialogueConfiguration: FfiConverterRustBuffer {
                 args: FfiConverterSequenceString.read(from: &buf),
                 options: FfiConverterOptionTypeAgentOptions.read(from: &buf),
                 environment: FfiConverterOptionTypeEnvironmentChanges.read(from: &buf),
+                name: FfiConverterOptionString.read(from: &buf),
+                labels: FfiConverterDictionaryStringString.read(from: &buf),
+                hooks: FfiConverterOptionString.read(from: &buf),
                 cwd: FfiConverterOptionString.read(from: &buf),
                 agentDirectory: FfiConverterOptionString.read(from: &buf),
                 stdio: FfiConverterOptionTypeDialogueStdio.read(from: &buf),
@@ -9488,6 +9817,7 @@ public struct FfiConverterTypeDialogueConfiguration: FfiConverterRustBuffer {
                 model: FfiConverterOptionString.read(from: &buf),
                 permissionMode: FfiConverterOptionString.read(from: &buf),
                 allowedTools: FfiConverterSequenceString.read(from: &buf),
+                mcpServers: FfiConverterSequenceTypeMcpServer.read(from: &buf),
                 partialMessages: FfiConverterBool.read(from: &buf),
                 askPermissions: FfiConverterBool.read(from: &buf),
                 initialize: FfiConverterBool.read(from: &buf),
@@ -9514,6 +9844,9 @@ public struct FfiConverterTypeDialogueConfiguration: FfiConverterRustBuffer {
         FfiConverterSequenceString.write(value.args, into: &buf)
         FfiConverterOptionTypeAgentOptions.write(value.options, into: &buf)
         FfiConverterOptionTypeEnvironmentChanges.write(value.environment, into: &buf)
+        FfiConverterOptionString.write(value.name, into: &buf)
+        FfiConverterDictionaryStringString.write(value.labels, into: &buf)
+        FfiConverterOptionString.write(value.hooks, into: &buf)
         FfiConverterOptionString.write(value.cwd, into: &buf)
         FfiConverterOptionString.write(value.agentDirectory, into: &buf)
         FfiConverterOptionTypeDialogueStdio.write(value.stdio, into: &buf)
@@ -9521,6 +9854,7 @@ public struct FfiConverterTypeDialogueConfiguration: FfiConverterRustBuffer {
         FfiConverterOptionString.write(value.model, into: &buf)
         FfiConverterOptionString.write(value.permissionMode, into: &buf)
         FfiConverterSequenceString.write(value.allowedTools, into: &buf)
+        FfiConverterSequenceTypeMcpServer.write(value.mcpServers, into: &buf)
         FfiConverterBool.write(value.partialMessages, into: &buf)
         FfiConverterBool.write(value.askPermissions, into: &buf)
         FfiConverterBool.write(value.initialize, into: &buf)
@@ -9568,6 +9902,10 @@ public struct DialogueEnd: Equatable, Hashable {
      */
     public var isExpected: Bool
     /**
+     * Whether the host detached: the agent continues at its runner.
+     */
+    public var isDetached: Bool
+    /**
      * A description of the end.
      */
     public var reason: String
@@ -9598,6 +9936,9 @@ public struct DialogueEnd: Equatable, Hashable {
          * Whether the host ended the session.
          */isExpected: Bool,
         /**
+         * Whether the host detached: the agent continues at its runner.
+         */isDetached: Bool,
+        /**
          * A description of the end.
          */reason: String,
         /**
@@ -9614,6 +9955,7 @@ public struct DialogueEnd: Equatable, Hashable {
          */unknownOption: UnknownOption?) {
         self.exit = exit
         self.isExpected = isExpected
+        self.isDetached = isDetached
         self.reason = reason
         self.report = report
         self.stderr = stderr
@@ -9639,6 +9981,7 @@ public struct FfiConverterTypeDialogueEnd: FfiConverterRustBuffer {
             try DialogueEnd(
                 exit: FfiConverterTypeExitView.read(from: &buf),
                 isExpected: FfiConverterBool.read(from: &buf),
+                isDetached: FfiConverterBool.read(from: &buf),
                 reason: FfiConverterString.read(from: &buf),
                 report: FfiConverterTypeTerminationView.read(from: &buf),
                 stderr: FfiConverterTypeStderrView.read(from: &buf),
@@ -9650,6 +9993,7 @@ public struct FfiConverterTypeDialogueEnd: FfiConverterRustBuffer {
     public static func write(_ value: DialogueEnd, into buf: inout [UInt8]) {
         FfiConverterTypeExitView.write(value.exit, into: &buf)
         FfiConverterBool.write(value.isExpected, into: &buf)
+        FfiConverterBool.write(value.isDetached, into: &buf)
         FfiConverterString.write(value.reason, into: &buf)
         FfiConverterTypeTerminationView.write(value.report, into: &buf)
         FfiConverterTypeStderrView.write(value.stderr, into: &buf)
@@ -10286,7 +10630,7 @@ public func FfiConverterTypeExecutorCommand_lower(_ value: ExecutorCommand) -> R
 /**
  * The configuration of a terminal executor.
  */
-public struct ExecutorConfiguration: Equatable, Hashable {
+public struct ExecutorConfiguration {
     /**
      * The host's name for the session.
      */
@@ -10983,9 +11327,9 @@ public func FfiConverterTypeHistoryQuery_lower(_ value: HistoryQuery) -> RustBuf
 /**
  * A backend that hook events are forwarded to.
  */
-public struct HookBackend: Equatable, Hashable {
+public struct HookBackend {
     /**
-     * The backend's `http://` URL.
+     * The backend's URL: `https://`, or `http://` on this machine.
      */
     public var url: String
     /**
@@ -10996,6 +11340,14 @@ public struct HookBackend: Equatable, Hashable {
      * The bearer token.
      */
     public var token: String?
+    /**
+     * Provides the token for each attempt. Takes precedence over `token`.
+     */
+    public var tokenProvider: TokenProvider?
+    /**
+     * The path of a PEM file of certificate authorities to trust besides those of the web.
+     */
+    public var authorities: String?
     /**
      * Whether events and token may be sent to another machine without encryption.
      */
@@ -11025,7 +11377,7 @@ public struct HookBackend: Equatable, Hashable {
     // declare one manually.
     public init(
         /**
-         * The backend's `http://` URL.
+         * The backend's URL: `https://`, or `http://` on this machine.
          */url: String,
         /**
          * The backend's session id.
@@ -11033,6 +11385,12 @@ public struct HookBackend: Equatable, Hashable {
         /**
          * The bearer token.
          */token: String? = nil,
+        /**
+         * Provides the token for each attempt. Takes precedence over `token`.
+         */tokenProvider: TokenProvider? = nil,
+        /**
+         * The path of a PEM file of certificate authorities to trust besides those of the web.
+         */authorities: String? = nil,
         /**
          * Whether events and token may be sent to another machine without encryption.
          */allowClearText: Bool = false,
@@ -11054,6 +11412,8 @@ public struct HookBackend: Equatable, Hashable {
         self.url = url
         self.sessionId = sessionId
         self.token = token
+        self.tokenProvider = tokenProvider
+        self.authorities = authorities
         self.allowClearText = allowClearText
         self.attempts = attempts
         self.backoffMs = backoffMs
@@ -11081,6 +11441,8 @@ public struct FfiConverterTypeHookBackend: FfiConverterRustBuffer {
                 url: FfiConverterString.read(from: &buf),
                 sessionId: FfiConverterString.read(from: &buf),
                 token: FfiConverterOptionString.read(from: &buf),
+                tokenProvider: FfiConverterOptionTypeTokenProvider.read(from: &buf),
+                authorities: FfiConverterOptionString.read(from: &buf),
                 allowClearText: FfiConverterBool.read(from: &buf),
                 attempts: FfiConverterUInt32.read(from: &buf),
                 backoffMs: FfiConverterUInt64.read(from: &buf),
@@ -11094,6 +11456,8 @@ public struct FfiConverterTypeHookBackend: FfiConverterRustBuffer {
         FfiConverterString.write(value.url, into: &buf)
         FfiConverterString.write(value.sessionId, into: &buf)
         FfiConverterOptionString.write(value.token, into: &buf)
+        FfiConverterOptionTypeTokenProvider.write(value.tokenProvider, into: &buf)
+        FfiConverterOptionString.write(value.authorities, into: &buf)
         FfiConverterBool.write(value.allowClearText, into: &buf)
         FfiConverterUInt32.write(value.attempts, into: &buf)
         FfiConverterUInt64.write(value.backoffMs, into: &buf)
@@ -11192,7 +11556,7 @@ public func FfiConverterTypeHookBatch_lower(_ value: HookBatch) -> RustBuffer {
  * The configuration of a hook server. By default it receives the common events over HTTP, decides
  * nothing and forwards nothing.
  */
-public struct HookConfiguration: Equatable, Hashable {
+public struct HookConfiguration {
     /**
      * The events to receive, by the agent's names. When absent they are those of the common ones that the
      * agent knows; with an event that is named here and that the agent does not know, `settingsFor` fails.
@@ -11215,6 +11579,11 @@ public struct HookConfiguration: Equatable, Hashable {
      * The names of the variables for the agent and its hooks.
      */
     public var variables: HookVariables?
+    /**
+     * Whether the URL in the variables has a secret path, to which events are posted without a token, for existing
+     * hook scripts.
+     */
+    public var secretPath: Bool
     /**
      * The backend that events are forwarded to.
      */
@@ -11245,6 +11614,10 @@ public struct HookConfiguration: Equatable, Hashable {
          * The names of the variables for the agent and its hooks.
          */variables: HookVariables? = nil,
         /**
+         * Whether the URL in the variables has a secret path, to which events are posted without a token, for existing
+         * hook scripts.
+         */secretPath: Bool = false,
+        /**
          * The backend that events are forwarded to.
          */backend: HookBackend? = nil,
         /**
@@ -11255,6 +11628,7 @@ public struct HookConfiguration: Equatable, Hashable {
         self.helper = helper
         self.gate = gate
         self.variables = variables
+        self.secretPath = secretPath
         self.backend = backend
         self.limits = limits
     }
@@ -11280,6 +11654,7 @@ public struct FfiConverterTypeHookConfiguration: FfiConverterRustBuffer {
                 helper: FfiConverterOptionTypeHookHelper.read(from: &buf),
                 gate: FfiConverterOptionTypeHookGate.read(from: &buf),
                 variables: FfiConverterOptionTypeHookVariables.read(from: &buf),
+                secretPath: FfiConverterBool.read(from: &buf),
                 backend: FfiConverterOptionTypeHookBackend.read(from: &buf),
                 limits: FfiConverterOptionTypeHookLimits.read(from: &buf)
         )
@@ -11291,6 +11666,7 @@ public struct FfiConverterTypeHookConfiguration: FfiConverterRustBuffer {
         FfiConverterOptionTypeHookHelper.write(value.helper, into: &buf)
         FfiConverterOptionTypeHookGate.write(value.gate, into: &buf)
         FfiConverterOptionTypeHookVariables.write(value.variables, into: &buf)
+        FfiConverterBool.write(value.secretPath, into: &buf)
         FfiConverterOptionTypeHookBackend.write(value.backend, into: &buf)
         FfiConverterOptionTypeHookLimits.write(value.limits, into: &buf)
     }
@@ -13193,6 +13569,10 @@ public struct ManagedSession: Equatable, Hashable {
      */
     public var conversations: [String]
     /**
+     * Where the session runs, if that is a runner; a child process of the host when absent.
+     */
+    public var runner: RunnerLocation?
+    /**
      * How the session ended, if it has.
      */
     public var end: ManagedEnd?
@@ -13229,6 +13609,9 @@ public struct ManagedSession: Equatable, Hashable {
          * The ids of the agent's conversations, oldest first.
          */conversations: [String],
         /**
+         * Where the session runs, if that is a runner; a child process of the host when absent.
+         */runner: RunnerLocation?,
+        /**
          * How the session ended, if it has.
          */end: ManagedEnd?,
         /**
@@ -13242,6 +13625,7 @@ public struct ManagedSession: Equatable, Hashable {
         self.state = state
         self.pid = pid
         self.conversations = conversations
+        self.runner = runner
         self.end = end
         self.isResumable = isResumable
     }
@@ -13270,6 +13654,7 @@ public struct FfiConverterTypeManagedSession: FfiConverterRustBuffer {
                 state: FfiConverterTypeSessionState.read(from: &buf),
                 pid: FfiConverterOptionUInt32.read(from: &buf),
                 conversations: FfiConverterSequenceString.read(from: &buf),
+                runner: FfiConverterOptionTypeRunnerLocation.read(from: &buf),
                 end: FfiConverterOptionTypeManagedEnd.read(from: &buf),
                 isResumable: FfiConverterBool.read(from: &buf)
         )
@@ -13284,6 +13669,7 @@ public struct FfiConverterTypeManagedSession: FfiConverterRustBuffer {
         FfiConverterTypeSessionState.write(value.state, into: &buf)
         FfiConverterOptionUInt32.write(value.pid, into: &buf)
         FfiConverterSequenceString.write(value.conversations, into: &buf)
+        FfiConverterOptionTypeRunnerLocation.write(value.runner, into: &buf)
         FfiConverterOptionTypeManagedEnd.write(value.end, into: &buf)
         FfiConverterBool.write(value.isResumable, into: &buf)
     }
@@ -13401,6 +13787,75 @@ public func FfiConverterTypeManagerConfiguration_lift(_ buf: RustBuffer) throws 
 #endif
 public func FfiConverterTypeManagerConfiguration_lower(_ value: ManagerConfiguration) -> RustBuffer {
     return FfiConverterTypeManagerConfiguration.lower(value)
+}
+
+
+/**
+ * A server of the Model Context Protocol that the agent of a session connects to.
+ */
+public struct McpServer: Equatable, Hashable {
+    /**
+     * Its name, different from those of the session's other servers.
+     */
+    public var name: String
+    /**
+     * How the agent reaches it.
+     */
+    public var transport: McpTransport
+
+    // Default memberwise initializers are never public by default, so we
+    // declare one manually.
+    public init(
+        /**
+         * Its name, different from those of the session's other servers.
+         */name: String,
+        /**
+         * How the agent reaches it.
+         */transport: McpTransport) {
+        self.name = name
+        self.transport = transport
+    }
+
+
+
+
+}
+
+#if compiler(>=6)
+extension McpServer: Sendable {}
+#endif
+
+#if swift(>=5.8)
+@_documentation(visibility: private)
+#endif
+public struct FfiConverterTypeMcpServer: FfiConverterRustBuffer {
+    public static func read(from buf: inout (data: Data, offset: Data.Index)) throws -> McpServer {
+        return
+            try McpServer(
+                name: FfiConverterString.read(from: &buf),
+                transport: FfiConverterTypeMcpTransport.read(from: &buf)
+        )
+    }
+
+    public static func write(_ value: McpServer, into buf: inout [UInt8]) {
+        FfiConverterString.write(value.name, into: &buf)
+        FfiConverterTypeMcpTransport.write(value.transport, into: &buf)
+    }
+}
+
+
+#if swift(>=5.8)
+@_documentation(visibility: private)
+#endif
+public func FfiConverterTypeMcpServer_lift(_ buf: RustBuffer) throws -> McpServer {
+    return try FfiConverterTypeMcpServer.lift(buf)
+}
+
+#if swift(>=5.8)
+@_documentation(visibility: private)
+#endif
+public func FfiConverterTypeMcpServer_lower(_ value: McpServer) -> RustBuffer {
+    return FfiConverterTypeMcpServer.lower(value)
 }
 
 
@@ -14971,6 +15426,154 @@ public func FfiConverterTypeRawBatch_lower(_ value: RawBatch) -> RustBuffer {
 
 
 /**
+ * A session that could not be attached to. It stays in the list.
+ */
+public struct ReattachFailure: Equatable, Hashable {
+    /**
+     * The session's id.
+     */
+    public var id: String
+    /**
+     * What failed and what to do next.
+     */
+    public var reason: String
+
+    // Default memberwise initializers are never public by default, so we
+    // declare one manually.
+    public init(
+        /**
+         * The session's id.
+         */id: String,
+        /**
+         * What failed and what to do next.
+         */reason: String) {
+        self.id = id
+        self.reason = reason
+    }
+
+
+
+
+}
+
+#if compiler(>=6)
+extension ReattachFailure: Sendable {}
+#endif
+
+#if swift(>=5.8)
+@_documentation(visibility: private)
+#endif
+public struct FfiConverterTypeReattachFailure: FfiConverterRustBuffer {
+    public static func read(from buf: inout (data: Data, offset: Data.Index)) throws -> ReattachFailure {
+        return
+            try ReattachFailure(
+                id: FfiConverterString.read(from: &buf),
+                reason: FfiConverterString.read(from: &buf)
+        )
+    }
+
+    public static func write(_ value: ReattachFailure, into buf: inout [UInt8]) {
+        FfiConverterString.write(value.id, into: &buf)
+        FfiConverterString.write(value.reason, into: &buf)
+    }
+}
+
+
+#if swift(>=5.8)
+@_documentation(visibility: private)
+#endif
+public func FfiConverterTypeReattachFailure_lift(_ buf: RustBuffer) throws -> ReattachFailure {
+    return try FfiConverterTypeReattachFailure.lift(buf)
+}
+
+#if swift(>=5.8)
+@_documentation(visibility: private)
+#endif
+public func FfiConverterTypeReattachFailure_lower(_ value: ReattachFailure) -> RustBuffer {
+    return FfiConverterTypeReattachFailure.lower(value)
+}
+
+
+/**
+ * What became of the sessions at runners.
+ */
+public struct ReattachReport: Equatable, Hashable {
+    /**
+     * Sessions that continue here, with their transcripts.
+     */
+    public var attached: [String]
+    /**
+     * Sessions that have ended in the meantime, or that the runner no longer has.
+     */
+    public var ended: [String]
+    /**
+     * Sessions that are still detached.
+     */
+    public var failed: [ReattachFailure]
+
+    // Default memberwise initializers are never public by default, so we
+    // declare one manually.
+    public init(
+        /**
+         * Sessions that continue here, with their transcripts.
+         */attached: [String],
+        /**
+         * Sessions that have ended in the meantime, or that the runner no longer has.
+         */ended: [String],
+        /**
+         * Sessions that are still detached.
+         */failed: [ReattachFailure]) {
+        self.attached = attached
+        self.ended = ended
+        self.failed = failed
+    }
+
+
+
+
+}
+
+#if compiler(>=6)
+extension ReattachReport: Sendable {}
+#endif
+
+#if swift(>=5.8)
+@_documentation(visibility: private)
+#endif
+public struct FfiConverterTypeReattachReport: FfiConverterRustBuffer {
+    public static func read(from buf: inout (data: Data, offset: Data.Index)) throws -> ReattachReport {
+        return
+            try ReattachReport(
+                attached: FfiConverterSequenceString.read(from: &buf),
+                ended: FfiConverterSequenceString.read(from: &buf),
+                failed: FfiConverterSequenceTypeReattachFailure.read(from: &buf)
+        )
+    }
+
+    public static func write(_ value: ReattachReport, into buf: inout [UInt8]) {
+        FfiConverterSequenceString.write(value.attached, into: &buf)
+        FfiConverterSequenceString.write(value.ended, into: &buf)
+        FfiConverterSequenceTypeReattachFailure.write(value.failed, into: &buf)
+    }
+}
+
+
+#if swift(>=5.8)
+@_documentation(visibility: private)
+#endif
+public func FfiConverterTypeReattachReport_lift(_ buf: RustBuffer) throws -> ReattachReport {
+    return try FfiConverterTypeReattachReport.lift(buf)
+}
+
+#if swift(>=5.8)
+@_documentation(visibility: private)
+#endif
+public func FfiConverterTypeReattachReport_lower(_ value: ReattachReport) -> RustBuffer {
+    return FfiConverterTypeReattachReport.lower(value)
+}
+
+
+/**
  * An answer that the host may choose. A host chooses by kind and answers by id.
  */
 public struct RequestOption: Equatable, Hashable {
@@ -15300,6 +15903,75 @@ public func FfiConverterTypeRunnerConfiguration_lower(_ value: RunnerConfigurati
 
 
 /**
+ * The place of a session that outlives its hosts.
+ */
+public struct RunnerLocation: Equatable, Hashable {
+    /**
+     * The runner's URL, without a token.
+     */
+    public var url: String
+    /**
+     * The session's id there, for `Engine.attach` and `RunnerClient`.
+     */
+    public var session: String
+
+    // Default memberwise initializers are never public by default, so we
+    // declare one manually.
+    public init(
+        /**
+         * The runner's URL, without a token.
+         */url: String,
+        /**
+         * The session's id there, for `Engine.attach` and `RunnerClient`.
+         */session: String) {
+        self.url = url
+        self.session = session
+    }
+
+
+
+
+}
+
+#if compiler(>=6)
+extension RunnerLocation: Sendable {}
+#endif
+
+#if swift(>=5.8)
+@_documentation(visibility: private)
+#endif
+public struct FfiConverterTypeRunnerLocation: FfiConverterRustBuffer {
+    public static func read(from buf: inout (data: Data, offset: Data.Index)) throws -> RunnerLocation {
+        return
+            try RunnerLocation(
+                url: FfiConverterString.read(from: &buf),
+                session: FfiConverterString.read(from: &buf)
+        )
+    }
+
+    public static func write(_ value: RunnerLocation, into buf: inout [UInt8]) {
+        FfiConverterString.write(value.url, into: &buf)
+        FfiConverterString.write(value.session, into: &buf)
+    }
+}
+
+
+#if swift(>=5.8)
+@_documentation(visibility: private)
+#endif
+public func FfiConverterTypeRunnerLocation_lift(_ buf: RustBuffer) throws -> RunnerLocation {
+    return try FfiConverterTypeRunnerLocation.lift(buf)
+}
+
+#if swift(>=5.8)
+@_documentation(visibility: private)
+#endif
+public func FfiConverterTypeRunnerLocation_lower(_ value: RunnerLocation) -> RustBuffer {
+    return FfiConverterTypeRunnerLocation.lower(value)
+}
+
+
+/**
  * A session at a runner.
  */
 public struct RunnerSession: Equatable, Hashable {
@@ -15327,6 +15999,10 @@ public struct RunnerSession: Equatable, Hashable {
      * Labels that the host set.
      */
     public var labels: [String: String]
+    /**
+     * The text that a host stored with the session; absent in a list.
+     */
+    public var metadata: String?
     /**
      * The session's state.
      */
@@ -15382,6 +16058,9 @@ public struct RunnerSession: Equatable, Hashable {
          * Labels that the host set.
          */labels: [String: String],
         /**
+         * The text that a host stored with the session; absent in a list.
+         */metadata: String?,
+        /**
          * The session's state.
          */state: RunnerSessionState,
         /**
@@ -15411,6 +16090,7 @@ public struct RunnerSession: Equatable, Hashable {
         self.program = program
         self.cwd = cwd
         self.labels = labels
+        self.metadata = metadata
         self.state = state
         self.pid = pid
         self.startedMs = startedMs
@@ -15443,6 +16123,7 @@ public struct FfiConverterTypeRunnerSession: FfiConverterRustBuffer {
                 program: FfiConverterString.read(from: &buf),
                 cwd: FfiConverterOptionString.read(from: &buf),
                 labels: FfiConverterDictionaryStringString.read(from: &buf),
+                metadata: FfiConverterOptionString.read(from: &buf),
                 state: FfiConverterTypeRunnerSessionState.read(from: &buf),
                 pid: FfiConverterOptionUInt32.read(from: &buf),
                 startedMs: FfiConverterUInt64.read(from: &buf),
@@ -15461,6 +16142,7 @@ public struct FfiConverterTypeRunnerSession: FfiConverterRustBuffer {
         FfiConverterString.write(value.program, into: &buf)
         FfiConverterOptionString.write(value.cwd, into: &buf)
         FfiConverterDictionaryStringString.write(value.labels, into: &buf)
+        FfiConverterOptionString.write(value.metadata, into: &buf)
         FfiConverterTypeRunnerSessionState.write(value.state, into: &buf)
         FfiConverterOptionUInt32.write(value.pid, into: &buf)
         FfiConverterUInt64.write(value.startedMs, into: &buf)
@@ -15485,6 +16167,85 @@ public func FfiConverterTypeRunnerSession_lift(_ buf: RustBuffer) throws -> Runn
 #endif
 public func FfiConverterTypeRunnerSession_lower(_ value: RunnerSession) -> RustBuffer {
     return FfiConverterTypeRunnerSession.lower(value)
+}
+
+
+/**
+ * A change of a session at a runner. Absent members stay as they are.
+ */
+public struct RunnerSessionChange: Equatable, Hashable {
+    /**
+     * The display name; an empty one removes it.
+     */
+    public var name: String?
+    /**
+     * Labels to set, and those to remove without a value.
+     */
+    public var labels: [String: String?]
+    /**
+     * Text of the host's own format, at most 64 KiB; an empty one removes it.
+     */
+    public var metadata: String?
+
+    // Default memberwise initializers are never public by default, so we
+    // declare one manually.
+    public init(
+        /**
+         * The display name; an empty one removes it.
+         */name: String? = nil,
+        /**
+         * Labels to set, and those to remove without a value.
+         */labels: [String: String?] = [:],
+        /**
+         * Text of the host's own format, at most 64 KiB; an empty one removes it.
+         */metadata: String? = nil) {
+        self.name = name
+        self.labels = labels
+        self.metadata = metadata
+    }
+
+
+
+
+}
+
+#if compiler(>=6)
+extension RunnerSessionChange: Sendable {}
+#endif
+
+#if swift(>=5.8)
+@_documentation(visibility: private)
+#endif
+public struct FfiConverterTypeRunnerSessionChange: FfiConverterRustBuffer {
+    public static func read(from buf: inout (data: Data, offset: Data.Index)) throws -> RunnerSessionChange {
+        return
+            try RunnerSessionChange(
+                name: FfiConverterOptionString.read(from: &buf),
+                labels: FfiConverterDictionaryStringOptionString.read(from: &buf),
+                metadata: FfiConverterOptionString.read(from: &buf)
+        )
+    }
+
+    public static func write(_ value: RunnerSessionChange, into buf: inout [UInt8]) {
+        FfiConverterOptionString.write(value.name, into: &buf)
+        FfiConverterDictionaryStringOptionString.write(value.labels, into: &buf)
+        FfiConverterOptionString.write(value.metadata, into: &buf)
+    }
+}
+
+
+#if swift(>=5.8)
+@_documentation(visibility: private)
+#endif
+public func FfiConverterTypeRunnerSessionChange_lift(_ buf: RustBuffer) throws -> RunnerSessionChange {
+    return try FfiConverterTypeRunnerSessionChange.lift(buf)
+}
+
+#if swift(>=5.8)
+@_documentation(visibility: private)
+#endif
+public func FfiConverterTypeRunnerSessionChange_lower(_ value: RunnerSessionChange) -> RustBuffer {
+    return FfiConverterTypeRunnerSessionChange.lower(value)
 }
 
 
@@ -16086,6 +16847,14 @@ public struct ShellConfiguration {
      */
     public var runner: RunnerConfiguration?
     /**
+     * The display name of a session at a runner, as its list shows it. A manager's label when absent.
+     */
+    public var name: String?
+    /**
+     * Labels of a session at a runner, to find it by. Names that begin with `bowline.` are reserved.
+     */
+    public var labels: [String: String]
+    /**
      * The program; the user's login shell when absent.
      */
     public var program: ShellProgram?
@@ -16138,6 +16907,12 @@ public struct ShellConfiguration {
          * program outlives the host, and paths and variables are those of the runner's machine.
          */runner: RunnerConfiguration? = nil,
         /**
+         * The display name of a session at a runner, as its list shows it. A manager's label when absent.
+         */name: String? = nil,
+        /**
+         * Labels of a session at a runner, to find it by. Names that begin with `bowline.` are reserved.
+         */labels: [String: String] = [:],
+        /**
          * The program; the user's login shell when absent.
          */program: ShellProgram? = nil,
         /**
@@ -16170,6 +16945,8 @@ public struct ShellConfiguration {
          */`guard`: String? = nil) {
         self.cwd = cwd
         self.runner = runner
+        self.name = name
+        self.labels = labels
         self.program = program
         self.environment = environment
         self.size = size
@@ -16200,6 +16977,8 @@ public struct FfiConverterTypeShellConfiguration: FfiConverterRustBuffer {
             try ShellConfiguration(
                 cwd: FfiConverterString.read(from: &buf),
                 runner: FfiConverterOptionTypeRunnerConfiguration.read(from: &buf),
+                name: FfiConverterOptionString.read(from: &buf),
+                labels: FfiConverterDictionaryStringString.read(from: &buf),
                 program: FfiConverterOptionTypeShellProgram.read(from: &buf),
                 environment: FfiConverterOptionTypeEnvironmentChanges.read(from: &buf),
                 size: FfiConverterOptionTypeTerminalSize.read(from: &buf),
@@ -16216,6 +16995,8 @@ public struct FfiConverterTypeShellConfiguration: FfiConverterRustBuffer {
     public static func write(_ value: ShellConfiguration, into buf: inout [UInt8]) {
         FfiConverterString.write(value.cwd, into: &buf)
         FfiConverterOptionTypeRunnerConfiguration.write(value.runner, into: &buf)
+        FfiConverterOptionString.write(value.name, into: &buf)
+        FfiConverterDictionaryStringString.write(value.labels, into: &buf)
         FfiConverterOptionTypeShellProgram.write(value.program, into: &buf)
         FfiConverterOptionTypeEnvironmentChanges.write(value.environment, into: &buf)
         FfiConverterOptionTypeTerminalSize.write(value.size, into: &buf)
@@ -16250,7 +17031,7 @@ public func FfiConverterTypeShellConfiguration_lower(_ value: ShellConfiguration
  */
 public struct ShutdownReport: Equatable, Hashable {
     /**
-     * The sessions that were running.
+     * The sessions that were terminated.
      */
     public var sessions: [SessionReport]
     /**
@@ -16262,7 +17043,7 @@ public struct ShutdownReport: Equatable, Hashable {
     // declare one manually.
     public init(
         /**
-         * The sessions that were running.
+         * The sessions that were terminated.
          */sessions: [SessionReport],
         /**
          * Why the list could not be written to disk, if so.
@@ -21283,13 +22064,17 @@ public enum EndReasonKind: Equatable, Hashable {
      */
     case killed
     /**
-     * The host called `cleanup` or `shutdown`.
+     * The host called `cleanup`, `endAll` or `detachAll`.
      */
     case shutdown
     /**
-     * The host died before the session ended.
+     * The host died before the session ended. Its guard has ended the session's processes.
      */
     case hostLost
+    /**
+     * The runner no longer has the session, or its process there was killed.
+     */
+    case lost
     /**
      * The agent continued another conversation than the one to resume and was terminated.
      */
@@ -21327,7 +22112,9 @@ public struct FfiConverterTypeEndReasonKind: FfiConverterRustBuffer {
 
         case 4: return .hostLost
 
-        case 5: return .notResumed(text: try FfiConverterString.read(from: &buf)
+        case 5: return .lost
+
+        case 6: return .notResumed(text: try FfiConverterString.read(from: &buf)
         )
 
         default: throw UniffiInternalError.unexpectedEnumCase
@@ -21354,8 +22141,12 @@ public struct FfiConverterTypeEndReasonKind: FfiConverterRustBuffer {
             writeInt(&buf, Int32(4))
 
 
-        case let .notResumed(text):
+        case .lost:
             writeInt(&buf, Int32(5))
+
+
+        case let .notResumed(text):
+            writeInt(&buf, Int32(6))
             FfiConverterString.write(text, into: &buf)
 
         }
@@ -22609,6 +23400,125 @@ public func FfiConverterTypeManagerPrompt_lift(_ buf: RustBuffer) throws -> Mana
 #endif
 public func FfiConverterTypeManagerPrompt_lower(_ value: ManagerPrompt) -> RustBuffer {
     return FfiConverterTypeManagerPrompt.lower(value)
+}
+
+
+
+/**
+ * How an agent reaches an MCP server.
+ */
+
+public enum McpTransport: Equatable, Hashable {
+
+    /**
+     * The agent starts it, and writes to its standard input.
+     */
+    case stdio(
+        /**
+         * The program.
+         */command: String,
+        /**
+         * Its arguments.
+         */args: [String] = [],
+        /**
+         * Variables beside the agent's own.
+         */env: [String: String] = [:]
+    )
+    /**
+     * Streamable HTTP.
+     */
+    case http(
+        /**
+         * The endpoint.
+         */url: String,
+        /**
+         * Headers of each request.
+         */headers: [String: String] = [:]
+    )
+    /**
+     * HTTP with server-sent events, an older transport of the protocol.
+     */
+    case sse(
+        /**
+         * The endpoint.
+         */url: String,
+        /**
+         * Headers of each request.
+         */headers: [String: String] = [:]
+    )
+
+
+
+
+
+}
+
+#if compiler(>=6)
+extension McpTransport: Sendable {}
+#endif
+
+#if swift(>=5.8)
+@_documentation(visibility: private)
+#endif
+public struct FfiConverterTypeMcpTransport: FfiConverterRustBuffer {
+    typealias SwiftType = McpTransport
+
+    public static func read(from buf: inout (data: Data, offset: Data.Index)) throws -> McpTransport {
+        let variant: Int32 = try readInt(&buf)
+        switch variant {
+
+        case 1: return .stdio(command: try FfiConverterString.read(from: &buf), args: try FfiConverterSequenceString.read(from: &buf), env: try FfiConverterDictionaryStringString.read(from: &buf)
+        )
+
+        case 2: return .http(url: try FfiConverterString.read(from: &buf), headers: try FfiConverterDictionaryStringString.read(from: &buf)
+        )
+
+        case 3: return .sse(url: try FfiConverterString.read(from: &buf), headers: try FfiConverterDictionaryStringString.read(from: &buf)
+        )
+
+        default: throw UniffiInternalError.unexpectedEnumCase
+        }
+    }
+
+    public static func write(_ value: McpTransport, into buf: inout [UInt8]) {
+        switch value {
+
+
+        case let .stdio(command,args,env):
+            writeInt(&buf, Int32(1))
+            FfiConverterString.write(command, into: &buf)
+            FfiConverterSequenceString.write(args, into: &buf)
+            FfiConverterDictionaryStringString.write(env, into: &buf)
+
+
+        case let .http(url,headers):
+            writeInt(&buf, Int32(2))
+            FfiConverterString.write(url, into: &buf)
+            FfiConverterDictionaryStringString.write(headers, into: &buf)
+
+
+        case let .sse(url,headers):
+            writeInt(&buf, Int32(3))
+            FfiConverterString.write(url, into: &buf)
+            FfiConverterDictionaryStringString.write(headers, into: &buf)
+
+        }
+    }
+}
+
+
+#if swift(>=5.8)
+@_documentation(visibility: private)
+#endif
+public func FfiConverterTypeMcpTransport_lift(_ buf: RustBuffer) throws -> McpTransport {
+    return try FfiConverterTypeMcpTransport.lift(buf)
+}
+
+#if swift(>=5.8)
+@_documentation(visibility: private)
+#endif
+public func FfiConverterTypeMcpTransport_lower(_ value: McpTransport) -> RustBuffer {
+    return FfiConverterTypeMcpTransport.lower(value)
 }
 
 
@@ -24198,6 +25108,83 @@ public func FfiConverterTypeReceiptState_lower(_ value: ReceiptState) -> RustBuf
 
 
 /**
+ * What is removed from a diagnostics bundle.
+ */
+
+public enum Redaction: Equatable, Hashable {
+
+    /**
+     * Secrets: tokens, keys, passwords and credentials, also the values of this process's environment
+     * variables with such names.
+     */
+    case secrets
+    /**
+     * Also prompts, answers, and the content of tools and files. Replacements have the same length, so
+     * that the transcript keeps its shape.
+     */
+    case content
+
+
+
+
+
+}
+
+#if compiler(>=6)
+extension Redaction: Sendable {}
+#endif
+
+#if swift(>=5.8)
+@_documentation(visibility: private)
+#endif
+public struct FfiConverterTypeRedaction: FfiConverterRustBuffer {
+    typealias SwiftType = Redaction
+
+    public static func read(from buf: inout (data: Data, offset: Data.Index)) throws -> Redaction {
+        let variant: Int32 = try readInt(&buf)
+        switch variant {
+
+        case 1: return .secrets
+
+        case 2: return .content
+
+        default: throw UniffiInternalError.unexpectedEnumCase
+        }
+    }
+
+    public static func write(_ value: Redaction, into buf: inout [UInt8]) {
+        switch value {
+
+
+        case .secrets:
+            writeInt(&buf, Int32(1))
+
+
+        case .content:
+            writeInt(&buf, Int32(2))
+
+        }
+    }
+}
+
+
+#if swift(>=5.8)
+@_documentation(visibility: private)
+#endif
+public func FfiConverterTypeRedaction_lift(_ buf: RustBuffer) throws -> Redaction {
+    return try FfiConverterTypeRedaction.lift(buf)
+}
+
+#if swift(>=5.8)
+@_documentation(visibility: private)
+#endif
+public func FfiConverterTypeRedaction_lower(_ value: Redaction) -> RustBuffer {
+    return FfiConverterTypeRedaction.lower(value)
+}
+
+
+
+/**
  * What a request asks for.
  */
 
@@ -24757,6 +25744,10 @@ public enum SessionState: Equatable, Hashable {
      */
     case idle
     /**
+     * The program runs at a runner, and the host is not attached to it.
+     */
+    case detached
+    /**
      * The program has ended.
      */
     case terminated
@@ -24787,7 +25778,9 @@ public struct FfiConverterTypeSessionState: FfiConverterRustBuffer {
 
         case 3: return .idle
 
-        case 4: return .terminated
+        case 4: return .detached
+
+        case 5: return .terminated
 
         default: throw UniffiInternalError.unexpectedEnumCase
         }
@@ -24809,8 +25802,12 @@ public struct FfiConverterTypeSessionState: FfiConverterRustBuffer {
             writeInt(&buf, Int32(3))
 
 
-        case .terminated:
+        case .detached:
             writeInt(&buf, Int32(4))
+
+
+        case .terminated:
+            writeInt(&buf, Int32(5))
 
         }
     }
@@ -26937,6 +27934,30 @@ fileprivate struct FfiConverterOptionTypeDecidedBy: FfiConverterRustBuffer {
 #if swift(>=5.8)
 @_documentation(visibility: private)
 #endif
+fileprivate struct FfiConverterOptionTypeDialogueConfiguration: FfiConverterRustBuffer {
+    typealias SwiftType = DialogueConfiguration?
+
+    public static func write(_ value: SwiftType, into buf: inout [UInt8]) {
+        guard let value = value else {
+            writeInt(&buf, Int8(0))
+            return
+        }
+        writeInt(&buf, Int8(1))
+        FfiConverterTypeDialogueConfiguration.write(value, into: &buf)
+    }
+
+    public static func read(from buf: inout (data: Data, offset: Data.Index)) throws -> SwiftType {
+        switch try readInt(&buf) as Int8 {
+        case 0: return nil
+        case 1: return try FfiConverterTypeDialogueConfiguration.read(from: &buf)
+        default: throw UniffiInternalError.unexpectedOptionalTag
+        }
+    }
+}
+
+#if swift(>=5.8)
+@_documentation(visibility: private)
+#endif
 fileprivate struct FfiConverterOptionTypeDialogueEventBatch: FfiConverterRustBuffer {
     typealias SwiftType = DialogueEventBatch?
 
@@ -27433,6 +28454,30 @@ fileprivate struct FfiConverterOptionTypeRunnerConfiguration: FfiConverterRustBu
         switch try readInt(&buf) as Int8 {
         case 0: return nil
         case 1: return try FfiConverterTypeRunnerConfiguration.read(from: &buf)
+        default: throw UniffiInternalError.unexpectedOptionalTag
+        }
+    }
+}
+
+#if swift(>=5.8)
+@_documentation(visibility: private)
+#endif
+fileprivate struct FfiConverterOptionTypeRunnerLocation: FfiConverterRustBuffer {
+    typealias SwiftType = RunnerLocation?
+
+    public static func write(_ value: SwiftType, into buf: inout [UInt8]) {
+        guard let value = value else {
+            writeInt(&buf, Int8(0))
+            return
+        }
+        writeInt(&buf, Int8(1))
+        FfiConverterTypeRunnerLocation.write(value, into: &buf)
+    }
+
+    public static func read(from buf: inout (data: Data, offset: Data.Index)) throws -> SwiftType {
+        switch try readInt(&buf) as Int8 {
+        case 0: return nil
+        case 1: return try FfiConverterTypeRunnerLocation.read(from: &buf)
         default: throw UniffiInternalError.unexpectedOptionalTag
         }
     }
@@ -28017,6 +29062,30 @@ fileprivate struct FfiConverterOptionTypePriority: FfiConverterRustBuffer {
 #if swift(>=5.8)
 @_documentation(visibility: private)
 #endif
+fileprivate struct FfiConverterOptionTypeRedaction: FfiConverterRustBuffer {
+    typealias SwiftType = Redaction?
+
+    public static func write(_ value: SwiftType, into buf: inout [UInt8]) {
+        guard let value = value else {
+            writeInt(&buf, Int8(0))
+            return
+        }
+        writeInt(&buf, Int8(1))
+        FfiConverterTypeRedaction.write(value, into: &buf)
+    }
+
+    public static func read(from buf: inout (data: Data, offset: Data.Index)) throws -> SwiftType {
+        switch try readInt(&buf) as Int8 {
+        case 0: return nil
+        case 1: return try FfiConverterTypeRedaction.read(from: &buf)
+        default: throw UniffiInternalError.unexpectedOptionalTag
+        }
+    }
+}
+
+#if swift(>=5.8)
+@_documentation(visibility: private)
+#endif
 fileprivate struct FfiConverterOptionTypeShellProgram: FfiConverterRustBuffer {
     typealias SwiftType = ShellProgram?
 
@@ -28408,6 +29477,31 @@ fileprivate struct FfiConverterSequenceTypeManagedSession: FfiConverterRustBuffe
 #if swift(>=5.8)
 @_documentation(visibility: private)
 #endif
+fileprivate struct FfiConverterSequenceTypeMcpServer: FfiConverterRustBuffer {
+    typealias SwiftType = [McpServer]
+
+    public static func write(_ value: [McpServer], into buf: inout [UInt8]) {
+        let len = Int32(value.count)
+        writeInt(&buf, len)
+        for item in value {
+            FfiConverterTypeMcpServer.write(item, into: &buf)
+        }
+    }
+
+    public static func read(from buf: inout (data: Data, offset: Data.Index)) throws -> [McpServer] {
+        let len: Int32 = try readInt(&buf)
+        var seq = [McpServer]()
+        seq.reserveCapacity(Int(len))
+        for _ in 0 ..< len {
+            seq.append(try FfiConverterTypeMcpServer.read(from: &buf))
+        }
+        return seq
+    }
+}
+
+#if swift(>=5.8)
+@_documentation(visibility: private)
+#endif
 fileprivate struct FfiConverterSequenceTypeModelUsage: FfiConverterRustBuffer {
     typealias SwiftType = [ModelUsage]
 
@@ -28658,6 +29752,31 @@ fileprivate struct FfiConverterSequenceTypeQueuedPrompt: FfiConverterRustBuffer 
 #if swift(>=5.8)
 @_documentation(visibility: private)
 #endif
+fileprivate struct FfiConverterSequenceTypeReattachFailure: FfiConverterRustBuffer {
+    typealias SwiftType = [ReattachFailure]
+
+    public static func write(_ value: [ReattachFailure], into buf: inout [UInt8]) {
+        let len = Int32(value.count)
+        writeInt(&buf, len)
+        for item in value {
+            FfiConverterTypeReattachFailure.write(item, into: &buf)
+        }
+    }
+
+    public static func read(from buf: inout (data: Data, offset: Data.Index)) throws -> [ReattachFailure] {
+        let len: Int32 = try readInt(&buf)
+        var seq = [ReattachFailure]()
+        seq.reserveCapacity(Int(len))
+        for _ in 0 ..< len {
+            seq.append(try FfiConverterTypeReattachFailure.read(from: &buf))
+        }
+        return seq
+    }
+}
+
+#if swift(>=5.8)
+@_documentation(visibility: private)
+#endif
 fileprivate struct FfiConverterSequenceTypeRequestOption: FfiConverterRustBuffer {
     typealias SwiftType = [RequestOption]
 
@@ -28700,6 +29819,31 @@ fileprivate struct FfiConverterSequenceTypeRequestQuestion: FfiConverterRustBuff
         seq.reserveCapacity(Int(len))
         for _ in 0 ..< len {
             seq.append(try FfiConverterTypeRequestQuestion.read(from: &buf))
+        }
+        return seq
+    }
+}
+
+#if swift(>=5.8)
+@_documentation(visibility: private)
+#endif
+fileprivate struct FfiConverterSequenceTypeRunnerConfiguration: FfiConverterRustBuffer {
+    typealias SwiftType = [RunnerConfiguration]
+
+    public static func write(_ value: [RunnerConfiguration], into buf: inout [UInt8]) {
+        let len = Int32(value.count)
+        writeInt(&buf, len)
+        for item in value {
+            FfiConverterTypeRunnerConfiguration.write(item, into: &buf)
+        }
+    }
+
+    public static func read(from buf: inout (data: Data, offset: Data.Index)) throws -> [RunnerConfiguration] {
+        let len: Int32 = try readInt(&buf)
+        var seq = [RunnerConfiguration]()
+        seq.reserveCapacity(Int(len))
+        for _ in 0 ..< len {
+            seq.append(try FfiConverterTypeRunnerConfiguration.read(from: &buf))
         }
         return seq
     }
@@ -29255,6 +30399,32 @@ fileprivate struct FfiConverterDictionaryStringString: FfiConverterRustBuffer {
         return dict
     }
 }
+
+#if swift(>=5.8)
+@_documentation(visibility: private)
+#endif
+fileprivate struct FfiConverterDictionaryStringOptionString: FfiConverterRustBuffer {
+    public static func write(_ value: [String: String?], into buf: inout [UInt8]) {
+        let len = Int32(value.count)
+        writeInt(&buf, len)
+        for (key, value) in value {
+            FfiConverterString.write(key, into: &buf)
+            FfiConverterOptionString.write(value, into: &buf)
+        }
+    }
+
+    public static func read(from buf: inout (data: Data, offset: Data.Index)) throws -> [String: String?] {
+        let len: Int32 = try readInt(&buf)
+        var dict = [String: String?]()
+        dict.reserveCapacity(Int(len))
+        for _ in 0..<len {
+            let key = try FfiConverterString.read(from: &buf)
+            let value = try FfiConverterOptionString.read(from: &buf)
+            dict[key] = value
+        }
+        return dict
+    }
+}
 private let UNIFFI_RUST_FUTURE_POLL_READY: Int8 = 0
 private let UNIFFI_RUST_FUTURE_POLL_WAKE: Int8 = 1
 
@@ -29637,10 +30807,16 @@ private let initializationResult: InitializationResult = {
     if (uniffi_bowline_ffi_checksum_method_hookserver_report() != 10133) {
         return InitializationResult.apiChecksumMismatch
     }
+    if (uniffi_bowline_ffi_checksum_method_hookserver_serve() != 55143) {
+        return InitializationResult.apiChecksumMismatch
+    }
     if (uniffi_bowline_ffi_checksum_method_hookserver_settings() != 16694) {
         return InitializationResult.apiChecksumMismatch
     }
     if (uniffi_bowline_ffi_checksum_method_hookserver_settings_for() != 55878) {
+        return InitializationResult.apiChecksumMismatch
+    }
+    if (uniffi_bowline_ffi_checksum_method_hookserver_spec() != 24718) {
         return InitializationResult.apiChecksumMismatch
     }
     if (uniffi_bowline_ffi_checksum_method_hookserver_stop() != 43509) {
@@ -29676,10 +30852,16 @@ private let initializationResult: InitializationResult = {
     if (uniffi_bowline_ffi_checksum_method_sessionmanager_create_dialogue() != 20697) {
         return InitializationResult.apiChecksumMismatch
     }
-    if (uniffi_bowline_ffi_checksum_method_sessionmanager_create_shell() != 52378) {
+    if (uniffi_bowline_ffi_checksum_method_sessionmanager_create_shell() != 12806) {
         return InitializationResult.apiChecksumMismatch
     }
-    if (uniffi_bowline_ffi_checksum_method_sessionmanager_dialogue() != 61768) {
+    if (uniffi_bowline_ffi_checksum_method_sessionmanager_detach_all() != 63115) {
+        return InitializationResult.apiChecksumMismatch
+    }
+    if (uniffi_bowline_ffi_checksum_method_sessionmanager_dialogue() != 20905) {
+        return InitializationResult.apiChecksumMismatch
+    }
+    if (uniffi_bowline_ffi_checksum_method_sessionmanager_end_all() != 8344) {
         return InitializationResult.apiChecksumMismatch
     }
     if (uniffi_bowline_ffi_checksum_method_sessionmanager_event_stream() != 19079) {
@@ -29689,6 +30871,12 @@ private let initializationResult: InitializationResult = {
         return InitializationResult.apiChecksumMismatch
     }
     if (uniffi_bowline_ffi_checksum_method_sessionmanager_kill() != 9724) {
+        return InitializationResult.apiChecksumMismatch
+    }
+    if (uniffi_bowline_ffi_checksum_method_sessionmanager_metadata() != 9233) {
+        return InitializationResult.apiChecksumMismatch
+    }
+    if (uniffi_bowline_ffi_checksum_method_sessionmanager_reattach() != 44034) {
         return InitializationResult.apiChecksumMismatch
     }
     if (uniffi_bowline_ffi_checksum_method_sessionmanager_resume() != 18527) {
@@ -29706,10 +30894,10 @@ private let initializationResult: InitializationResult = {
     if (uniffi_bowline_ffi_checksum_method_sessionmanager_set_label() != 15334) {
         return InitializationResult.apiChecksumMismatch
     }
-    if (uniffi_bowline_ffi_checksum_method_sessionmanager_shell() != 10027) {
+    if (uniffi_bowline_ffi_checksum_method_sessionmanager_set_metadata() != 36965) {
         return InitializationResult.apiChecksumMismatch
     }
-    if (uniffi_bowline_ffi_checksum_method_sessionmanager_shutdown() != 53101) {
+    if (uniffi_bowline_ffi_checksum_method_sessionmanager_shell() != 7517) {
         return InitializationResult.apiChecksumMismatch
     }
     if (uniffi_bowline_ffi_checksum_method_sessionmanager_warnings() != 33887) {
@@ -29754,6 +30942,9 @@ private let initializationResult: InitializationResult = {
     if (uniffi_bowline_ffi_checksum_method_runnerclient_transcript() != 20375) {
         return InitializationResult.apiChecksumMismatch
     }
+    if (uniffi_bowline_ffi_checksum_method_runnerclient_update() != 17439) {
+        return InitializationResult.apiChecksumMismatch
+    }
     if (uniffi_bowline_ffi_checksum_method_dialoguesession_capabilities() != 10228) {
         return InitializationResult.apiChecksumMismatch
     }
@@ -29767,6 +30958,9 @@ private let initializationResult: InitializationResult = {
         return InitializationResult.apiChecksumMismatch
     }
     if (uniffi_bowline_ffi_checksum_method_dialoguesession_detach() != 35554) {
+        return InitializationResult.apiChecksumMismatch
+    }
+    if (uniffi_bowline_ffi_checksum_method_dialoguesession_diagnostics() != 41966) {
         return InitializationResult.apiChecksumMismatch
     }
     if (uniffi_bowline_ffi_checksum_method_dialoguesession_end() != 5407) {

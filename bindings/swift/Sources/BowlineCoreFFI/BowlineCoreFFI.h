@@ -663,6 +663,11 @@ uint64_t uniffi_bowline_ffi_fn_method_hookserver_question_stream(uint64_t ptr, R
 RustBuffer uniffi_bowline_ffi_fn_method_hookserver_report(uint64_t ptr, RustCallStatus *_Nonnull out_status
 );
 #endif
+#ifndef UNIFFI_FFIDEF_UNIFFI_BOWLINE_FFI_FN_METHOD_HOOKSERVER_SERVE
+#define UNIFFI_FFIDEF_UNIFFI_BOWLINE_FFI_FN_METHOD_HOOKSERVER_SERVE
+uint64_t uniffi_bowline_ffi_fn_method_hookserver_serve(uint64_t ptr, RustBuffer runner, RustBuffer session, int8_t has_past
+);
+#endif
 #ifndef UNIFFI_FFIDEF_UNIFFI_BOWLINE_FFI_FN_METHOD_HOOKSERVER_SETTINGS
 #define UNIFFI_FFIDEF_UNIFFI_BOWLINE_FFI_FN_METHOD_HOOKSERVER_SETTINGS
 RustBuffer uniffi_bowline_ffi_fn_method_hookserver_settings(uint64_t ptr, RustBuffer interaction, RustCallStatus *_Nonnull out_status
@@ -671,6 +676,11 @@ RustBuffer uniffi_bowline_ffi_fn_method_hookserver_settings(uint64_t ptr, RustBu
 #ifndef UNIFFI_FFIDEF_UNIFFI_BOWLINE_FFI_FN_METHOD_HOOKSERVER_SETTINGS_FOR
 #define UNIFFI_FFIDEF_UNIFFI_BOWLINE_FFI_FN_METHOD_HOOKSERVER_SETTINGS_FOR
 RustBuffer uniffi_bowline_ffi_fn_method_hookserver_settings_for(uint64_t ptr, RustBuffer interaction, RustBuffer agent, RustCallStatus *_Nonnull out_status
+);
+#endif
+#ifndef UNIFFI_FFIDEF_UNIFFI_BOWLINE_FFI_FN_METHOD_HOOKSERVER_SPEC
+#define UNIFFI_FFIDEF_UNIFFI_BOWLINE_FFI_FN_METHOD_HOOKSERVER_SPEC
+RustBuffer uniffi_bowline_ffi_fn_method_hookserver_spec(uint64_t ptr, RustBuffer interaction, RustBuffer agent, RustCallStatus *_Nonnull out_status
 );
 #endif
 #ifndef UNIFFI_FFIDEF_UNIFFI_BOWLINE_FFI_FN_METHOD_HOOKSERVER_STOP
@@ -1016,6 +1026,11 @@ uint64_t uniffi_bowline_ffi_fn_method_dialoguesession_connection_stream(uint64_t
 #ifndef UNIFFI_FFIDEF_UNIFFI_BOWLINE_FFI_FN_METHOD_DIALOGUESESSION_DETACH
 #define UNIFFI_FFIDEF_UNIFFI_BOWLINE_FFI_FN_METHOD_DIALOGUESESSION_DETACH
 uint64_t uniffi_bowline_ffi_fn_method_dialoguesession_detach(uint64_t ptr
+);
+#endif
+#ifndef UNIFFI_FFIDEF_UNIFFI_BOWLINE_FFI_FN_METHOD_DIALOGUESESSION_DIAGNOSTICS
+#define UNIFFI_FFIDEF_UNIFFI_BOWLINE_FFI_FN_METHOD_DIALOGUESESSION_DIAGNOSTICS
+uint64_t uniffi_bowline_ffi_fn_method_dialoguesession_diagnostics(uint64_t ptr, RustBuffer path, RustBuffer redaction
 );
 #endif
 #ifndef UNIFFI_FFIDEF_UNIFFI_BOWLINE_FFI_FN_METHOD_DIALOGUESESSION_END
@@ -1971,6 +1986,12 @@ uint16_t uniffi_bowline_ffi_checksum_method_hookserver_report(void
 
 );
 #endif
+#ifndef UNIFFI_FFIDEF_UNIFFI_BOWLINE_FFI_CHECKSUM_METHOD_HOOKSERVER_SERVE
+#define UNIFFI_FFIDEF_UNIFFI_BOWLINE_FFI_CHECKSUM_METHOD_HOOKSERVER_SERVE
+uint16_t uniffi_bowline_ffi_checksum_method_hookserver_serve(void
+
+);
+#endif
 #ifndef UNIFFI_FFIDEF_UNIFFI_BOWLINE_FFI_CHECKSUM_METHOD_HOOKSERVER_SETTINGS
 #define UNIFFI_FFIDEF_UNIFFI_BOWLINE_FFI_CHECKSUM_METHOD_HOOKSERVER_SETTINGS
 uint16_t uniffi_bowline_ffi_checksum_method_hookserver_settings(void
@@ -1980,6 +2001,12 @@ uint16_t uniffi_bowline_ffi_checksum_method_hookserver_settings(void
 #ifndef UNIFFI_FFIDEF_UNIFFI_BOWLINE_FFI_CHECKSUM_METHOD_HOOKSERVER_SETTINGS_FOR
 #define UNIFFI_FFIDEF_UNIFFI_BOWLINE_FFI_CHECKSUM_METHOD_HOOKSERVER_SETTINGS_FOR
 uint16_t uniffi_bowline_ffi_checksum_method_hookserver_settings_for(void
+
+);
+#endif
+#ifndef UNIFFI_FFIDEF_UNIFFI_BOWLINE_FFI_CHECKSUM_METHOD_HOOKSERVER_SPEC
+#define UNIFFI_FFIDEF_UNIFFI_BOWLINE_FFI_CHECKSUM_METHOD_HOOKSERVER_SPEC
+uint16_t uniffi_bowline_ffi_checksum_method_hookserver_spec(void
 
 );
 #endif
@@ -2262,6 +2289,12 @@ uint16_t uniffi_bowline_ffi_checksum_method_dialoguesession_connection_stream(vo
 #ifndef UNIFFI_FFIDEF_UNIFFI_BOWLINE_FFI_CHECKSUM_METHOD_DIALOGUESESSION_DETACH
 #define UNIFFI_FFIDEF_UNIFFI_BOWLINE_FFI_CHECKSUM_METHOD_DIALOGUESESSION_DETACH
 uint16_t uniffi_bowline_ffi_checksum_method_dialoguesession_detach(void
+
+);
+#endif
+#ifndef UNIFFI_FFIDEF_UNIFFI_BOWLINE_FFI_CHECKSUM_METHOD_DIALOGUESESSION_DIAGNOSTICS
+#define UNIFFI_FFIDEF_UNIFFI_BOWLINE_FFI_CHECKSUM_METHOD_DIALOGUESESSION_DIAGNOSTICS
+uint16_t uniffi_bowline_ffi_checksum_method_dialoguesession_diagnostics(void
 
 );
 #endif

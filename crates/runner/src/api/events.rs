@@ -95,6 +95,7 @@ struct SessionQuery {
     responses((status = 200, description = "Success", content_type = "text/event-stream", body = String),
         (status = 204, description = "The session has ended, and the client has read everything"),
         (status = "default", description = "Error", body = Problem)))]
+#[expect(clippy::too_many_arguments, reason = "each is an extractor")]
 async fn session(
     State(app): State<Arc<AppState>>,
     Extension(hub): Extension<Arc<EventHub>>,

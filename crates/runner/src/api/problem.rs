@@ -33,7 +33,7 @@ pub(crate) struct Problem {
     /// Who answered a permission request that is closed, how, and when: `who`, `how`, `at_ms`.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(value_type = Option<Object>)]
-    pub(crate) decided_by: Option<AnsweredBy>,
+    pub(crate) decided_by: Option<Box<AnsweredBy>>,
 }
 
 impl Problem {

@@ -171,7 +171,7 @@ pub(super) async fn answer_permission(
     let request_id = answer.request_id.clone();
     match give_answer(&app, record, answer).await {
         Err(problem) if problem.code == PERMISSION_CLOSED => Err(Problem {
-            decided_by: decided_by(&app, id, request_id).await,
+            decided_by: decided_by(&app, id, request_id).await.map(Box::new),
             ..problem
         }),
         answered => answered,

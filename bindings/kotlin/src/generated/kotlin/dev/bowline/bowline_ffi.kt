@@ -870,9 +870,13 @@ internal object IntegrityCheckingUniffiLib {
     ): Int
     external fun uniffi_bowline_ffi_checksum_method_hookserver_report(
     ): Int
+    external fun uniffi_bowline_ffi_checksum_method_hookserver_serve(
+    ): Int
     external fun uniffi_bowline_ffi_checksum_method_hookserver_settings(
     ): Int
     external fun uniffi_bowline_ffi_checksum_method_hookserver_settings_for(
+    ): Int
+    external fun uniffi_bowline_ffi_checksum_method_hookserver_spec(
     ): Int
     external fun uniffi_bowline_ffi_checksum_method_hookserver_stop(
     ): Int
@@ -898,13 +902,21 @@ internal object IntegrityCheckingUniffiLib {
     ): Int
     external fun uniffi_bowline_ffi_checksum_method_sessionmanager_create_shell(
     ): Int
+    external fun uniffi_bowline_ffi_checksum_method_sessionmanager_detach_all(
+    ): Int
     external fun uniffi_bowline_ffi_checksum_method_sessionmanager_dialogue(
+    ): Int
+    external fun uniffi_bowline_ffi_checksum_method_sessionmanager_end_all(
     ): Int
     external fun uniffi_bowline_ffi_checksum_method_sessionmanager_event_stream(
     ): Int
     external fun uniffi_bowline_ffi_checksum_method_sessionmanager_flush(
     ): Int
     external fun uniffi_bowline_ffi_checksum_method_sessionmanager_kill(
+    ): Int
+    external fun uniffi_bowline_ffi_checksum_method_sessionmanager_metadata(
+    ): Int
+    external fun uniffi_bowline_ffi_checksum_method_sessionmanager_reattach(
     ): Int
     external fun uniffi_bowline_ffi_checksum_method_sessionmanager_resume(
     ): Int
@@ -916,9 +928,9 @@ internal object IntegrityCheckingUniffiLib {
     ): Int
     external fun uniffi_bowline_ffi_checksum_method_sessionmanager_set_label(
     ): Int
-    external fun uniffi_bowline_ffi_checksum_method_sessionmanager_shell(
+    external fun uniffi_bowline_ffi_checksum_method_sessionmanager_set_metadata(
     ): Int
-    external fun uniffi_bowline_ffi_checksum_method_sessionmanager_shutdown(
+    external fun uniffi_bowline_ffi_checksum_method_sessionmanager_shell(
     ): Int
     external fun uniffi_bowline_ffi_checksum_method_sessionmanager_warnings(
     ): Int
@@ -948,6 +960,8 @@ internal object IntegrityCheckingUniffiLib {
     ): Int
     external fun uniffi_bowline_ffi_checksum_method_runnerclient_transcript(
     ): Int
+    external fun uniffi_bowline_ffi_checksum_method_runnerclient_update(
+    ): Int
     external fun uniffi_bowline_ffi_checksum_method_dialoguesession_capabilities(
     ): Int
     external fun uniffi_bowline_ffi_checksum_method_dialoguesession_change_stream(
@@ -957,6 +971,8 @@ internal object IntegrityCheckingUniffiLib {
     external fun uniffi_bowline_ffi_checksum_method_dialoguesession_connection_stream(
     ): Int
     external fun uniffi_bowline_ffi_checksum_method_dialoguesession_detach(
+    ): Int
+    external fun uniffi_bowline_ffi_checksum_method_dialoguesession_diagnostics(
     ): Int
     external fun uniffi_bowline_ffi_checksum_method_dialoguesession_end(
     ): Int
@@ -1236,9 +1252,13 @@ internal object UniffiLib {
     ): Long
     external fun uniffi_bowline_ffi_fn_method_hookserver_report(`ptr`: Long,uniffi_out_err: UniffiRustCallStatus,
     ): RustBuffer.ByValue
+    external fun uniffi_bowline_ffi_fn_method_hookserver_serve(`ptr`: Long,`runner`: RustBuffer.ByValue,`session`: RustBuffer.ByValue,`hasPast`: Byte,
+    ): Long
     external fun uniffi_bowline_ffi_fn_method_hookserver_settings(`ptr`: Long,`interaction`: RustBuffer.ByValue,uniffi_out_err: UniffiRustCallStatus,
     ): RustBuffer.ByValue
     external fun uniffi_bowline_ffi_fn_method_hookserver_settings_for(`ptr`: Long,`interaction`: RustBuffer.ByValue,`agent`: RustBuffer.ByValue,uniffi_out_err: UniffiRustCallStatus,
+    ): RustBuffer.ByValue
+    external fun uniffi_bowline_ffi_fn_method_hookserver_spec(`ptr`: Long,`interaction`: RustBuffer.ByValue,`agent`: RustBuffer.ByValue,uniffi_out_err: UniffiRustCallStatus,
     ): RustBuffer.ByValue
     external fun uniffi_bowline_ffi_fn_method_hookserver_stop(`ptr`: Long,
     ): Long
@@ -1282,13 +1302,21 @@ internal object UniffiLib {
     ): Long
     external fun uniffi_bowline_ffi_fn_method_sessionmanager_create_shell(`ptr`: Long,`configuration`: RustBuffer.ByValue,`label`: RustBuffer.ByValue,
     ): Long
+    external fun uniffi_bowline_ffi_fn_method_sessionmanager_detach_all(`ptr`: Long,
+    ): Long
     external fun uniffi_bowline_ffi_fn_method_sessionmanager_dialogue(`ptr`: Long,`id`: RustBuffer.ByValue,uniffi_out_err: UniffiRustCallStatus,
+    ): Long
+    external fun uniffi_bowline_ffi_fn_method_sessionmanager_end_all(`ptr`: Long,
     ): Long
     external fun uniffi_bowline_ffi_fn_method_sessionmanager_event_stream(`ptr`: Long,uniffi_out_err: UniffiRustCallStatus,
     ): Long
     external fun uniffi_bowline_ffi_fn_method_sessionmanager_flush(`ptr`: Long,
     ): Long
     external fun uniffi_bowline_ffi_fn_method_sessionmanager_kill(`ptr`: Long,`id`: RustBuffer.ByValue,
+    ): Long
+    external fun uniffi_bowline_ffi_fn_method_sessionmanager_metadata(`ptr`: Long,`id`: RustBuffer.ByValue,
+    ): Long
+    external fun uniffi_bowline_ffi_fn_method_sessionmanager_reattach(`ptr`: Long,`runners`: RustBuffer.ByValue,`configuration`: RustBuffer.ByValue,
     ): Long
     external fun uniffi_bowline_ffi_fn_method_sessionmanager_resume(`ptr`: Long,`id`: RustBuffer.ByValue,`configuration`: RustBuffer.ByValue,
     ): Long
@@ -1300,9 +1328,9 @@ internal object UniffiLib {
     ): RustBuffer.ByValue
     external fun uniffi_bowline_ffi_fn_method_sessionmanager_set_label(`ptr`: Long,`id`: RustBuffer.ByValue,`label`: RustBuffer.ByValue,uniffi_out_err: UniffiRustCallStatus,
     ): Unit
-    external fun uniffi_bowline_ffi_fn_method_sessionmanager_shell(`ptr`: Long,`id`: RustBuffer.ByValue,uniffi_out_err: UniffiRustCallStatus,
+    external fun uniffi_bowline_ffi_fn_method_sessionmanager_set_metadata(`ptr`: Long,`id`: RustBuffer.ByValue,`metadata`: RustBuffer.ByValue,
     ): Long
-    external fun uniffi_bowline_ffi_fn_method_sessionmanager_shutdown(`ptr`: Long,
+    external fun uniffi_bowline_ffi_fn_method_sessionmanager_shell(`ptr`: Long,`id`: RustBuffer.ByValue,uniffi_out_err: UniffiRustCallStatus,
     ): Long
     external fun uniffi_bowline_ffi_fn_method_sessionmanager_warnings(`ptr`: Long,uniffi_out_err: UniffiRustCallStatus,
     ): RustBuffer.ByValue
@@ -1354,6 +1382,8 @@ internal object UniffiLib {
     ): Long
     external fun uniffi_bowline_ffi_fn_method_runnerclient_transcript(`ptr`: Long,`id`: RustBuffer.ByValue,
     ): Long
+    external fun uniffi_bowline_ffi_fn_method_runnerclient_update(`ptr`: Long,`id`: RustBuffer.ByValue,`change`: RustBuffer.ByValue,
+    ): Long
     external fun uniffi_bowline_ffi_fn_clone_dialoguesession(`handle`: Long,uniffi_out_err: UniffiRustCallStatus,
     ): Long
     external fun uniffi_bowline_ffi_fn_free_dialoguesession(`handle`: Long,uniffi_out_err: UniffiRustCallStatus,
@@ -1367,6 +1397,8 @@ internal object UniffiLib {
     external fun uniffi_bowline_ffi_fn_method_dialoguesession_connection_stream(`ptr`: Long,uniffi_out_err: UniffiRustCallStatus,
     ): Long
     external fun uniffi_bowline_ffi_fn_method_dialoguesession_detach(`ptr`: Long,
+    ): Long
+    external fun uniffi_bowline_ffi_fn_method_dialoguesession_diagnostics(`ptr`: Long,`path`: RustBuffer.ByValue,`redaction`: RustBuffer.ByValue,
     ): Long
     external fun uniffi_bowline_ffi_fn_method_dialoguesession_end(`ptr`: Long,
     ): Long
@@ -1797,10 +1829,16 @@ private fun uniffiCheckApiChecksums(lib: IntegrityCheckingUniffiLib) {
     if ((lib.uniffi_bowline_ffi_checksum_method_hookserver_report() and 0xFFFF) != 10133) {
         throw RuntimeException("UniFFI API checksum mismatch: try cleaning and rebuilding your project")
     }
+    if ((lib.uniffi_bowline_ffi_checksum_method_hookserver_serve() and 0xFFFF) != 55143) {
+        throw RuntimeException("UniFFI API checksum mismatch: try cleaning and rebuilding your project")
+    }
     if ((lib.uniffi_bowline_ffi_checksum_method_hookserver_settings() and 0xFFFF) != 16694) {
         throw RuntimeException("UniFFI API checksum mismatch: try cleaning and rebuilding your project")
     }
     if ((lib.uniffi_bowline_ffi_checksum_method_hookserver_settings_for() and 0xFFFF) != 55878) {
+        throw RuntimeException("UniFFI API checksum mismatch: try cleaning and rebuilding your project")
+    }
+    if ((lib.uniffi_bowline_ffi_checksum_method_hookserver_spec() and 0xFFFF) != 24718) {
         throw RuntimeException("UniFFI API checksum mismatch: try cleaning and rebuilding your project")
     }
     if ((lib.uniffi_bowline_ffi_checksum_method_hookserver_stop() and 0xFFFF) != 43509) {
@@ -1836,10 +1874,16 @@ private fun uniffiCheckApiChecksums(lib: IntegrityCheckingUniffiLib) {
     if ((lib.uniffi_bowline_ffi_checksum_method_sessionmanager_create_dialogue() and 0xFFFF) != 20697) {
         throw RuntimeException("UniFFI API checksum mismatch: try cleaning and rebuilding your project")
     }
-    if ((lib.uniffi_bowline_ffi_checksum_method_sessionmanager_create_shell() and 0xFFFF) != 52378) {
+    if ((lib.uniffi_bowline_ffi_checksum_method_sessionmanager_create_shell() and 0xFFFF) != 12806) {
         throw RuntimeException("UniFFI API checksum mismatch: try cleaning and rebuilding your project")
     }
-    if ((lib.uniffi_bowline_ffi_checksum_method_sessionmanager_dialogue() and 0xFFFF) != 61768) {
+    if ((lib.uniffi_bowline_ffi_checksum_method_sessionmanager_detach_all() and 0xFFFF) != 63115) {
+        throw RuntimeException("UniFFI API checksum mismatch: try cleaning and rebuilding your project")
+    }
+    if ((lib.uniffi_bowline_ffi_checksum_method_sessionmanager_dialogue() and 0xFFFF) != 20905) {
+        throw RuntimeException("UniFFI API checksum mismatch: try cleaning and rebuilding your project")
+    }
+    if ((lib.uniffi_bowline_ffi_checksum_method_sessionmanager_end_all() and 0xFFFF) != 8344) {
         throw RuntimeException("UniFFI API checksum mismatch: try cleaning and rebuilding your project")
     }
     if ((lib.uniffi_bowline_ffi_checksum_method_sessionmanager_event_stream() and 0xFFFF) != 19079) {
@@ -1849,6 +1893,12 @@ private fun uniffiCheckApiChecksums(lib: IntegrityCheckingUniffiLib) {
         throw RuntimeException("UniFFI API checksum mismatch: try cleaning and rebuilding your project")
     }
     if ((lib.uniffi_bowline_ffi_checksum_method_sessionmanager_kill() and 0xFFFF) != 9724) {
+        throw RuntimeException("UniFFI API checksum mismatch: try cleaning and rebuilding your project")
+    }
+    if ((lib.uniffi_bowline_ffi_checksum_method_sessionmanager_metadata() and 0xFFFF) != 9233) {
+        throw RuntimeException("UniFFI API checksum mismatch: try cleaning and rebuilding your project")
+    }
+    if ((lib.uniffi_bowline_ffi_checksum_method_sessionmanager_reattach() and 0xFFFF) != 44034) {
         throw RuntimeException("UniFFI API checksum mismatch: try cleaning and rebuilding your project")
     }
     if ((lib.uniffi_bowline_ffi_checksum_method_sessionmanager_resume() and 0xFFFF) != 18527) {
@@ -1866,10 +1916,10 @@ private fun uniffiCheckApiChecksums(lib: IntegrityCheckingUniffiLib) {
     if ((lib.uniffi_bowline_ffi_checksum_method_sessionmanager_set_label() and 0xFFFF) != 15334) {
         throw RuntimeException("UniFFI API checksum mismatch: try cleaning and rebuilding your project")
     }
-    if ((lib.uniffi_bowline_ffi_checksum_method_sessionmanager_shell() and 0xFFFF) != 10027) {
+    if ((lib.uniffi_bowline_ffi_checksum_method_sessionmanager_set_metadata() and 0xFFFF) != 36965) {
         throw RuntimeException("UniFFI API checksum mismatch: try cleaning and rebuilding your project")
     }
-    if ((lib.uniffi_bowline_ffi_checksum_method_sessionmanager_shutdown() and 0xFFFF) != 53101) {
+    if ((lib.uniffi_bowline_ffi_checksum_method_sessionmanager_shell() and 0xFFFF) != 7517) {
         throw RuntimeException("UniFFI API checksum mismatch: try cleaning and rebuilding your project")
     }
     if ((lib.uniffi_bowline_ffi_checksum_method_sessionmanager_warnings() and 0xFFFF) != 33887) {
@@ -1914,6 +1964,9 @@ private fun uniffiCheckApiChecksums(lib: IntegrityCheckingUniffiLib) {
     if ((lib.uniffi_bowline_ffi_checksum_method_runnerclient_transcript() and 0xFFFF) != 20375) {
         throw RuntimeException("UniFFI API checksum mismatch: try cleaning and rebuilding your project")
     }
+    if ((lib.uniffi_bowline_ffi_checksum_method_runnerclient_update() and 0xFFFF) != 17439) {
+        throw RuntimeException("UniFFI API checksum mismatch: try cleaning and rebuilding your project")
+    }
     if ((lib.uniffi_bowline_ffi_checksum_method_dialoguesession_capabilities() and 0xFFFF) != 10228) {
         throw RuntimeException("UniFFI API checksum mismatch: try cleaning and rebuilding your project")
     }
@@ -1927,6 +1980,9 @@ private fun uniffiCheckApiChecksums(lib: IntegrityCheckingUniffiLib) {
         throw RuntimeException("UniFFI API checksum mismatch: try cleaning and rebuilding your project")
     }
     if ((lib.uniffi_bowline_ffi_checksum_method_dialoguesession_detach() and 0xFFFF) != 35554) {
+        throw RuntimeException("UniFFI API checksum mismatch: try cleaning and rebuilding your project")
+    }
+    if ((lib.uniffi_bowline_ffi_checksum_method_dialoguesession_diagnostics() and 0xFFFF) != 41966) {
         throw RuntimeException("UniFFI API checksum mismatch: try cleaning and rebuilding your project")
     }
     if ((lib.uniffi_bowline_ffi_checksum_method_dialoguesession_end() and 0xFFFF) != 5407) {
@@ -4050,6 +4106,17 @@ public interface DialogueSessionInterface {
     suspend fun `detach`(): DialogueEnd
 
     /**
+     * Writes what is known of the session into a new file, for a report of a problem: its streams as a journal,
+     * the transcript, settings, limits, versions, and the last log lines. `Engine.openRecording` and `bowline
+     * replay` read it. Secrets are removed, and on request all content.
+     *
+     * # Errors
+     *
+     * `Io` if the file exists or cannot be written.
+     */
+    suspend fun `diagnostics`(`path`: kotlin.String, `redaction`: Redaction? = null)
+
+    /**
      * Ends the session gracefully: waits for open prompts to be answered, then asks the agent to
      * exit.
      */
@@ -4479,6 +4546,34 @@ open class DialogueSession: Disposable, AutoCloseable, DialogueSessionInterface
         { future -> UniffiLib.ffi_bowline_ffi_rust_future_free_rust_buffer(future) },
         // lift function
         { FfiConverterTypeDialogueEnd.lift(it) },
+        // Error FFI converter
+        BowlineException.ErrorHandler,
+    )
+    }
+
+
+    /**
+     * Writes what is known of the session into a new file, for a report of a problem: its streams as a journal,
+     * the transcript, settings, limits, versions, and the last log lines. `Engine.openRecording` and `bowline
+     * replay` read it. Secrets are removed, and on request all content.
+     *
+     * # Errors
+     *
+     * `Io` if the file exists or cannot be written.
+     */
+    @Throws(BowlineException::class)
+    @Suppress("ASSIGNED_BUT_NEVER_ACCESSED_VARIABLE")
+    override suspend fun `diagnostics`(`path`: kotlin.String, `redaction`: Redaction?) {
+        return uniffiRustCallAsync(
+        callWithHandle { uniffiHandle ->
+            UniffiArguments().run { UniffiLib.uniffi_bowline_ffi_fn_method_dialoguesession_diagnostics(own(FfiConverterTypeDialogueSession, uniffiHandle), lower(FfiConverterString, `path`), lower(FfiConverterOptionalTypeRedaction, `redaction`)) }
+        },
+        { future, callback, continuation -> UniffiLib.ffi_bowline_ffi_rust_future_poll_void(future, callback, continuation) },
+        { future, continuation -> UniffiLib.ffi_bowline_ffi_rust_future_complete_void(future, continuation) },
+        { future -> UniffiLib.ffi_bowline_ffi_rust_future_free_void(future) },
+        // lift function
+        { },
+
         // Error FFI converter
         BowlineException.ErrorHandler,
     )
@@ -6845,6 +6940,21 @@ public interface HookServerInterface {
     fun `report`(): HookReport
 
     /**
+     * Receives the hooks of a session at a runner, until the session ends: its events are events of this server,
+     * and its questions wait for the host as others do. Returns once it is attached; cuts of the link and restarts
+     * of the runner are survived.
+     *
+     * With `hasPast` for a session that an earlier host may have served, only questions that are still open and later
+     * events are received.
+     *
+     * # Errors
+     *
+     * `Start` if the runner cannot be reached, or does not serve the hooks of the session; `Configuration` if the URL
+     * or the id is not valid; `Ended` after `stop`.
+     */
+    suspend fun `serve`(`runner`: RunnerConfiguration, `session`: kotlin.String, `hasPast`: kotlin.Boolean = false)
+
+    /**
      * Returns settings that make the agent deliver its hooks, as a JSON object for
      * `AgentOptions.settings`. They contain no secret.
      *
@@ -6867,6 +6977,18 @@ public interface HookServerInterface {
      * as `url`.
      */
     fun `settingsFor`(`interaction`: kotlin.String, `agent`: AgentVersion): kotlin.String
+
+    /**
+     * Returns what a runner needs to serve the hooks of an agent there as this server would, for
+     * `DialogueConfiguration.hooks`: a JSON object. `agent` is the version of the agent at the runner, if it is known.
+     * Call `serve` once the session has started.
+     *
+     * # Errors
+     *
+     * `Configuration` if the configuration has a helper, which is a program of this machine, or needs a newer agent.
+     * Otherwise as `url`.
+     */
+    fun `spec`(`interaction`: kotlin.String, `agent`: AgentVersion? = null): kotlin.String
 
     /**
      * Stops the server: closes its port, sends default answers to open questions and forwards queued
@@ -7117,6 +7239,38 @@ open class HookServer: Disposable, AutoCloseable, HookServerInterface
 
 
     /**
+     * Receives the hooks of a session at a runner, until the session ends: its events are events of this server,
+     * and its questions wait for the host as others do. Returns once it is attached; cuts of the link and restarts
+     * of the runner are survived.
+     *
+     * With `hasPast` for a session that an earlier host may have served, only questions that are still open and later
+     * events are received.
+     *
+     * # Errors
+     *
+     * `Start` if the runner cannot be reached, or does not serve the hooks of the session; `Configuration` if the URL
+     * or the id is not valid; `Ended` after `stop`.
+     */
+    @Throws(BowlineException::class)
+    @Suppress("ASSIGNED_BUT_NEVER_ACCESSED_VARIABLE")
+    override suspend fun `serve`(`runner`: RunnerConfiguration, `session`: kotlin.String, `hasPast`: kotlin.Boolean) {
+        return uniffiRustCallAsync(
+        callWithHandle { uniffiHandle ->
+            UniffiArguments().run { UniffiLib.uniffi_bowline_ffi_fn_method_hookserver_serve(own(FfiConverterTypeHookServer, uniffiHandle), lower(FfiConverterTypeRunnerConfiguration, `runner`), lower(FfiConverterString, `session`), FfiConverterBoolean.lower(`hasPast`)) }
+        },
+        { future, callback, continuation -> UniffiLib.ffi_bowline_ffi_rust_future_poll_void(future, callback, continuation) },
+        { future, continuation -> UniffiLib.ffi_bowline_ffi_rust_future_complete_void(future, continuation) },
+        { future -> UniffiLib.ffi_bowline_ffi_rust_future_free_void(future) },
+        // lift function
+        { },
+
+        // Error FFI converter
+        BowlineException.ErrorHandler,
+    )
+    }
+
+
+    /**
      * Returns settings that make the agent deliver its hooks, as a JSON object for
      * `AgentOptions.settings`. They contain no secret.
      *
@@ -7153,6 +7307,28 @@ open class HookServer: Disposable, AutoCloseable, HookServerInterface
     callWithHandle {
     uniffiRustCallWithError(BowlineException) { _status ->
     UniffiArguments().run { UniffiLib.uniffi_bowline_ffi_fn_method_hookserver_settings_for(own(FfiConverterTypeHookServer, it), lower(FfiConverterString, `interaction`), lower(FfiConverterTypeAgentVersion, `agent`), _status) }
+}
+    }
+    )
+    }
+
+
+
+    /**
+     * Returns what a runner needs to serve the hooks of an agent there as this server would, for
+     * `DialogueConfiguration.hooks`: a JSON object. `agent` is the version of the agent at the runner, if it is known.
+     * Call `serve` once the session has started.
+     *
+     * # Errors
+     *
+     * `Configuration` if the configuration has a helper, which is a program of this machine, or needs a newer agent.
+     * Otherwise as `url`.
+     */
+    @Throws(BowlineException::class)override fun `spec`(`interaction`: kotlin.String, `agent`: AgentVersion?): kotlin.String {
+            return FfiConverterString.lift(
+    callWithHandle {
+    uniffiRustCallWithError(BowlineException) { _status ->
+    UniffiArguments().run { UniffiLib.uniffi_bowline_ffi_fn_method_hookserver_spec(own(FfiConverterTypeHookServer, it), lower(FfiConverterString, `interaction`), lower(FfiConverterOptionalTypeAgentVersion, `agent`), _status) }
 }
     }
     )
@@ -9517,6 +9693,16 @@ public interface RunnerClientInterface {
      */
     suspend fun `transcript`(`id`: kotlin.String): kotlin.String
 
+    /**
+     * Changes the name, the labels or the text that a host stored with a session, whether it runs or has ended.
+     * The change is on the runner's disk when the call returns.
+     *
+     * # Errors
+     *
+     * As `session`; `Refused` if a label is reserved, or the text has more than 64 KiB.
+     */
+    suspend fun `update`(`id`: kotlin.String, `change`: RunnerSessionChange): RunnerSession
+
     companion object
 }
 
@@ -9755,6 +9941,32 @@ open class RunnerClient: Disposable, AutoCloseable, RunnerClientInterface
         { future -> UniffiLib.ffi_bowline_ffi_rust_future_free_rust_buffer(future) },
         // lift function
         { FfiConverterString.lift(it) },
+        // Error FFI converter
+        BowlineException.ErrorHandler,
+    )
+    }
+
+
+    /**
+     * Changes the name, the labels or the text that a host stored with a session, whether it runs or has ended.
+     * The change is on the runner's disk when the call returns.
+     *
+     * # Errors
+     *
+     * As `session`; `Refused` if a label is reserved, or the text has more than 64 KiB.
+     */
+    @Throws(BowlineException::class)
+    @Suppress("ASSIGNED_BUT_NEVER_ACCESSED_VARIABLE")
+    override suspend fun `update`(`id`: kotlin.String, `change`: RunnerSessionChange) : RunnerSession {
+        return uniffiRustCallAsync(
+        callWithHandle { uniffiHandle ->
+            UniffiArguments().run { UniffiLib.uniffi_bowline_ffi_fn_method_runnerclient_update(own(FfiConverterTypeRunnerClient, uniffiHandle), lower(FfiConverterString, `id`), lower(FfiConverterTypeRunnerSessionChange, `change`)) }
+        },
+        { future, callback, continuation -> UniffiLib.ffi_bowline_ffi_rust_future_poll_rust_buffer(future, callback, continuation) },
+        { future, continuation -> UniffiLib.ffi_bowline_ffi_rust_future_complete_rust_buffer(future, continuation) },
+        { future -> UniffiLib.ffi_bowline_ffi_rust_future_free_rust_buffer(future) },
+        // lift function
+        { FfiConverterTypeRunnerSession.lift(it) },
         // Error FFI converter
         BowlineException.ErrorHandler,
     )
@@ -10248,9 +10460,15 @@ public interface SessionManagerInterface {
      * # Errors
      *
      * `Busy` if the session limit is reached; `Start` if the program or the runner cannot be started
-     * or reached; `Ended` after `shutdown`.
+     * or reached; `Ended` after `endAll` or `detachAll`.
      */
     suspend fun `createShell`(`configuration`: ShellConfiguration, `label`: kotlin.String): ManagedSession
+
+    /**
+     * Detaches from the sessions at runners, which continue, terminates the others, writes the list to disk and
+     * refuses new sessions from then on. The next run of the host calls `reattach`.
+     */
+    suspend fun `detachAll`(): ShutdownReport
 
     /**
      * Returns the handle of a dialogue session.
@@ -10258,9 +10476,15 @@ public interface SessionManagerInterface {
      * # Errors
      *
      * `NotFound` if the session is not in the list; `Invalid` if it is a shell; `Ended` if it was
-     * started by an earlier run of the host.
+     * started by an earlier run of the host; `Disconnected` if it runs at a runner and is not attached to.
      */
     fun `dialogue`(`id`: kotlin.String): DialogueSession
+
+    /**
+     * Terminates all sessions, those at runners included, writes the list to disk and refuses new sessions from
+     * then on. A session that the host is not attached to continues.
+     */
+    suspend fun `endAll`(): ShutdownReport
 
     /**
      * Returns a stream of the events of all sessions from now on, including sessions that are
@@ -10285,6 +10509,28 @@ public interface SessionManagerInterface {
      * `NotFound` if the session is not in the list.
      */
     suspend fun `kill`(`id`: kotlin.String): KilledSession
+
+    /**
+     * Returns the text that the host has stored with a session.
+     *
+     * # Errors
+     *
+     * `NotFound` if the session is not in the list; `Io` if the text cannot be read.
+     */
+    suspend fun `metadata`(`id`: kotlin.String): kotlin.String?
+
+    /**
+     * Attaches to all sessions of the list that run at these runners and that the host is not attached to, such as
+     * those of an earlier run that was killed. Returns when their transcripts are complete.
+     *
+     * A session at a runner that is not given or cannot be reached stays in the list as detached; only what the
+     * runner no longer has is lost. `configuration` has the settings of the attachments, as for `Engine.attach`.
+     *
+     * # Errors
+     *
+     * `Configuration` if a URL or the configuration is not valid.
+     */
+    suspend fun `reattach`(`runners`: List<RunnerConfiguration>, `configuration`: DialogueConfiguration? = null): ReattachReport
 
     /**
      * Resumes the last conversation of an ended session under the same id and in the same directory.
@@ -10328,19 +10574,25 @@ public interface SessionManagerInterface {
     fun `setLabel`(`id`: kotlin.String, `label`: kotlin.String)
 
     /**
+     * Stores text with a session, of the host's own format and at most 64 KiB; nothing removes it. It is on disk
+     * when the call returns, and at the runner too for a session at one.
+     *
+     * # Errors
+     *
+     * `NotFound` if the session is not in the list; `Invalid` if the text is too large; `Io` if it cannot be
+     * written; `Refused` if only the runner does not have it.
+     */
+    suspend fun `setMetadata`(`id`: kotlin.String, `metadata`: kotlin.String?)
+
+    /**
      * Returns the handle of a shell session.
      *
      * # Errors
      *
      * `NotFound` if the session is not in the list; `Invalid` if it is a dialogue; `Ended` if it was
-     * started by an earlier run of the host.
+     * started by an earlier run of the host; `Disconnected` if it runs at a runner and is not attached to.
      */
     fun `shell`(`id`: kotlin.String): ShellSession
-
-    /**
-     * Terminates all sessions, writes the list to disk and refuses new sessions from then on.
-     */
-    suspend fun `shutdown`(): ShutdownReport
 
     /**
      * Returns the problems that were found in the list when it was opened.
@@ -10513,7 +10765,7 @@ open class SessionManager: Disposable, AutoCloseable, SessionManagerInterface
      * # Errors
      *
      * `Busy` if the session limit is reached; `Start` if the program or the runner cannot be started
-     * or reached; `Ended` after `shutdown`.
+     * or reached; `Ended` after `endAll` or `detachAll`.
      */
     @Throws(BowlineException::class)
     @Suppress("ASSIGNED_BUT_NEVER_ACCESSED_VARIABLE")
@@ -10534,12 +10786,37 @@ open class SessionManager: Disposable, AutoCloseable, SessionManagerInterface
 
 
     /**
+     * Detaches from the sessions at runners, which continue, terminates the others, writes the list to disk and
+     * refuses new sessions from then on. The next run of the host calls `reattach`.
+     */
+    @Throws(BowlineException::class)
+    @Suppress("ASSIGNED_BUT_NEVER_ACCESSED_VARIABLE")
+    override suspend fun `detachAll`() : ShutdownReport {
+        return uniffiRustCallAsync(
+        callWithHandle { uniffiHandle ->
+            UniffiLib.uniffi_bowline_ffi_fn_method_sessionmanager_detach_all(
+                uniffiHandle,
+
+            )
+        },
+        { future, callback, continuation -> UniffiLib.ffi_bowline_ffi_rust_future_poll_rust_buffer(future, callback, continuation) },
+        { future, continuation -> UniffiLib.ffi_bowline_ffi_rust_future_complete_rust_buffer(future, continuation) },
+        { future -> UniffiLib.ffi_bowline_ffi_rust_future_free_rust_buffer(future) },
+        // lift function
+        { FfiConverterTypeShutdownReport.lift(it) },
+        // Error FFI converter
+        BowlineException.ErrorHandler,
+    )
+    }
+
+
+    /**
      * Returns the handle of a dialogue session.
      *
      * # Errors
      *
      * `NotFound` if the session is not in the list; `Invalid` if it is a shell; `Ended` if it was
-     * started by an earlier run of the host.
+     * started by an earlier run of the host; `Disconnected` if it runs at a runner and is not attached to.
      */
     @Throws(BowlineException::class)override fun `dialogue`(`id`: kotlin.String): DialogueSession {
             return FfiConverterTypeDialogueSession.lift(
@@ -10551,6 +10828,31 @@ open class SessionManager: Disposable, AutoCloseable, SessionManagerInterface
     )
     }
 
+
+
+    /**
+     * Terminates all sessions, those at runners included, writes the list to disk and refuses new sessions from
+     * then on. A session that the host is not attached to continues.
+     */
+    @Throws(BowlineException::class)
+    @Suppress("ASSIGNED_BUT_NEVER_ACCESSED_VARIABLE")
+    override suspend fun `endAll`() : ShutdownReport {
+        return uniffiRustCallAsync(
+        callWithHandle { uniffiHandle ->
+            UniffiLib.uniffi_bowline_ffi_fn_method_sessionmanager_end_all(
+                uniffiHandle,
+
+            )
+        },
+        { future, callback, continuation -> UniffiLib.ffi_bowline_ffi_rust_future_poll_rust_buffer(future, callback, continuation) },
+        { future, continuation -> UniffiLib.ffi_bowline_ffi_rust_future_complete_rust_buffer(future, continuation) },
+        { future -> UniffiLib.ffi_bowline_ffi_rust_future_free_rust_buffer(future) },
+        // lift function
+        { FfiConverterTypeShutdownReport.lift(it) },
+        // Error FFI converter
+        BowlineException.ErrorHandler,
+    )
+    }
 
 
     /**
@@ -10619,6 +10921,60 @@ open class SessionManager: Disposable, AutoCloseable, SessionManagerInterface
         { future -> UniffiLib.ffi_bowline_ffi_rust_future_free_rust_buffer(future) },
         // lift function
         { FfiConverterTypeKilledSession.lift(it) },
+        // Error FFI converter
+        BowlineException.ErrorHandler,
+    )
+    }
+
+
+    /**
+     * Returns the text that the host has stored with a session.
+     *
+     * # Errors
+     *
+     * `NotFound` if the session is not in the list; `Io` if the text cannot be read.
+     */
+    @Throws(BowlineException::class)
+    @Suppress("ASSIGNED_BUT_NEVER_ACCESSED_VARIABLE")
+    override suspend fun `metadata`(`id`: kotlin.String) : kotlin.String? {
+        return uniffiRustCallAsync(
+        callWithHandle { uniffiHandle ->
+            UniffiArguments().run { UniffiLib.uniffi_bowline_ffi_fn_method_sessionmanager_metadata(own(FfiConverterTypeSessionManager, uniffiHandle), lower(FfiConverterString, `id`)) }
+        },
+        { future, callback, continuation -> UniffiLib.ffi_bowline_ffi_rust_future_poll_rust_buffer(future, callback, continuation) },
+        { future, continuation -> UniffiLib.ffi_bowline_ffi_rust_future_complete_rust_buffer(future, continuation) },
+        { future -> UniffiLib.ffi_bowline_ffi_rust_future_free_rust_buffer(future) },
+        // lift function
+        { FfiConverterOptionalString.lift(it) },
+        // Error FFI converter
+        BowlineException.ErrorHandler,
+    )
+    }
+
+
+    /**
+     * Attaches to all sessions of the list that run at these runners and that the host is not attached to, such as
+     * those of an earlier run that was killed. Returns when their transcripts are complete.
+     *
+     * A session at a runner that is not given or cannot be reached stays in the list as detached; only what the
+     * runner no longer has is lost. `configuration` has the settings of the attachments, as for `Engine.attach`.
+     *
+     * # Errors
+     *
+     * `Configuration` if a URL or the configuration is not valid.
+     */
+    @Throws(BowlineException::class)
+    @Suppress("ASSIGNED_BUT_NEVER_ACCESSED_VARIABLE")
+    override suspend fun `reattach`(`runners`: List<RunnerConfiguration>, `configuration`: DialogueConfiguration?) : ReattachReport {
+        return uniffiRustCallAsync(
+        callWithHandle { uniffiHandle ->
+            UniffiArguments().run { UniffiLib.uniffi_bowline_ffi_fn_method_sessionmanager_reattach(own(FfiConverterTypeSessionManager, uniffiHandle), lower(FfiConverterSequenceTypeRunnerConfiguration, `runners`), lower(FfiConverterOptionalTypeDialogueConfiguration, `configuration`)) }
+        },
+        { future, callback, continuation -> UniffiLib.ffi_bowline_ffi_rust_future_poll_rust_buffer(future, callback, continuation) },
+        { future, continuation -> UniffiLib.ffi_bowline_ffi_rust_future_complete_rust_buffer(future, continuation) },
+        { future -> UniffiLib.ffi_bowline_ffi_rust_future_free_rust_buffer(future) },
+        // lift function
+        { FfiConverterTypeReattachReport.lift(it) },
         // Error FFI converter
         BowlineException.ErrorHandler,
     )
@@ -10730,12 +11086,40 @@ open class SessionManager: Disposable, AutoCloseable, SessionManagerInterface
 
 
     /**
+     * Stores text with a session, of the host's own format and at most 64 KiB; nothing removes it. It is on disk
+     * when the call returns, and at the runner too for a session at one.
+     *
+     * # Errors
+     *
+     * `NotFound` if the session is not in the list; `Invalid` if the text is too large; `Io` if it cannot be
+     * written; `Refused` if only the runner does not have it.
+     */
+    @Throws(BowlineException::class)
+    @Suppress("ASSIGNED_BUT_NEVER_ACCESSED_VARIABLE")
+    override suspend fun `setMetadata`(`id`: kotlin.String, `metadata`: kotlin.String?) {
+        return uniffiRustCallAsync(
+        callWithHandle { uniffiHandle ->
+            UniffiArguments().run { UniffiLib.uniffi_bowline_ffi_fn_method_sessionmanager_set_metadata(own(FfiConverterTypeSessionManager, uniffiHandle), lower(FfiConverterString, `id`), lower(FfiConverterOptionalString, `metadata`)) }
+        },
+        { future, callback, continuation -> UniffiLib.ffi_bowline_ffi_rust_future_poll_void(future, callback, continuation) },
+        { future, continuation -> UniffiLib.ffi_bowline_ffi_rust_future_complete_void(future, continuation) },
+        { future -> UniffiLib.ffi_bowline_ffi_rust_future_free_void(future) },
+        // lift function
+        { },
+
+        // Error FFI converter
+        BowlineException.ErrorHandler,
+    )
+    }
+
+
+    /**
      * Returns the handle of a shell session.
      *
      * # Errors
      *
      * `NotFound` if the session is not in the list; `Invalid` if it is a dialogue; `Ended` if it was
-     * started by an earlier run of the host.
+     * started by an earlier run of the host; `Disconnected` if it runs at a runner and is not attached to.
      */
     @Throws(BowlineException::class)override fun `shell`(`id`: kotlin.String): ShellSession {
             return FfiConverterTypeShellSession.lift(
@@ -10747,30 +11131,6 @@ open class SessionManager: Disposable, AutoCloseable, SessionManagerInterface
     )
     }
 
-
-
-    /**
-     * Terminates all sessions, writes the list to disk and refuses new sessions from then on.
-     */
-    @Throws(BowlineException::class)
-    @Suppress("ASSIGNED_BUT_NEVER_ACCESSED_VARIABLE")
-    override suspend fun `shutdown`() : ShutdownReport {
-        return uniffiRustCallAsync(
-        callWithHandle { uniffiHandle ->
-            UniffiLib.uniffi_bowline_ffi_fn_method_sessionmanager_shutdown(
-                uniffiHandle,
-
-            )
-        },
-        { future, callback, continuation -> UniffiLib.ffi_bowline_ffi_rust_future_poll_rust_buffer(future, callback, continuation) },
-        { future, continuation -> UniffiLib.ffi_bowline_ffi_rust_future_complete_rust_buffer(future, continuation) },
-        { future -> UniffiLib.ffi_bowline_ffi_rust_future_free_rust_buffer(future) },
-        // lift function
-        { FfiConverterTypeShutdownReport.lift(it) },
-        // Error FFI converter
-        BowlineException.ErrorHandler,
-    )
-    }
 
 
     /**
@@ -12341,7 +12701,7 @@ internal object FfiConverterTypeTerminalExecutor: FfiConverter<TerminalExecutor,
 
 
 /**
- * Provides tokens for connections to a runner.
+ * Provides tokens for connections to a runner, and for attempts to forward events to the backend of a hook server.
  *
  * The library calls it from its own threads, where it may block.
  */
@@ -12363,7 +12723,7 @@ public interface TokenProvider {
 }
 
 /**
- * Provides tokens for connections to a runner.
+ * Provides tokens for connections to a runner, and for attempts to forward events to the backend of a hook server.
  *
  * The library calls it from its own threads, where it may block.
  */
@@ -14106,6 +14466,21 @@ data class DialogueConfiguration (
     var `environment`: EnvironmentChanges? = null
     ,
     /**
+     * The display name of a session at a runner, as its list shows it. A manager's label when absent.
+     */
+    var `name`: kotlin.String? = null
+    ,
+    /**
+     * Labels of a session at a runner, to find it by. Names that begin with `bowline.` are reserved.
+     */
+    var `labels`: Map<kotlin.String, kotlin.String> = mapOf()
+    ,
+    /**
+     * The hooks of an agent at a runner, as `HookServer.spec` returns them. For Claude Code, without other settings.
+     */
+    var `hooks`: kotlin.String? = null
+    ,
+    /**
      * The agent's working directory; the host's when absent.
      */
     var `cwd`: kotlin.String? = null
@@ -14140,6 +14515,13 @@ data class DialogueConfiguration (
      * Tools that need no permission, as rules of the agent such as `Bash(git:*)`.
      */
     var `allowedTools`: List<kotlin.String> = listOf()
+    ,
+    /**
+     * MCP servers that the agent connects to, beside those of its configuration. One that the agent cannot reach
+     * is refused by its name. Their variables and headers are part of the agent's command line or of its first
+     * messages.
+     */
+    var `mcpServers`: List<McpServer> = listOf()
     ,
     /**
      * Whether messages are streamed while the model writes them.
@@ -14240,6 +14622,9 @@ data class DialogueConfiguration (
         this.`args`,
         this.`options`,
         this.`environment`,
+        this.`name`,
+        this.`labels`,
+        this.`hooks`,
         this.`cwd`,
         this.`agentDirectory`,
         this.`stdio`,
@@ -14247,6 +14632,7 @@ data class DialogueConfiguration (
         this.`model`,
         this.`permissionMode`,
         this.`allowedTools`,
+        this.`mcpServers`,
         this.`partialMessages`,
         this.`askPermissions`,
         this.`initialize`,
@@ -14282,12 +14668,16 @@ internal object FfiConverterTypeDialogueConfiguration: FfiConverterRustBuffer<Di
             FfiConverterOptionalTypeAgentOptions.read(buf),
             FfiConverterOptionalTypeEnvironmentChanges.read(buf),
             FfiConverterOptionalString.read(buf),
+            FfiConverterMapStringString.read(buf),
+            FfiConverterOptionalString.read(buf),
+            FfiConverterOptionalString.read(buf),
             FfiConverterOptionalString.read(buf),
             FfiConverterOptionalTypeDialogueStdio.read(buf),
             FfiConverterOptionalTypeConversation.read(buf),
             FfiConverterOptionalString.read(buf),
             FfiConverterOptionalString.read(buf),
             FfiConverterSequenceString.read(buf),
+            FfiConverterSequenceTypeMcpServer.read(buf),
             FfiConverterBoolean.read(buf),
             FfiConverterBoolean.read(buf),
             FfiConverterBoolean.read(buf),
@@ -14314,6 +14704,9 @@ internal object FfiConverterTypeDialogueConfiguration: FfiConverterRustBuffer<Di
             FfiConverterSequenceString.allocationSize(value.`args`) +
             FfiConverterOptionalTypeAgentOptions.allocationSize(value.`options`) +
             FfiConverterOptionalTypeEnvironmentChanges.allocationSize(value.`environment`) +
+            FfiConverterOptionalString.allocationSize(value.`name`) +
+            FfiConverterMapStringString.allocationSize(value.`labels`) +
+            FfiConverterOptionalString.allocationSize(value.`hooks`) +
             FfiConverterOptionalString.allocationSize(value.`cwd`) +
             FfiConverterOptionalString.allocationSize(value.`agentDirectory`) +
             FfiConverterOptionalTypeDialogueStdio.allocationSize(value.`stdio`) +
@@ -14321,6 +14714,7 @@ internal object FfiConverterTypeDialogueConfiguration: FfiConverterRustBuffer<Di
             FfiConverterOptionalString.allocationSize(value.`model`) +
             FfiConverterOptionalString.allocationSize(value.`permissionMode`) +
             FfiConverterSequenceString.allocationSize(value.`allowedTools`) +
+            FfiConverterSequenceTypeMcpServer.allocationSize(value.`mcpServers`) +
             FfiConverterBoolean.allocationSize(value.`partialMessages`) +
             FfiConverterBoolean.allocationSize(value.`askPermissions`) +
             FfiConverterBoolean.allocationSize(value.`initialize`) +
@@ -14346,6 +14740,9 @@ internal object FfiConverterTypeDialogueConfiguration: FfiConverterRustBuffer<Di
             FfiConverterSequenceString.write(value.`args`, buf)
             FfiConverterOptionalTypeAgentOptions.write(value.`options`, buf)
             FfiConverterOptionalTypeEnvironmentChanges.write(value.`environment`, buf)
+            FfiConverterOptionalString.write(value.`name`, buf)
+            FfiConverterMapStringString.write(value.`labels`, buf)
+            FfiConverterOptionalString.write(value.`hooks`, buf)
             FfiConverterOptionalString.write(value.`cwd`, buf)
             FfiConverterOptionalString.write(value.`agentDirectory`, buf)
             FfiConverterOptionalTypeDialogueStdio.write(value.`stdio`, buf)
@@ -14353,6 +14750,7 @@ internal object FfiConverterTypeDialogueConfiguration: FfiConverterRustBuffer<Di
             FfiConverterOptionalString.write(value.`model`, buf)
             FfiConverterOptionalString.write(value.`permissionMode`, buf)
             FfiConverterSequenceString.write(value.`allowedTools`, buf)
+            FfiConverterSequenceTypeMcpServer.write(value.`mcpServers`, buf)
             FfiConverterBoolean.write(value.`partialMessages`, buf)
             FfiConverterBoolean.write(value.`askPermissions`, buf)
             FfiConverterBoolean.write(value.`initialize`, buf)
@@ -14386,6 +14784,11 @@ data class DialogueEnd (
      * Whether the host ended the session.
      */
     var `isExpected`: kotlin.Boolean
+    ,
+    /**
+     * Whether the host detached: the agent continues at its runner.
+     */
+    var `isDetached`: kotlin.Boolean
     ,
     /**
      * A description of the end.
@@ -14429,6 +14832,7 @@ internal object FfiConverterTypeDialogueEnd: FfiConverterRustBuffer<DialogueEnd>
         return DialogueEnd(
             FfiConverterTypeExitView.read(buf),
             FfiConverterBoolean.read(buf),
+            FfiConverterBoolean.read(buf),
             FfiConverterString.read(buf),
             FfiConverterTypeTerminationView.read(buf),
             FfiConverterTypeStderrView.read(buf),
@@ -14440,6 +14844,7 @@ internal object FfiConverterTypeDialogueEnd: FfiConverterRustBuffer<DialogueEnd>
     override fun allocationSize(value: DialogueEnd) = (
             FfiConverterTypeExitView.allocationSize(value.`exit`) +
             FfiConverterBoolean.allocationSize(value.`isExpected`) +
+            FfiConverterBoolean.allocationSize(value.`isDetached`) +
             FfiConverterString.allocationSize(value.`reason`) +
             FfiConverterTypeTerminationView.allocationSize(value.`report`) +
             FfiConverterTypeStderrView.allocationSize(value.`stderr`) +
@@ -14450,6 +14855,7 @@ internal object FfiConverterTypeDialogueEnd: FfiConverterRustBuffer<DialogueEnd>
     override fun write(value: DialogueEnd, buf: ByteBuffer) {
             FfiConverterTypeExitView.write(value.`exit`, buf)
             FfiConverterBoolean.write(value.`isExpected`, buf)
+            FfiConverterBoolean.write(value.`isDetached`, buf)
             FfiConverterString.write(value.`reason`, buf)
             FfiConverterTypeTerminationView.write(value.`report`, buf)
             FfiConverterTypeStderrView.write(value.`stderr`, buf)
@@ -14943,11 +15349,28 @@ data class ExecutorConfiguration (
      */
     var `size`: TerminalSize? = null
 
-){
+): Disposable{
 
 
 
 
+
+    @Suppress("UNNECESSARY_SAFE_CALL") // codegen is much simpler if we unconditionally emit safe calls here
+    override fun destroy() {
+
+    Disposable.destroy(
+        this.`session`,
+        this.`agent`,
+        this.`environment`,
+        this.`conversation`,
+        this.`hooks`,
+        this.`maxRunMs`,
+        this.`exitGraceMs`,
+        this.`hookGraceMs`,
+        this.`endGraceMs`,
+        this.`size`
+    )
+    }
 
     companion object
 }
@@ -15386,7 +15809,7 @@ internal object FfiConverterTypeHistoryQuery: FfiConverterRustBuffer<HistoryQuer
  */
 data class HookBackend (
     /**
-     * The backend's `http://` URL.
+     * The backend's URL: `https://`, or `http://` on this machine.
      */
     var `url`: kotlin.String
     ,
@@ -15399,6 +15822,16 @@ data class HookBackend (
      * The bearer token.
      */
     var `token`: kotlin.String? = null
+    ,
+    /**
+     * Provides the token for each attempt. Takes precedence over `token`.
+     */
+    var `tokenProvider`: TokenProvider? = null
+    ,
+    /**
+     * The path of a PEM file of certificate authorities to trust besides those of the web.
+     */
+    var `authorities`: kotlin.String? = null
     ,
     /**
      * Whether events and token may be sent to another machine without encryption.
@@ -15430,11 +15863,29 @@ data class HookBackend (
      */
     var `flushMs`: kotlin.ULong = 5000uL
 
-){
+): Disposable{
 
 
 
 
+
+    @Suppress("UNNECESSARY_SAFE_CALL") // codegen is much simpler if we unconditionally emit safe calls here
+    override fun destroy() {
+
+    Disposable.destroy(
+        this.`url`,
+        this.`sessionId`,
+        this.`token`,
+        this.`tokenProvider`,
+        this.`authorities`,
+        this.`allowClearText`,
+        this.`attempts`,
+        this.`backoffMs`,
+        this.`timeoutMs`,
+        this.`queue`,
+        this.`flushMs`
+    )
+    }
 
     companion object
 }
@@ -15447,6 +15898,8 @@ internal object FfiConverterTypeHookBackend: FfiConverterRustBuffer<HookBackend>
         return HookBackend(
             FfiConverterString.read(buf),
             FfiConverterString.read(buf),
+            FfiConverterOptionalString.read(buf),
+            FfiConverterOptionalTypeTokenProvider.read(buf),
             FfiConverterOptionalString.read(buf),
             FfiConverterBoolean.read(buf),
             FfiConverterUInt.read(buf),
@@ -15461,6 +15914,8 @@ internal object FfiConverterTypeHookBackend: FfiConverterRustBuffer<HookBackend>
             FfiConverterString.allocationSize(value.`url`) +
             FfiConverterString.allocationSize(value.`sessionId`) +
             FfiConverterOptionalString.allocationSize(value.`token`) +
+            FfiConverterOptionalTypeTokenProvider.allocationSize(value.`tokenProvider`) +
+            FfiConverterOptionalString.allocationSize(value.`authorities`) +
             FfiConverterBoolean.allocationSize(value.`allowClearText`) +
             FfiConverterUInt.allocationSize(value.`attempts`) +
             FfiConverterULong.allocationSize(value.`backoffMs`) +
@@ -15473,6 +15928,8 @@ internal object FfiConverterTypeHookBackend: FfiConverterRustBuffer<HookBackend>
             FfiConverterString.write(value.`url`, buf)
             FfiConverterString.write(value.`sessionId`, buf)
             FfiConverterOptionalString.write(value.`token`, buf)
+            FfiConverterOptionalTypeTokenProvider.write(value.`tokenProvider`, buf)
+            FfiConverterOptionalString.write(value.`authorities`, buf)
             FfiConverterBoolean.write(value.`allowClearText`, buf)
             FfiConverterUInt.write(value.`attempts`, buf)
             FfiConverterULong.write(value.`backoffMs`, buf)
@@ -15564,6 +16021,12 @@ data class HookConfiguration (
     var `variables`: HookVariables? = null
     ,
     /**
+     * Whether the URL in the variables has a secret path, to which events are posted without a token, for existing
+     * hook scripts.
+     */
+    var `secretPath`: kotlin.Boolean = false
+    ,
+    /**
      * The backend that events are forwarded to.
      */
     var `backend`: HookBackend? = null
@@ -15573,11 +16036,26 @@ data class HookConfiguration (
      */
     var `limits`: HookLimits? = null
 
-){
+): Disposable{
 
 
 
 
+
+    @Suppress("UNNECESSARY_SAFE_CALL") // codegen is much simpler if we unconditionally emit safe calls here
+    override fun destroy() {
+
+    Disposable.destroy(
+        this.`kinds`,
+        this.`route`,
+        this.`helper`,
+        this.`gate`,
+        this.`variables`,
+        this.`secretPath`,
+        this.`backend`,
+        this.`limits`
+    )
+    }
 
     companion object
 }
@@ -15593,6 +16071,7 @@ internal object FfiConverterTypeHookConfiguration: FfiConverterRustBuffer<HookCo
             FfiConverterOptionalTypeHookHelper.read(buf),
             FfiConverterOptionalTypeHookGate.read(buf),
             FfiConverterOptionalTypeHookVariables.read(buf),
+            FfiConverterBoolean.read(buf),
             FfiConverterOptionalTypeHookBackend.read(buf),
             FfiConverterOptionalTypeHookLimits.read(buf),
         )
@@ -15604,6 +16083,7 @@ internal object FfiConverterTypeHookConfiguration: FfiConverterRustBuffer<HookCo
             FfiConverterOptionalTypeHookHelper.allocationSize(value.`helper`) +
             FfiConverterOptionalTypeHookGate.allocationSize(value.`gate`) +
             FfiConverterOptionalTypeHookVariables.allocationSize(value.`variables`) +
+            FfiConverterBoolean.allocationSize(value.`secretPath`) +
             FfiConverterOptionalTypeHookBackend.allocationSize(value.`backend`) +
             FfiConverterOptionalTypeHookLimits.allocationSize(value.`limits`)
     )
@@ -15614,6 +16094,7 @@ internal object FfiConverterTypeHookConfiguration: FfiConverterRustBuffer<HookCo
             FfiConverterOptionalTypeHookHelper.write(value.`helper`, buf)
             FfiConverterOptionalTypeHookGate.write(value.`gate`, buf)
             FfiConverterOptionalTypeHookVariables.write(value.`variables`, buf)
+            FfiConverterBoolean.write(value.`secretPath`, buf)
             FfiConverterOptionalTypeHookBackend.write(value.`backend`, buf)
             FfiConverterOptionalTypeHookLimits.write(value.`limits`, buf)
     }
@@ -16985,6 +17466,11 @@ data class ManagedSession (
     var `conversations`: List<kotlin.String>
     ,
     /**
+     * Where the session runs, if that is a runner; a child process of the host when absent.
+     */
+    var `runner`: RunnerLocation?
+    ,
+    /**
      * How the session ended, if it has.
      */
     var `end`: ManagedEnd?
@@ -17017,6 +17503,7 @@ internal object FfiConverterTypeManagedSession: FfiConverterRustBuffer<ManagedSe
             FfiConverterTypeSessionState.read(buf),
             FfiConverterOptionalUInt.read(buf),
             FfiConverterSequenceString.read(buf),
+            FfiConverterOptionalTypeRunnerLocation.read(buf),
             FfiConverterOptionalTypeManagedEnd.read(buf),
             FfiConverterBoolean.read(buf),
         )
@@ -17031,6 +17518,7 @@ internal object FfiConverterTypeManagedSession: FfiConverterRustBuffer<ManagedSe
             FfiConverterTypeSessionState.allocationSize(value.`state`) +
             FfiConverterOptionalUInt.allocationSize(value.`pid`) +
             FfiConverterSequenceString.allocationSize(value.`conversations`) +
+            FfiConverterOptionalTypeRunnerLocation.allocationSize(value.`runner`) +
             FfiConverterOptionalTypeManagedEnd.allocationSize(value.`end`) +
             FfiConverterBoolean.allocationSize(value.`isResumable`)
     )
@@ -17044,6 +17532,7 @@ internal object FfiConverterTypeManagedSession: FfiConverterRustBuffer<ManagedSe
             FfiConverterTypeSessionState.write(value.`state`, buf)
             FfiConverterOptionalUInt.write(value.`pid`, buf)
             FfiConverterSequenceString.write(value.`conversations`, buf)
+            FfiConverterOptionalTypeRunnerLocation.write(value.`runner`, buf)
             FfiConverterOptionalTypeManagedEnd.write(value.`end`, buf)
             FfiConverterBoolean.write(value.`isResumable`, buf)
     }
@@ -17117,6 +17606,53 @@ internal object FfiConverterTypeManagerConfiguration: FfiConverterRustBuffer<Man
             FfiConverterULong.write(value.`keepEnded`, buf)
             FfiConverterOptionalString.write(value.`leaseDirectory`, buf)
             FfiConverterOptionalString.write(value.`agentDirectory`, buf)
+    }
+}
+
+
+
+/**
+ * A server of the Model Context Protocol that the agent of a session connects to.
+ */
+data class McpServer (
+    /**
+     * Its name, different from those of the session's other servers.
+     */
+    var `name`: kotlin.String
+    ,
+    /**
+     * How the agent reaches it.
+     */
+    var `transport`: McpTransport
+
+){
+
+
+
+
+
+    companion object
+}
+
+/**
+ * @suppress
+ */
+internal object FfiConverterTypeMcpServer: FfiConverterRustBuffer<McpServer> {
+    override fun read(buf: ByteBuffer): McpServer {
+        return McpServer(
+            FfiConverterString.read(buf),
+            FfiConverterTypeMcpTransport.read(buf),
+        )
+    }
+
+    override fun allocationSize(value: McpServer) = (
+            FfiConverterString.allocationSize(value.`name`) +
+            FfiConverterTypeMcpTransport.allocationSize(value.`transport`)
+    )
+
+    override fun write(value: McpServer, buf: ByteBuffer) {
+            FfiConverterString.write(value.`name`, buf)
+            FfiConverterTypeMcpTransport.write(value.`transport`, buf)
     }
 }
 
@@ -18261,6 +18797,108 @@ internal object FfiConverterTypeRawBatch: FfiConverterRustBuffer<RawBatch> {
 
 
 /**
+ * A session that could not be attached to. It stays in the list.
+ */
+data class ReattachFailure (
+    /**
+     * The session's id.
+     */
+    var `id`: kotlin.String
+    ,
+    /**
+     * What failed and what to do next.
+     */
+    var `reason`: kotlin.String
+
+){
+
+
+
+
+
+    companion object
+}
+
+/**
+ * @suppress
+ */
+internal object FfiConverterTypeReattachFailure: FfiConverterRustBuffer<ReattachFailure> {
+    override fun read(buf: ByteBuffer): ReattachFailure {
+        return ReattachFailure(
+            FfiConverterString.read(buf),
+            FfiConverterString.read(buf),
+        )
+    }
+
+    override fun allocationSize(value: ReattachFailure) = (
+            FfiConverterString.allocationSize(value.`id`) +
+            FfiConverterString.allocationSize(value.`reason`)
+    )
+
+    override fun write(value: ReattachFailure, buf: ByteBuffer) {
+            FfiConverterString.write(value.`id`, buf)
+            FfiConverterString.write(value.`reason`, buf)
+    }
+}
+
+
+
+/**
+ * What became of the sessions at runners.
+ */
+data class ReattachReport (
+    /**
+     * Sessions that continue here, with their transcripts.
+     */
+    var `attached`: List<kotlin.String>
+    ,
+    /**
+     * Sessions that have ended in the meantime, or that the runner no longer has.
+     */
+    var `ended`: List<kotlin.String>
+    ,
+    /**
+     * Sessions that are still detached.
+     */
+    var `failed`: List<ReattachFailure>
+
+){
+
+
+
+
+
+    companion object
+}
+
+/**
+ * @suppress
+ */
+internal object FfiConverterTypeReattachReport: FfiConverterRustBuffer<ReattachReport> {
+    override fun read(buf: ByteBuffer): ReattachReport {
+        return ReattachReport(
+            FfiConverterSequenceString.read(buf),
+            FfiConverterSequenceString.read(buf),
+            FfiConverterSequenceTypeReattachFailure.read(buf),
+        )
+    }
+
+    override fun allocationSize(value: ReattachReport) = (
+            FfiConverterSequenceString.allocationSize(value.`attached`) +
+            FfiConverterSequenceString.allocationSize(value.`ended`) +
+            FfiConverterSequenceTypeReattachFailure.allocationSize(value.`failed`)
+    )
+
+    override fun write(value: ReattachReport, buf: ByteBuffer) {
+            FfiConverterSequenceString.write(value.`attached`, buf)
+            FfiConverterSequenceString.write(value.`ended`, buf)
+            FfiConverterSequenceTypeReattachFailure.write(value.`failed`, buf)
+    }
+}
+
+
+
+/**
  * An answer that the host may choose. A host chooses by kind and answers by id.
  */
 data class RequestOption (
@@ -18515,6 +19153,53 @@ internal object FfiConverterTypeRunnerConfiguration: FfiConverterRustBuffer<Runn
 
 
 /**
+ * The place of a session that outlives its hosts.
+ */
+data class RunnerLocation (
+    /**
+     * The runner's URL, without a token.
+     */
+    var `url`: kotlin.String
+    ,
+    /**
+     * The session's id there, for `Engine.attach` and `RunnerClient`.
+     */
+    var `session`: kotlin.String
+
+){
+
+
+
+
+
+    companion object
+}
+
+/**
+ * @suppress
+ */
+internal object FfiConverterTypeRunnerLocation: FfiConverterRustBuffer<RunnerLocation> {
+    override fun read(buf: ByteBuffer): RunnerLocation {
+        return RunnerLocation(
+            FfiConverterString.read(buf),
+            FfiConverterString.read(buf),
+        )
+    }
+
+    override fun allocationSize(value: RunnerLocation) = (
+            FfiConverterString.allocationSize(value.`url`) +
+            FfiConverterString.allocationSize(value.`session`)
+    )
+
+    override fun write(value: RunnerLocation, buf: ByteBuffer) {
+            FfiConverterString.write(value.`url`, buf)
+            FfiConverterString.write(value.`session`, buf)
+    }
+}
+
+
+
+/**
  * A session at a runner.
  */
 data class RunnerSession (
@@ -18547,6 +19232,11 @@ data class RunnerSession (
      * Labels that the host set.
      */
     var `labels`: Map<kotlin.String, kotlin.String>
+    ,
+    /**
+     * The text that a host stored with the session; absent in a list.
+     */
+    var `metadata`: kotlin.String?
     ,
     /**
      * The session's state.
@@ -18609,6 +19299,7 @@ internal object FfiConverterTypeRunnerSession: FfiConverterRustBuffer<RunnerSess
             FfiConverterString.read(buf),
             FfiConverterOptionalString.read(buf),
             FfiConverterMapStringString.read(buf),
+            FfiConverterOptionalString.read(buf),
             FfiConverterTypeRunnerSessionState.read(buf),
             FfiConverterOptionalUInt.read(buf),
             FfiConverterULong.read(buf),
@@ -18627,6 +19318,7 @@ internal object FfiConverterTypeRunnerSession: FfiConverterRustBuffer<RunnerSess
             FfiConverterString.allocationSize(value.`program`) +
             FfiConverterOptionalString.allocationSize(value.`cwd`) +
             FfiConverterMapStringString.allocationSize(value.`labels`) +
+            FfiConverterOptionalString.allocationSize(value.`metadata`) +
             FfiConverterTypeRunnerSessionState.allocationSize(value.`state`) +
             FfiConverterOptionalUInt.allocationSize(value.`pid`) +
             FfiConverterULong.allocationSize(value.`startedMs`) +
@@ -18644,6 +19336,7 @@ internal object FfiConverterTypeRunnerSession: FfiConverterRustBuffer<RunnerSess
             FfiConverterString.write(value.`program`, buf)
             FfiConverterOptionalString.write(value.`cwd`, buf)
             FfiConverterMapStringString.write(value.`labels`, buf)
+            FfiConverterOptionalString.write(value.`metadata`, buf)
             FfiConverterTypeRunnerSessionState.write(value.`state`, buf)
             FfiConverterOptionalUInt.write(value.`pid`, buf)
             FfiConverterULong.write(value.`startedMs`, buf)
@@ -18652,6 +19345,61 @@ internal object FfiConverterTypeRunnerSession: FfiConverterRustBuffer<RunnerSess
             FfiConverterOptionalInt.write(value.`signal`, buf)
             FfiConverterBoolean.write(value.`isOutOfMemory`, buf)
             FfiConverterString.write(value.`json`, buf)
+    }
+}
+
+
+
+/**
+ * A change of a session at a runner. Absent members stay as they are.
+ */
+data class RunnerSessionChange (
+    /**
+     * The display name; an empty one removes it.
+     */
+    var `name`: kotlin.String? = null
+    ,
+    /**
+     * Labels to set, and those to remove without a value.
+     */
+    var `labels`: Map<kotlin.String, kotlin.String?> = mapOf()
+    ,
+    /**
+     * Text of the host's own format, at most 64 KiB; an empty one removes it.
+     */
+    var `metadata`: kotlin.String? = null
+
+){
+
+
+
+
+
+    companion object
+}
+
+/**
+ * @suppress
+ */
+internal object FfiConverterTypeRunnerSessionChange: FfiConverterRustBuffer<RunnerSessionChange> {
+    override fun read(buf: ByteBuffer): RunnerSessionChange {
+        return RunnerSessionChange(
+            FfiConverterOptionalString.read(buf),
+            FfiConverterMapStringOptionalString.read(buf),
+            FfiConverterOptionalString.read(buf),
+        )
+    }
+
+    override fun allocationSize(value: RunnerSessionChange) = (
+            FfiConverterOptionalString.allocationSize(value.`name`) +
+            FfiConverterMapStringOptionalString.allocationSize(value.`labels`) +
+            FfiConverterOptionalString.allocationSize(value.`metadata`)
+    )
+
+    override fun write(value: RunnerSessionChange, buf: ByteBuffer) {
+            FfiConverterOptionalString.write(value.`name`, buf)
+            FfiConverterMapStringOptionalString.write(value.`labels`, buf)
+            FfiConverterOptionalString.write(value.`metadata`, buf)
     }
 }
 
@@ -19100,6 +19848,16 @@ data class ShellConfiguration (
     var `runner`: RunnerConfiguration? = null
     ,
     /**
+     * The display name of a session at a runner, as its list shows it. A manager's label when absent.
+     */
+    var `name`: kotlin.String? = null
+    ,
+    /**
+     * Labels of a session at a runner, to find it by. Names that begin with `bowline.` are reserved.
+     */
+    var `labels`: Map<kotlin.String, kotlin.String> = mapOf()
+    ,
+    /**
      * The program; the user's login shell when absent.
      */
     var `program`: ShellProgram? = null
@@ -19162,6 +19920,8 @@ data class ShellConfiguration (
     Disposable.destroy(
         this.`cwd`,
         this.`runner`,
+        this.`name`,
+        this.`labels`,
         this.`program`,
         this.`environment`,
         this.`size`,
@@ -19186,6 +19946,8 @@ internal object FfiConverterTypeShellConfiguration: FfiConverterRustBuffer<Shell
         return ShellConfiguration(
             FfiConverterString.read(buf),
             FfiConverterOptionalTypeRunnerConfiguration.read(buf),
+            FfiConverterOptionalString.read(buf),
+            FfiConverterMapStringString.read(buf),
             FfiConverterOptionalTypeShellProgram.read(buf),
             FfiConverterOptionalTypeEnvironmentChanges.read(buf),
             FfiConverterOptionalTypeTerminalSize.read(buf),
@@ -19202,6 +19964,8 @@ internal object FfiConverterTypeShellConfiguration: FfiConverterRustBuffer<Shell
     override fun allocationSize(value: ShellConfiguration) = (
             FfiConverterString.allocationSize(value.`cwd`) +
             FfiConverterOptionalTypeRunnerConfiguration.allocationSize(value.`runner`) +
+            FfiConverterOptionalString.allocationSize(value.`name`) +
+            FfiConverterMapStringString.allocationSize(value.`labels`) +
             FfiConverterOptionalTypeShellProgram.allocationSize(value.`program`) +
             FfiConverterOptionalTypeEnvironmentChanges.allocationSize(value.`environment`) +
             FfiConverterOptionalTypeTerminalSize.allocationSize(value.`size`) +
@@ -19217,6 +19981,8 @@ internal object FfiConverterTypeShellConfiguration: FfiConverterRustBuffer<Shell
     override fun write(value: ShellConfiguration, buf: ByteBuffer) {
             FfiConverterString.write(value.`cwd`, buf)
             FfiConverterOptionalTypeRunnerConfiguration.write(value.`runner`, buf)
+            FfiConverterOptionalString.write(value.`name`, buf)
+            FfiConverterMapStringString.write(value.`labels`, buf)
             FfiConverterOptionalTypeShellProgram.write(value.`program`, buf)
             FfiConverterOptionalTypeEnvironmentChanges.write(value.`environment`, buf)
             FfiConverterOptionalTypeTerminalSize.write(value.`size`, buf)
@@ -19237,7 +20003,7 @@ internal object FfiConverterTypeShellConfiguration: FfiConverterRustBuffer<Shell
  */
 data class ShutdownReport (
     /**
-     * The sessions that were running.
+     * The sessions that were terminated.
      */
     var `sessions`: List<SessionReport>
     ,
@@ -24009,15 +24775,21 @@ sealed class EndReasonKind {
 
 
     /**
-     * The host called `cleanup` or `shutdown`.
+     * The host called `cleanup`, `endAll` or `detachAll`.
      */
     object Shutdown : EndReasonKind()
 
 
     /**
-     * The host died before the session ended.
+     * The host died before the session ended. Its guard has ended the session's processes.
      */
     object HostLost : EndReasonKind()
+
+
+    /**
+     * The runner no longer has the session, or its process there was killed.
+     */
+    object Lost : EndReasonKind()
 
 
     /**
@@ -24055,7 +24827,8 @@ internal object FfiConverterTypeEndReasonKind : FfiConverterRustBuffer<EndReason
             2 -> EndReasonKind.Killed
             3 -> EndReasonKind.Shutdown
             4 -> EndReasonKind.HostLost
-            5 -> EndReasonKind.NotResumed(
+            5 -> EndReasonKind.Lost
+            6 -> EndReasonKind.NotResumed(
                 FfiConverterString.read(buf),
                 )
             else -> throw RuntimeException("invalid enum value, something is very wrong!!")
@@ -24082,6 +24855,12 @@ internal object FfiConverterTypeEndReasonKind : FfiConverterRustBuffer<EndReason
             )
         }
         is EndReasonKind.HostLost -> {
+            // Add the size for the Int that specifies the variant plus the size needed for all fields
+            (
+                4UL
+            )
+        }
+        is EndReasonKind.Lost -> {
             // Add the size for the Int that specifies the variant plus the size needed for all fields
             (
                 4UL
@@ -24114,8 +24893,12 @@ internal object FfiConverterTypeEndReasonKind : FfiConverterRustBuffer<EndReason
                 buf.putInt(4)
                 Unit
             }
-            is EndReasonKind.NotResumed -> {
+            is EndReasonKind.Lost -> {
                 buf.putInt(5)
+                Unit
+            }
+            is EndReasonKind.NotResumed -> {
+                buf.putInt(6)
                 FfiConverterString.write(value.`text`, buf)
                 Unit
             }
@@ -25448,6 +26231,162 @@ internal object FfiConverterTypeManagerPrompt : FfiConverterRustBuffer<ManagerPr
 
 
 /**
+ * How an agent reaches an MCP server.
+ */
+sealed class McpTransport {
+
+    /**
+     * The agent starts it, and writes to its standard input.
+     */
+    data class Stdio(
+        /**
+         * The program.
+         */
+        val `command`: kotlin.String,
+        /**
+         * Its arguments.
+         */
+        val `args`: List<kotlin.String> = listOf() ,
+        /**
+         * Variables beside the agent's own.
+         */
+        val `env`: Map<kotlin.String, kotlin.String> = mapOf() ) : McpTransport()
+
+    {
+
+
+        companion object
+    }
+
+    /**
+     * Streamable HTTP.
+     */
+    data class Http(
+        /**
+         * The endpoint.
+         */
+        val `url`: kotlin.String,
+        /**
+         * Headers of each request.
+         */
+        val `headers`: Map<kotlin.String, kotlin.String> = mapOf() ) : McpTransport()
+
+    {
+
+
+        companion object
+    }
+
+    /**
+     * HTTP with server-sent events, an older transport of the protocol.
+     */
+    data class Sse(
+        /**
+         * The endpoint.
+         */
+        val `url`: kotlin.String,
+        /**
+         * Headers of each request.
+         */
+        val `headers`: Map<kotlin.String, kotlin.String> = mapOf() ) : McpTransport()
+
+    {
+
+
+        companion object
+    }
+
+
+
+
+
+
+
+
+    companion object
+}
+
+/**
+ * @suppress
+ */
+internal object FfiConverterTypeMcpTransport : FfiConverterRustBuffer<McpTransport>{
+    override fun read(buf: ByteBuffer): McpTransport {
+        return when(buf.getInt()) {
+            1 -> McpTransport.Stdio(
+                FfiConverterString.read(buf),
+                FfiConverterSequenceString.read(buf),
+                FfiConverterMapStringString.read(buf),
+                )
+            2 -> McpTransport.Http(
+                FfiConverterString.read(buf),
+                FfiConverterMapStringString.read(buf),
+                )
+            3 -> McpTransport.Sse(
+                FfiConverterString.read(buf),
+                FfiConverterMapStringString.read(buf),
+                )
+            else -> throw RuntimeException("invalid enum value, something is very wrong!!")
+        }
+    }
+
+    override fun allocationSize(value: McpTransport): ULong = when(value) {
+        is McpTransport.Stdio -> {
+            // Add the size for the Int that specifies the variant plus the size needed for all fields
+            (
+                4UL
+                + FfiConverterString.allocationSize(value.`command`)
+                + FfiConverterSequenceString.allocationSize(value.`args`)
+                + FfiConverterMapStringString.allocationSize(value.`env`)
+            )
+        }
+        is McpTransport.Http -> {
+            // Add the size for the Int that specifies the variant plus the size needed for all fields
+            (
+                4UL
+                + FfiConverterString.allocationSize(value.`url`)
+                + FfiConverterMapStringString.allocationSize(value.`headers`)
+            )
+        }
+        is McpTransport.Sse -> {
+            // Add the size for the Int that specifies the variant plus the size needed for all fields
+            (
+                4UL
+                + FfiConverterString.allocationSize(value.`url`)
+                + FfiConverterMapStringString.allocationSize(value.`headers`)
+            )
+        }
+    }
+
+    override fun write(value: McpTransport, buf: ByteBuffer) {
+        when(value) {
+            is McpTransport.Stdio -> {
+                buf.putInt(1)
+                FfiConverterString.write(value.`command`, buf)
+                FfiConverterSequenceString.write(value.`args`, buf)
+                FfiConverterMapStringString.write(value.`env`, buf)
+                Unit
+            }
+            is McpTransport.Http -> {
+                buf.putInt(2)
+                FfiConverterString.write(value.`url`, buf)
+                FfiConverterMapStringString.write(value.`headers`, buf)
+                Unit
+            }
+            is McpTransport.Sse -> {
+                buf.putInt(3)
+                FfiConverterString.write(value.`url`, buf)
+                FfiConverterMapStringString.write(value.`headers`, buf)
+                Unit
+            }
+        }.let { /* this makes the `when` an expression, which ensures it is exhaustive */ }
+    }
+}
+
+
+
+
+
+/**
  * The state of an assistant message.
  */
 
@@ -26685,6 +27624,51 @@ internal object FfiConverterTypeReceiptState: FfiConverterRustBuffer<ReceiptStat
 
 
 /**
+ * What is removed from a diagnostics bundle.
+ */
+
+enum class Redaction {
+
+    /**
+     * Secrets: tokens, keys, passwords and credentials, also the values of this process's environment
+     * variables with such names.
+     */
+    SECRETS,
+    /**
+     * Also prompts, answers, and the content of tools and files. Replacements have the same length, so
+     * that the transcript keeps its shape.
+     */
+    CONTENT;
+
+
+
+
+    companion object
+}
+
+
+/**
+ * @suppress
+ */
+internal object FfiConverterTypeRedaction: FfiConverterRustBuffer<Redaction> {
+    override fun read(buf: ByteBuffer) = try {
+        Redaction.values()[buf.getInt() - 1]
+    } catch (e: IndexOutOfBoundsException) {
+        throw RuntimeException("invalid enum value, something is very wrong!!", e)
+    }
+
+    override fun allocationSize(value: Redaction) = 4UL
+
+    override fun write(value: Redaction, buf: ByteBuffer) {
+        buf.putInt(value.ordinal + 1)
+    }
+}
+
+
+
+
+
+/**
  * What a request asks for.
  */
 
@@ -27184,6 +28168,10 @@ enum class SessionState {
      * The program waits for input.
      */
     IDLE,
+    /**
+     * The program runs at a runner, and the host is not attached to it.
+     */
+    DETACHED,
     /**
      * The program has ended.
      */
@@ -29004,6 +29992,38 @@ internal object FfiConverterOptionalTypeDecidedBy: FfiConverterRustBuffer<Decide
 /**
  * @suppress
  */
+internal object FfiConverterOptionalTypeDialogueConfiguration: FfiConverterRustBuffer<DialogueConfiguration?> {
+    override fun read(buf: ByteBuffer): DialogueConfiguration? {
+        if (buf.get().toInt() == 0) {
+            return null
+        }
+        return FfiConverterTypeDialogueConfiguration.read(buf)
+    }
+
+    override fun allocationSize(value: DialogueConfiguration?): ULong {
+        if (value == null) {
+            return 1UL
+        } else {
+            return 1UL + FfiConverterTypeDialogueConfiguration.allocationSize(value)
+        }
+    }
+
+    override fun write(value: DialogueConfiguration?, buf: ByteBuffer) {
+        if (value == null) {
+            buf.put(0)
+        } else {
+            buf.put(1)
+            FfiConverterTypeDialogueConfiguration.write(value, buf)
+        }
+    }
+}
+
+
+
+
+/**
+ * @suppress
+ */
 internal object FfiConverterOptionalTypeDialogueEventBatch: FfiConverterRustBuffer<DialogueEventBatch?> {
     override fun read(buf: ByteBuffer): DialogueEventBatch? {
         if (buf.get().toInt() == 0) {
@@ -29666,6 +30686,38 @@ internal object FfiConverterOptionalTypeRunnerConfiguration: FfiConverterRustBuf
         } else {
             buf.put(1)
             FfiConverterTypeRunnerConfiguration.write(value, buf)
+        }
+    }
+}
+
+
+
+
+/**
+ * @suppress
+ */
+internal object FfiConverterOptionalTypeRunnerLocation: FfiConverterRustBuffer<RunnerLocation?> {
+    override fun read(buf: ByteBuffer): RunnerLocation? {
+        if (buf.get().toInt() == 0) {
+            return null
+        }
+        return FfiConverterTypeRunnerLocation.read(buf)
+    }
+
+    override fun allocationSize(value: RunnerLocation?): ULong {
+        if (value == null) {
+            return 1UL
+        } else {
+            return 1UL + FfiConverterTypeRunnerLocation.allocationSize(value)
+        }
+    }
+
+    override fun write(value: RunnerLocation?, buf: ByteBuffer) {
+        if (value == null) {
+            buf.put(0)
+        } else {
+            buf.put(1)
+            FfiConverterTypeRunnerLocation.write(value, buf)
         }
     }
 }
@@ -30444,6 +31496,38 @@ internal object FfiConverterOptionalTypePriority: FfiConverterRustBuffer<Priorit
 /**
  * @suppress
  */
+internal object FfiConverterOptionalTypeRedaction: FfiConverterRustBuffer<Redaction?> {
+    override fun read(buf: ByteBuffer): Redaction? {
+        if (buf.get().toInt() == 0) {
+            return null
+        }
+        return FfiConverterTypeRedaction.read(buf)
+    }
+
+    override fun allocationSize(value: Redaction?): ULong {
+        if (value == null) {
+            return 1UL
+        } else {
+            return 1UL + FfiConverterTypeRedaction.allocationSize(value)
+        }
+    }
+
+    override fun write(value: Redaction?, buf: ByteBuffer) {
+        if (value == null) {
+            buf.put(0)
+        } else {
+            buf.put(1)
+            FfiConverterTypeRedaction.write(value, buf)
+        }
+    }
+}
+
+
+
+
+/**
+ * @suppress
+ */
 internal object FfiConverterOptionalTypeShellProgram: FfiConverterRustBuffer<ShellProgram?> {
     override fun read(buf: ByteBuffer): ShellProgram? {
         if (buf.get().toInt() == 0) {
@@ -30928,6 +32012,34 @@ internal object FfiConverterSequenceTypeManagedSession: FfiConverterRustBuffer<L
 /**
  * @suppress
  */
+internal object FfiConverterSequenceTypeMcpServer: FfiConverterRustBuffer<List<McpServer>> {
+    override fun read(buf: ByteBuffer): List<McpServer> {
+        val len = buf.getInt()
+        return List<McpServer>(len) {
+            FfiConverterTypeMcpServer.read(buf)
+        }
+    }
+
+    override fun allocationSize(value: List<McpServer>): ULong {
+        val sizeForLength = 4UL
+        val sizeForItems = value.map { FfiConverterTypeMcpServer.allocationSize(it) }.sum()
+        return sizeForLength + sizeForItems
+    }
+
+    override fun write(value: List<McpServer>, buf: ByteBuffer) {
+        buf.putInt(value.size)
+        value.iterator().forEach {
+            FfiConverterTypeMcpServer.write(it, buf)
+        }
+    }
+}
+
+
+
+
+/**
+ * @suppress
+ */
 internal object FfiConverterSequenceTypeModelUsage: FfiConverterRustBuffer<List<ModelUsage>> {
     override fun read(buf: ByteBuffer): List<ModelUsage> {
         val len = buf.getInt()
@@ -31208,6 +32320,34 @@ internal object FfiConverterSequenceTypeQueuedPrompt: FfiConverterRustBuffer<Lis
 /**
  * @suppress
  */
+internal object FfiConverterSequenceTypeReattachFailure: FfiConverterRustBuffer<List<ReattachFailure>> {
+    override fun read(buf: ByteBuffer): List<ReattachFailure> {
+        val len = buf.getInt()
+        return List<ReattachFailure>(len) {
+            FfiConverterTypeReattachFailure.read(buf)
+        }
+    }
+
+    override fun allocationSize(value: List<ReattachFailure>): ULong {
+        val sizeForLength = 4UL
+        val sizeForItems = value.map { FfiConverterTypeReattachFailure.allocationSize(it) }.sum()
+        return sizeForLength + sizeForItems
+    }
+
+    override fun write(value: List<ReattachFailure>, buf: ByteBuffer) {
+        buf.putInt(value.size)
+        value.iterator().forEach {
+            FfiConverterTypeReattachFailure.write(it, buf)
+        }
+    }
+}
+
+
+
+
+/**
+ * @suppress
+ */
 internal object FfiConverterSequenceTypeRequestOption: FfiConverterRustBuffer<List<RequestOption>> {
     override fun read(buf: ByteBuffer): List<RequestOption> {
         val len = buf.getInt()
@@ -31254,6 +32394,34 @@ internal object FfiConverterSequenceTypeRequestQuestion: FfiConverterRustBuffer<
         buf.putInt(value.size)
         value.iterator().forEach {
             FfiConverterTypeRequestQuestion.write(it, buf)
+        }
+    }
+}
+
+
+
+
+/**
+ * @suppress
+ */
+internal object FfiConverterSequenceTypeRunnerConfiguration: FfiConverterRustBuffer<List<RunnerConfiguration>> {
+    override fun read(buf: ByteBuffer): List<RunnerConfiguration> {
+        val len = buf.getInt()
+        return List<RunnerConfiguration>(len) {
+            FfiConverterTypeRunnerConfiguration.read(buf)
+        }
+    }
+
+    override fun allocationSize(value: List<RunnerConfiguration>): ULong {
+        val sizeForLength = 4UL
+        val sizeForItems = value.map { FfiConverterTypeRunnerConfiguration.allocationSize(it) }.sum()
+        return sizeForLength + sizeForItems
+    }
+
+    override fun write(value: List<RunnerConfiguration>, buf: ByteBuffer) {
+        buf.putInt(value.size)
+        value.iterator().forEach {
+            FfiConverterTypeRunnerConfiguration.write(it, buf)
         }
     }
 }
@@ -31881,6 +33049,45 @@ internal object FfiConverterMapStringString: FfiConverterRustBuffer<Map<kotlin.S
         value.forEach { (k, v) ->
             FfiConverterString.write(k, buf)
             FfiConverterString.write(v, buf)
+        }
+    }
+}
+
+
+
+
+/**
+ * @suppress
+ */
+internal object FfiConverterMapStringOptionalString: FfiConverterRustBuffer<Map<kotlin.String, kotlin.String?>> {
+    override fun read(buf: ByteBuffer): Map<kotlin.String, kotlin.String?> {
+        val len = buf.getInt()
+        return buildMap<kotlin.String, kotlin.String?>(len) {
+            repeat(len) {
+                val k = FfiConverterString.read(buf)
+                val v = FfiConverterOptionalString.read(buf)
+                this[k] = v
+            }
+        }
+    }
+
+    override fun allocationSize(value: Map<kotlin.String, kotlin.String?>): ULong {
+        val spaceForMapSize = 4UL
+        val spaceForChildren = value.map { (k, v) ->
+            FfiConverterString.allocationSize(k) +
+            FfiConverterOptionalString.allocationSize(v)
+        }.sum()
+        return spaceForMapSize + spaceForChildren
+    }
+
+    override fun write(value: Map<kotlin.String, kotlin.String?>, buf: ByteBuffer) {
+        buf.putInt(value.size)
+        // The parens on `(k, v)` here ensure we're calling the right method,
+        // which is important for compatibility with older android devices.
+        // Ref https://blog.danlew.net/2017/03/16/kotlin-puzzler-whose-line-is-it-anyways/
+        value.forEach { (k, v) ->
+            FfiConverterString.write(k, buf)
+            FfiConverterOptionalString.write(v, buf)
         }
     }
 }
