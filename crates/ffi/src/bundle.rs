@@ -22,12 +22,6 @@ mirror_into! {
     }
 }
 
-impl Default for Redaction {
-    fn default() -> Self {
-        Self::Secrets
-    }
-}
-
 /// Writes a bundle into a new file.
 pub(crate) fn create(known: core::Diagnostics, path: &str, redaction: Redaction) -> Result<()> {
     let variables = std::env::vars_os();

@@ -195,7 +195,8 @@ impl DialogueSession {
         let session = self.core();
         uncancelled(async move {
             let known = session.diagnostics().await;
-            blocking(move || bundle::create(known, &path, redaction.unwrap_or_default())).await
+            blocking(move || bundle::create(known, &path, redaction.unwrap_or(Redaction::Secrets)))
+                .await
         })
         .await
     }

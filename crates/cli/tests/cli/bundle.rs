@@ -35,7 +35,7 @@ fn bundle_of_a_session_is_replayed_without_secrets() {
     let file = |name: &str| folder.path().join(name).display().to_string();
 
     let running = file("running.tar.gz");
-    let printed = served.bowline(&["bundle", &id[..8], "--output", &running]);
+    let printed = served.bowline(&["bundle", id.get(..8).expect("an id"), "--output", &running]);
     assert_eq!(printed.ok(), format!("{running}\n"));
     let replayed = bowline(&["replay", &running, "--output", "transcript"]);
     let replayed = json(&replayed.ok());
