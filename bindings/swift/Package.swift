@@ -20,6 +20,10 @@ if FileManager.default.fileExists(atPath: "\(directory)/\(framework)") {
 } else {
     native = .systemLibrary(name: "BowlineCoreFFI", path: "Sources/BowlineCoreFFI")
     let built = environment["BOWLINE_LIBRARY_PATH"] ?? "\(directory)/../../target/debug"
+    let names = ["a", "so", "dylib"].map { "\(built)/libbowline_ffi.\($0)" }
+    if !names.contains(where: FileManager.default.fileExists) {
+        fatalError("no libbowline_ffi in \(built); run cargo build -p bowline-ffi, or build-xcframework.sh")
+    }
     linkerSettings = [
         .unsafeFlags(["-L\(built)", "-Xlinker", "-rpath", "-Xlinker", built]),
         // libswiftObservation of Swift 6.0 for Linux has an undefined symbol.
@@ -31,7 +35,8 @@ let package = Package(
     name: "Bowline",
     platforms: [.macOS(.v14), .iOS(.v17)],
     products: [
-        .library(name: "Bowline", targets: ["Bowline"])
+        .library(name: "Bowline", targets: ["Bowline"]),
+        .library(name: "BowlineUI", targets: ["BowlineUI"]),
     ],
     targets: [
         native,
@@ -44,14 +49,25 @@ let package = Package(
         ),
         .target(
             name: "Bowline",
-            dependencies: ["BowlineCore"],
+            dependencies: ["BowlineCore", "BowlineCoreFFI"],
             resources: [.copy("PrivacyInfo.xcprivacy")],
+            swiftSettings: [.swiftLanguageMode(.v6)]
+        ),
+        .target(
+            name: "BowlineUI",
+            dependencies: ["Bowline"],
             swiftSettings: [.swiftLanguageMode(.v6)]
         ),
         .executableTarget(
             name: "Host",
             dependencies: ["Bowline"],
-            path: "Example",
+            path: "Example/Terminal",
+            swiftSettings: [.swiftLanguageMode(.v6)]
+        ),
+        .executableTarget(
+            name: "ExampleApp",
+            dependencies: ["Bowline", "BowlineUI"],
+            path: "Example/App",
             swiftSettings: [.swiftLanguageMode(.v6)]
         ),
         .executableTarget(
@@ -62,7 +78,7 @@ let package = Package(
         ),
         .testTarget(
             name: "BowlineTests",
-            dependencies: ["Bowline"],
+            dependencies: ["Bowline", "BowlineUI"],
             swiftSettings: [.swiftLanguageMode(.v6)]
         ),
     ]

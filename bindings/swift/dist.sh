@@ -41,7 +41,7 @@ case "$url" in
 esac
 
 mkdir -p "$out/Sources"
-cp -R "$package/Sources/Bowline" "$package/Sources/BowlineCore" "$out/Sources/"
+cp -R "$package/Sources/Bowline" "$package/Sources/BowlineCore" "$package/Sources/BowlineUI" "$out/Sources/"
 cp "$root/LICENSE-APACHE" "$root/LICENSE-MIT" "$root/CHANGELOG.md" "$out/"
 if [ -n "$url" ]; then
     checksum="$(python3 -c 'import hashlib, sys; print(hashlib.sha256(open(sys.argv[1], "rb").read()).hexdigest())' "$built.zip")"
@@ -60,7 +60,8 @@ let package = Package(
     name: "Bowline",
     platforms: [.macOS(.v14), .iOS(.v17)],
     products: [
-        .library(name: "Bowline", targets: ["Bowline"])
+        .library(name: "Bowline", targets: ["Bowline"]),
+        .library(name: "BowlineUI", targets: ["BowlineUI"]),
     ],
     targets: [
         .binaryTarget(name: "BowlineCoreFFI", $binary),
@@ -71,8 +72,13 @@ let package = Package(
         ),
         .target(
             name: "Bowline",
-            dependencies: ["BowlineCore"],
+            dependencies: ["BowlineCore", "BowlineCoreFFI"],
             resources: [.copy("PrivacyInfo.xcprivacy")],
+            swiftSettings: [.swiftLanguageMode(.v6)]
+        ),
+        .target(
+            name: "BowlineUI",
+            dependencies: ["Bowline"],
             swiftSettings: [.swiftLanguageMode(.v6)]
         ),
     ]

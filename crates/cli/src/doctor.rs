@@ -151,15 +151,8 @@ fn limit(count: Option<u64>) -> String {
 }
 
 fn terminals() -> String {
-    let number = |name: &str| -> Option<u64> {
-        std::fs::read_to_string(format!("/proc/sys/kernel/pty/{name}"))
-            .ok()?
-            .trim()
-            .parse()
-            .ok()
-    };
-    match (number("nr"), number("max")) {
+    match bowline_lifecycle::terminal_limits() {
         (Some(used), Some(most)) => format!("{used} of {most} in use"),
-        _ => "no limit known".to_owned(),
+        (_, most) => limit(most.map(Into::into)),
     }
 }

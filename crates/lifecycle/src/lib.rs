@@ -358,7 +358,7 @@ pub use bowline_transport::{
     LoginEnvironment, LoginFailure, LoginShell, LoginSource, Provenance, PtyBackend,
     ReconnectFailed, ReconnectFailure, ResourceUsage, RetryError, SessionId, Signal, SignalError,
     SpawnError, TerminalSession, TerminationPolicy, TerminationReport, WindowSize, check_threads,
-    default_guard, probe, run_guard,
+    default_guard, probe, run_guard, terminal_limits,
 };
 pub use bowline_transport::{Piece, journal, wire::StreamId};
 pub use command::{

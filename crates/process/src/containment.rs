@@ -69,6 +69,7 @@ pub fn probe() -> ContainmentProbe {
 
 fn why(error: &io::Error) -> String {
     match error.kind() {
+        _ if !cfg!(target_os = "linux") => "control groups exist on Linux only".into(),
         io::ErrorKind::NotFound | io::ErrorKind::Unsupported => "no cgroup v2 is mounted".into(),
         io::ErrorKind::PermissionDenied => "our cgroup is not delegated to this user".into(),
         io::ErrorKind::ReadOnlyFilesystem => "the cgroups are mounted read-only".into(),

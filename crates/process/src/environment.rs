@@ -24,6 +24,12 @@ const APP: [&str; 2] = ["__CFBundleIdentifier", "DYLD_INSERT_LIBRARIES"];
 /// Prefixes of the variables of an outer agent's message channel, and of those of launchd for a service.
 const PREFIXES: [&str; 2] = ["CLAUDE_CODE_MESSAGING_", "XPC_"];
 
+/// Returns whether this process is an app in the App Sandbox of macOS, which gets the name of its container in
+/// a variable.
+pub fn is_sandboxed() -> bool {
+    cfg!(target_os = "macos") && std::env::var_os("APP_SANDBOX_CONTAINER_ID").is_some()
+}
+
 /// Environment of a child, built from the host's environment or from an empty one.
 ///
 /// The variables of an outer agent, and those that macOS gives to an app, are not inherited. One that is

@@ -27,6 +27,15 @@ pub enum SpawnError {
         /// Path of the file.
         path: PathBuf,
     },
+    /// macOS refuses the program to an app in the App Sandbox.
+    #[error(
+        "run {path:?}: this app is in the App Sandbox, which permits only programs of its own bundle; turn \
+         the sandbox off for local sessions, or use a runner outside of it"
+    )]
+    Sandboxed {
+        /// Path of the file.
+        path: PathBuf,
+    },
     /// The file exists, but its loader or the interpreter of its `#!` line does not.
     #[error("run {path:?}: its interpreter is missing, check the first line or the loader")]
     MissingInterpreter {
@@ -125,6 +134,14 @@ impl SpawnError {
             // The kernel returns ENOSPC, which rustix maps to the EAGAIN that POSIX specifies.
             Some(libc::ENOSPC | libc::EAGAIN) => Self::TooManyTerminals,
             _ => Self::io("open a terminal", error),
+        }
+    }
+
+    /// Maps the refusal to execute a file, which the sandbox of an app refuses with EPERM (sandbox(7)).
+    pub(crate) fn denied(path: PathBuf, errno: i32, is_sandboxed: bool) -> Self {
+        match errno {
+            libc::EPERM if is_sandboxed => Self::Sandboxed { path },
+            _ => Self::NotExecutable { path },
         }
     }
 
@@ -251,6 +268,18 @@ pub enum ResizeError {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn refusal_of_the_app_sandbox_names_the_remedy() {
+        let denied = |errno, is_sandboxed| SpawnError::denied("/bin/a".into(), errno, is_sandboxed);
+        let error = denied(libc::EPERM, true);
+        assert!(matches!(error, SpawnError::Sandboxed { .. }), "{error}");
+        assert!(error.to_string().ends_with("or use a runner outside of it"));
+        for (errno, is_sandboxed) in [(libc::EPERM, false), (libc::EACCES, true)] {
+            let error = denied(errno, is_sandboxed);
+            assert!(matches!(error, SpawnError::NotExecutable { .. }), "{error}");
+        }
+    }
 
     #[test]
     fn terminal_exhaustion_is_not_process_limit() {

@@ -69,7 +69,7 @@ pub use configuration::{
 };
 pub use containment::{Containment, ContainmentProbe, probe};
 pub use deadline::deadline_after;
-pub use environment::Environment;
+pub use environment::{Environment, is_sandboxed};
 pub use error::{ResizeError, SignalError, SpawnError, WriteError};
 pub use exit::{Drained, Exit, ExitStatus};
 pub use guard::{default_guard, run_guard};
@@ -82,7 +82,10 @@ pub use resource_usage::ResourceUsage;
 pub use session_id::{ParseIdError, SessionId};
 pub use signal::Signal;
 pub use stream::Stream;
-pub use sys::{MARKER, ignore_write_signals, reserve_space, suspended_time, sync_file};
+pub use sys::{
+    MARKER, drop_connection_after, ignore_write_signals, reserve_space, suspended_time, sync_file,
+    terminal_limits,
+};
 pub use terminal_state::TerminalState;
 pub use termination::{TerminationPolicy, TerminationReport};
 pub use threads::check_threads;

@@ -6,6 +6,8 @@ mod apple;
 #[cfg(target_os = "linux")]
 mod cgroup;
 mod child;
+#[cfg(test)]
+mod contract;
 mod descriptor;
 mod guard;
 #[cfg(any(test, not(target_os = "linux")))]
@@ -13,6 +15,8 @@ mod kinfo;
 mod launch;
 #[cfg(target_os = "linux")]
 mod linux;
+#[cfg(any(test, not(target_os = "linux")))]
+mod mach_time;
 #[cfg(target_os = "linux")]
 mod oom;
 mod process_table;
@@ -36,10 +40,10 @@ pub(crate) use launch::{EXTRA, Image, Launched, Launching, Place, Refusal, Step,
 #[cfg(target_os = "linux")]
 pub(crate) use oom::{OomCount, score_of_child};
 pub(crate) use platform::guard::{ADOPTS_ORPHANS, GuardEvents, adopt_orphans, is_childless};
+pub(crate) use platform::{BAD_PROGRAM, KEEPS_OUTPUT, grow_pipe, kill, open_directory, usage};
 #[cfg(not(target_os = "linux"))]
 pub(crate) use platform::{Group, Nest, OomCount, clear, score_of_child};
-pub(crate) use platform::{KEEPS_OUTPUT, grow_pipe, kill, open_directory, usage};
-pub use platform::{reserve_space, suspended_time};
+pub use platform::{drop_connection_after, reserve_space, suspended_time, terminal_limits};
 pub use process_table::MARKER;
 pub(crate) use process_table::{
     Process, is_running, process_table, record_start_time, with_descendants,

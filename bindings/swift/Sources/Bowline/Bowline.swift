@@ -1,5 +1,6 @@
 // The generated types are part of this module's API.
 @_exported import BowlineCore
+internal import BowlineCoreFFI
 
 /// The API revision that these sources were generated for.
 private let apiRevisionOfSources: UInt32 = 11
@@ -27,13 +28,24 @@ extension Engine {
     /// - Throws: ``BowlineError/Internal(reason:)`` if the native library has another version than
     ///   these sources.
     public static func make(program: String? = nil, guard: String? = nil) throws -> Engine {
-        let found = apiRevision()
-        guard found == apiRevisionOfSources else {
-            throw BowlineError.Internal(
-                reason: "load the native library: it has API revision \(found), not "
-                    + "\(apiRevisionOfSources); use the library of this package")
-        }
+        try checkRevision(libraryRevision())
         return Engine(configuration: EngineConfiguration(program: program, guard: `guard`))
+    }
+}
+
+/// Returns the API revision of the native library. Other calls compare the checksums of all functions first,
+/// and end the process if one differs.
+func libraryRevision() -> UInt32 {
+    var status = RustCallStatus()
+    return uniffi_bowline_ffi_fn_func_api_revision(&status)
+}
+
+/// Throws unless these sources were generated for the revision.
+func checkRevision(_ found: UInt32) throws {
+    guard found == apiRevisionOfSources else {
+        throw BowlineError.Internal(
+            reason: "load the native library: it has API revision \(found), not "
+                + "\(apiRevisionOfSources); use the library of this package")
     }
 }
 

@@ -99,6 +99,28 @@ public struct Transcript: Sendable {
         threads[thread]?.entries.compactMap { entriesByNumber[$0] } ?? []
     }
 
+    /// The number of the main thread's first entry. More than 0 if entries were dropped before it.
+    public var firstEntry: UInt32? { threads[nil]?.entries.first }
+
+    /// Returns the newest entries of a thread, in order.
+    ///
+    /// - Parameters:
+    ///   - thread: As for ``entries(of:)``.
+    ///   - count: The maximum number of entries.
+    public func entries(of thread: String? = nil, last count: Int) -> [Entry] {
+        threads[thread]?.entries.suffix(max(0, count)).compactMap { entriesByNumber[$0] } ?? []
+    }
+
+    /// Returns the entries of a thread from a number on, in order.
+    ///
+    /// - Parameters:
+    ///   - thread: As for ``entries(of:)``.
+    ///   - number: The lowest number to return; there need not be such an entry.
+    public func entries(of thread: String? = nil, from number: UInt32) -> [Entry] {
+        guard let numbers = threads[thread]?.entries else { return [] }
+        return numbers[numbers.position(of: number).at...].compactMap { entriesByNumber[$0] }
+    }
+
     /// Returns the tool calls of a thread, in order.
     ///
     /// - Parameter thread: As for ``entries(of:)``.
@@ -124,6 +146,15 @@ public struct Transcript: Sendable {
             apply(change)
         }
         cursor = batch.cursor
+    }
+
+    /// Adds the entries and tool calls of a page, which may be there already.
+    ///
+    /// - Parameter page: The page of a snapshot or of a recording.
+    public mutating func apply(_ page: SnapshotPage) {
+        for change in page.changes {
+            apply(change)
+        }
     }
 
     private mutating func apply(_ change: Change) {

@@ -1,5 +1,5 @@
 // Tests: the library itself, LogSink, misuse, leaks
-import Bowline
+@testable import Bowline
 import XCTest
 
 final class LibraryTests: TimedTestCase {
@@ -7,6 +7,33 @@ final class LibraryTests: TimedTestCase {
         XCTAssertEqual(apiRevision(), 11)
         XCTAssertEqual(libraryVersion(), "0.1.0")
         XCTAssertTrue(["group", "subreaper", "cgroup"].contains(try probeContainment().level))
+    }
+
+    func testLibraryOfAnotherRevisionIsRefusedWithTheRemedy() throws {
+        XCTAssertEqual(libraryRevision(), apiRevision())
+        XCTAssertNoThrow(try checkRevision(libraryRevision()))
+        XCTAssertThrowsError(try checkRevision(libraryRevision() + 1)) { error in
+            guard case .Internal(let reason)? = error as? BowlineError else { return XCTFail("\(error)") }
+            XCTAssertTrue(reason.hasSuffix("use the library of this package"), reason)
+        }
+    }
+
+    func testMissingProgramsAreNamedWithTheRemedy() {
+        let missing = MissingPrograms(names: ["understudy", "chaos"], folder: "/target/debug")
+        let expected = "understudy, chaos missing in /target/debug; run cargo build"
+        XCTAssertTrue("\(missing)".hasPrefix(expected), "\(missing)")
+        XCTAssertNoThrow(try setUpWithError())
+    }
+
+    func testMissingHelperIsNamedWithTheRemedy() async throws {
+        let guardless = try Engine.make(
+            program: programs.appendingPathComponent("understudy").path, guard: "/no/such/bowline")
+        do {
+            _ = try await guardless.start(configuration: configuration())
+            XCTFail("started without its guard")
+        } catch BowlineError.Start(let reason) {
+            XCTAssertTrue(reason.contains("/no/such/bowline"), reason)
+        }
     }
 
     func testLogLinesArriveWithTheirSession() async throws {

@@ -1,5 +1,7 @@
 // The examples of bindings/README.md; `.ci/covered.py` compares them.
 import Bowline
+import BowlineUI
+import Foundation
 
 func readme() async throws {
     let engine = try Engine.make()
@@ -13,6 +15,17 @@ func readme() async throws {
     }
     let end = try await session.end()
     _ = end
+}
+
+@MainActor
+func list() async throws -> SessionListStore {
+    let manager = try await Engine.make().openManager(
+        configuration: ManagerConfiguration(stateDirectory: "/some/folder/sessions"))
+    let drafts = await DraftStore.open(URL(fileURLWithPath: "/some/folder/drafts.json"))
+    let list = SessionListStore(manager: manager, drafts: drafts)
+    Task { await list.follow() }
+    await list.create(DialogueConfiguration(cwd: "/some/project"), label: "project")
+    return list  // SessionListView(list), and ConversationView(list.store(of: id)!)
 }
 
 func show(_ path: String) async throws {

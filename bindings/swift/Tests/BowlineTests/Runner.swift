@@ -49,12 +49,16 @@ final class RunningProgram {
 final class Runner {
     private let running: RunningProgram
     let address: String
+    /// The folder of the runner's state, with which another one can continue.
+    let folder: URL
     let configuration: RunnerConfiguration
 
     init(
-        at address: String = "127.0.0.1:0", for hosts: [String] = [], authority: URL? = nil
+        at address: String = "127.0.0.1:0", for hosts: [String] = [], authority: URL? = nil,
+        folder: URL? = nil
     ) throws {
-        let folder = try temporaryDirectory()
+        let folder = try folder ?? temporaryDirectory()
+        self.folder = folder
         running = try RunningProgram(
             "bowline",
             [

@@ -8,12 +8,31 @@ class TimedTestCase: XCTestCase {
     /// The time limit of each test, in seconds.
     var timeLimit: Double { 120 }
 
+    /// Without the programs of the workspace, each test would fail in a way of its own.
+    override func setUpWithError() throws {
+        let missing = ["understudy", "bowline", "chaos"].filter {
+            !FileManager.default.isExecutableFile(atPath: programs.appendingPathComponent($0).path)
+        }
+        guard missing.isEmpty else { throw MissingPrograms(names: missing, folder: programs.path) }
+    }
+
     override func invokeTest() {
         let watchdog = Watchdog(name, timeLimit)
         super.invokeTest()
         watchdog.stop()
         // Standard output may be a pipe, which is buffered: show progress.
         fflush(nil)
+    }
+}
+
+/// Programs that cargo has not built.
+struct MissingPrograms: Error, Equatable, CustomStringConvertible {
+    let names: [String]
+    let folder: String
+
+    var description: String {
+        "\(names.joined(separator: ", ")) missing in \(folder); "
+            + "run cargo build -p understudy -p bowline-cli -p bowline-tests --bins"
     }
 }
 

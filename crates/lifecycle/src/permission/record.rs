@@ -226,7 +226,7 @@ fn input_of(request: &str) -> String {
 
 /// The options of a request of Claude Code, which gives them no ids.
 fn options_of(kind: &PermissionKind, is_lasting: bool) -> Vec<RequestOption> {
-    if !matches!(kind, PermissionKind::Tool) {
+    if matches!(kind, PermissionKind::Questions(_)) {
         return Vec::new();
     }
     let option = |id: &str, name: &str, kind| RequestOption {

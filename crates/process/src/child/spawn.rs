@@ -12,6 +12,7 @@ use super::containment_handle::{self, CgroupHandle, ContainmentHandle};
 use super::guardian::Guard;
 use super::tree;
 use crate::configuration::{Configuration, Stdio};
+use crate::environment;
 use crate::error::SpawnError;
 use crate::guard::{Order, Program};
 use crate::program;
@@ -179,8 +180,11 @@ fn explain(Refusal { step, error }: Refusal, path: PathBuf) -> SpawnError {
 pub(crate) fn explain_exec(error: io::Error, path: PathBuf) -> SpawnError {
     match error.raw_os_error() {
         Some(libc::ENOENT | libc::ENOTDIR) => SpawnError::MissingInterpreter { path },
-        Some(libc::ENOEXEC | libc::EINVAL) => SpawnError::BadFormat { path },
-        Some(libc::EACCES | libc::EPERM | libc::EISDIR) => SpawnError::NotExecutable { path },
+        Some(libc::ENOEXEC) => SpawnError::BadFormat { path },
+        Some(code) if sys::BAD_PROGRAM.contains(&code) => SpawnError::BadFormat { path },
+        Some(errno @ (libc::EACCES | libc::EPERM | libc::EISDIR)) => {
+            SpawnError::denied(path, errno, environment::is_sandboxed())
+        }
         Some(libc::ETXTBSY) => SpawnError::Busy { path },
         Some(libc::ELOOP) => SpawnError::TooManyLinks { path },
         Some(libc::ENAMETOOLONG) => SpawnError::NameTooLong { path },

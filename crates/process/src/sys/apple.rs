@@ -3,10 +3,12 @@
 pub(crate) mod guard;
 mod kqueue;
 mod processes;
+#[cfg(target_os = "macos")]
+mod usage;
 
 use std::fs::File;
 use std::io;
-use std::os::fd::{BorrowedFd, OwnedFd};
+use std::os::fd::{AsFd, AsRawFd as _, BorrowedFd, OwnedFd};
 use std::path::Path;
 use std::time::Duration;
 
@@ -20,6 +22,58 @@ use super::Process;
 use super::launch::{Fork, Launched};
 use kqueue::Queue;
 pub(super) use processes::{Listing, look_up, variable};
+#[cfg(target_os = "macos")]
+pub(crate) use usage::usage;
+
+/// Errors of execve(2) for a file that is no program of this machine, besides ENOEXEC (<sys/errno.h>): one of
+/// another processor, or a damaged one.
+pub(crate) const BAD_PROGRAM: &[i32] = &[libc::EBADARCH, libc::EBADEXEC, libc::EBADMACHO];
+
+/// `TCP_RXT_CONNDROPTIME` of <netinet/tcp.h>: the time in seconds after which a connection is dropped
+/// instead of sending the same bytes again.
+const TCP_RXT_CONNDROPTIME: i32 = 0x80;
+
+/// Closes a TCP connection whose peer does not acknowledge bytes for this time, at least 1 s.
+///
+/// # Errors
+///
+/// Errors of setsockopt(2).
+#[expect(unsafe_code, reason = "rustix does not know this option")]
+pub fn drop_connection_after(socket: impl AsFd, unacknowledged: Duration) -> io::Result<()> {
+    let seconds = i32::try_from(unacknowledged.as_secs())
+        .unwrap_or(i32::MAX)
+        .max(1);
+    let socket = socket.as_fd().as_raw_fd();
+    // SAFETY: the value is an `int`, whose size is given.
+    let failed = unsafe {
+        let (value, size) = (
+            (&raw const seconds).cast(),
+            size_of::<i32>() as libc::socklen_t,
+        );
+        libc::setsockopt(socket, libc::IPPROTO_TCP, TCP_RXT_CONNDROPTIME, value, size)
+    };
+    match failed {
+        0 => Ok(()),
+        _ => Err(io::Error::last_os_error()),
+    }
+}
+
+/// Returns the number of terminals that exist, which is not known here, and how many the system permits
+/// (`kern.tty.ptmx_max` of sysctl(3), 511 unless changed).
+#[expect(unsafe_code, reason = "sysctlbyname(3) has no safe form")]
+pub fn terminal_limits() -> (Option<u32>, Option<u32>) {
+    let (mut most, mut size) = (0_u32, size_of::<u32>());
+    let none = std::ptr::null_mut();
+    // SAFETY: the name is null-terminated; the call writes at most `size` bytes.
+    let failed = unsafe {
+        let name = c"kern.tty.ptmx_max".as_ptr();
+        libc::sysctlbyname(name, (&raw mut most).cast(), &raw mut size, none, 0)
+    };
+    (
+        None,
+        (failed == 0 && size == size_of::<u32>()).then_some(most),
+    )
+}
 
 /// posix_openpt(3) may not support O_CLOEXEC here; [`open_peer`] sets it on both sides.
 pub(super) const OPENPT_CLOEXEC: OpenptFlags = OpenptFlags::empty();
@@ -107,7 +161,8 @@ pub(super) fn seal_descriptors() {
 /// Not available: a child outlives its parent.
 pub(super) fn die_with_parent() {}
 
-/// Not available: libc has no call that all of these systems share.
+/// Not available: libproc exists on macOS only.
+#[cfg(not(target_os = "macos"))]
 pub(crate) fn usage(_pid: i32) -> Option<(Duration, u64)> {
     None
 }
@@ -181,7 +236,9 @@ pub(crate) fn score_of_child() -> Option<Vec<u8>> {
 
 pub(super) fn set_oom_score(_score: &[u8]) {}
 
-/// Forks.
+/// Forks. posix_spawn(2) would spare a large host the copy of its page tables, but cannot make a terminal
+/// the controlling one by its descriptor, nor say which step of the start has failed. The child calls
+/// functions of signal-safety(7) only, which fork(2) permits in a process with threads.
 ///
 /// # Safety
 ///

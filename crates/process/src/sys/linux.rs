@@ -2,12 +2,13 @@
 
 use std::fs;
 use std::io::{self, Read as _};
-use std::os::fd::{AsRawFd as _, BorrowedFd, FromRawFd as _, OwnedFd, RawFd};
+use std::os::fd::{AsFd, AsRawFd as _, BorrowedFd, FromRawFd as _, OwnedFd, RawFd};
 use std::path::Path;
 use std::time::Duration;
 
 use rustix::fs::{FallocateFlags, Mode, OFlags, fallocate, open, openat};
 use rustix::io::Errno;
+use rustix::net::sockopt::set_tcp_user_timeout;
 use rustix::pipe::fcntl_setpipe_size;
 use rustix::process::{
     Pid, PidfdFlags, Resource, Signal, getrlimit, kill_process, pidfd_open, pidfd_send_signal,
@@ -21,6 +22,29 @@ use super::Process;
 use super::launch::{Fork, Launched};
 
 pub(super) const OPENPT_CLOEXEC: OpenptFlags = OpenptFlags::CLOEXEC;
+
+/// Errors of execve(2) for a file that is no program of this machine, besides ENOEXEC.
+pub(crate) const BAD_PROGRAM: &[i32] = &[libc::EINVAL];
+
+/// Closes a TCP connection whose peer does not acknowledge bytes or probes for this time
+/// (`TCP_USER_TIMEOUT` of tcp(7)).
+///
+/// # Errors
+///
+/// Errors of setsockopt(2).
+pub fn drop_connection_after(socket: impl AsFd, unacknowledged: Duration) -> io::Result<()> {
+    let millis = u32::try_from(unacknowledged.as_millis()).unwrap_or(u32::MAX);
+    Ok(set_tcp_user_timeout(socket, millis)?)
+}
+
+/// Returns how many terminals exist and how many the system permits, each if known (pty(7)).
+pub fn terminal_limits() -> (Option<u32>, Option<u32>) {
+    let number = |name: &str| {
+        let text = fs::read_to_string(format!("/proc/sys/kernel/pty/{name}"));
+        text.ok()?.trim().parse().ok()
+    };
+    (number("nr"), number("max"))
+}
 
 /// `CLONE_INTO_CGROUP` of `<linux/sched.h>`; it exceeds 32 bits, which libc's type cannot
 /// represent.

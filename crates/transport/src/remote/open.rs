@@ -110,7 +110,22 @@ fn unconnected(url: &RemoteUrl, error: &io::Error) -> LinkError {
         None if is_shim(url) && has_no_listener(error) => ReconnectFailure::Gone,
         None => ReconnectFailure::Lost,
     };
+    if let Some(detail) = sandboxed(error, bowline_process::is_sandboxed()) {
+        return LinkError::new(
+            ReconnectFailure::Misconfigured,
+            format!("{url}: {error}; {detail}"),
+        );
+    }
     LinkError::new(failure, format!("{url}: {error}"))
+}
+
+/// Returns the remedy for a connection that the App Sandbox of macOS has refused, with EPERM.
+fn sandboxed(error: &io::Error, is_sandboxed: bool) -> Option<&'static str> {
+    let is_refused = error.kind() == io::ErrorKind::PermissionDenied;
+    (is_refused && is_sandboxed).then_some(
+        "this app is in the App Sandbox; sign it with the entitlement com.apple.security.network.client, or \
+         use a socket in an app group",
+    )
 }
 
 const fn is_shim(url: &RemoteUrl) -> bool {
@@ -137,6 +152,16 @@ mod tests {
         assert!(why.detail.contains("user id 1001"), "{}", why.detail);
         let error = io::ErrorKind::ConnectionRefused.into();
         assert_eq!(unconnected(&url, &error).failure, ReconnectFailure::Lost);
+    }
+
+    #[test]
+    fn refusal_of_the_app_sandbox_names_the_entitlement() {
+        let denied = io::Error::from_raw_os_error(rustix::io::Errno::PERM.raw_os_error());
+        let remedy = sandboxed(&denied, true).unwrap();
+        assert!(remedy.contains("com.apple.security.network.client"));
+        assert_eq!(sandboxed(&denied, false), None);
+        let refused = io::ErrorKind::ConnectionRefused.into();
+        assert_eq!(sandboxed(&refused, true), None);
     }
 
     #[test]

@@ -4,26 +4,16 @@ use std::io;
 use std::os::fd::AsFd;
 use std::time::Duration;
 
+use bowline_process::drop_connection_after;
 use rustix::net::sockopt;
 
 /// Enables keepalive probes after `every` idle time, and closes a connection whose peer acknowledges
-/// nothing for `dead` (`TCP_USER_TIMEOUT` of tcp(7), Linux only).
+/// nothing for `dead`.
 pub(crate) fn watch_peer(socket: impl AsFd, every: Duration, dead: Duration) -> io::Result<()> {
     sockopt::set_socket_keepalive(&socket, true)?;
     sockopt::set_tcp_keepidle(&socket, every)?;
     sockopt::set_tcp_keepintvl(&socket, every)?;
-    give_up_after(&socket, dead)
-}
-
-#[cfg(target_os = "linux")]
-fn give_up_after(socket: impl AsFd, dead: Duration) -> io::Result<()> {
-    let millis = u32::try_from(dead.as_millis()).unwrap_or(u32::MAX);
-    Ok(sockopt::set_tcp_user_timeout(socket, millis)?)
-}
-
-#[cfg(not(target_os = "linux"))]
-fn give_up_after(_: impl AsFd, _: Duration) -> io::Result<()> {
-    Ok(())
+    drop_connection_after(&socket, dead)
 }
 
 #[cfg(test)]

@@ -20,7 +20,8 @@ public object Bowline {
     /** The API revision that these sources were generated for. */
     private const val API_REVISION: UInt = 11u
 
-    private val initialized: Unit by lazy { initialize() }
+    /** The first failure is kept: later uses of the library would only say that there was one. */
+    private val initialized: Result<Unit> by lazy { runCatching { initialize() } }
 
     /**
      * Creates an engine, which starts sessions.
@@ -28,12 +29,12 @@ public object Bowline {
      * @param program the agent's path, or a name to look up in `PATH`; `claude` if null.
      * @param guard the path of `bowline`, run as a guard that terminates sessions if the host is killed; if
      *   null, see [EngineConfiguration.guard].
-     * @throws IllegalStateException if the native library has another version than these sources.
+     * @throws BowlineException.Internal if the native library is missing, or has another version than these sources.
      */
     @JvmStatic
     @JvmOverloads
     public fun engine(program: String? = null, guard: String? = null): Engine {
-        initialized
+        initialized.getOrThrow()
         return Engine(EngineConfiguration(program, guard))
     }
 
@@ -46,7 +47,7 @@ public object Bowline {
      * @throws BowlineException.Busy if the process has its own log of the library.
      */
     public fun log(level: LogLevel, sink: (LogLine) -> Unit) {
-        initialized
+        initialized.getOrThrow()
         setLogging(level, object : LogSink {
             override fun log(line: LogLine) = sink(line)
         })
@@ -54,22 +55,34 @@ public object Bowline {
 
     /** Stops the delivery that [log] started. */
     public fun stopLogging() {
-        initialized
+        initialized.getOrThrow()
         setLogging(LogLevel.OFF, null)
     }
 
     /** Returns the counts of live objects of the library. All are 0 once the host has released everything. */
     public fun counters(): LiveCounters {
-        initialized
+        initialized.getOrThrow()
         return liveCounters()
     }
 
     private fun initialize() {
-        // The generated sources compare their checksums only when asked to.
-        uniffiEnsureInitialized()
-        val found = apiRevision()
-        check(found == API_REVISION) {
-            "the native library has API revision $found, not $API_REVISION; use the library of this jar"
+        try {
+            checkRevision(apiRevision())
+            // The generated sources compare their checksums only when asked to.
+            uniffiEnsureInitialized()
+        } catch (error: LinkageError) {
+            throw unusable(error.message.orEmpty().lineSequence().first())
+        } catch (error: RuntimeException) {
+            throw unusable(error.message.orEmpty())
         }
     }
+
+    /** Throws unless these sources were generated for the revision [found]. */
+    internal fun checkRevision(found: UInt) {
+        if (found != API_REVISION) throw unusable("it has API revision $found, not $API_REVISION")
+    }
+
+    private fun unusable(why: String) = BowlineException.Internal(
+        "load the native library: $why; use the jar of this platform, or name the folder of this version's library with -Djna.library.path",
+    )
 }

@@ -41,12 +41,29 @@ object WaitingHost {
     }
 }
 
+/** A host that prints how the library could not be loaded, each time. */
+object UnloadedHost {
+    @JvmStatic
+    fun main(arguments: Array<String>) = repeat(2) {
+        try {
+            Bowline.engine()
+            println("loaded")
+        } catch (error: BowlineException.Internal) {
+            println("${error.reason}")
+        }
+    }
+}
+
 class ExitTest {
     /** A JVM that runs the host [type], with [environment] added to this one's. */
-    private fun host(type: Class<*>, environment: Map<String, String> = emptyMap()): ProcessBuilder {
+    private fun host(
+        type: Class<*>,
+        environment: Map<String, String> = emptyMap(),
+        library: Path? = null,
+    ): ProcessBuilder {
         val java = Path.of(System.getProperty("java.home"), "bin", "java").toString()
         val names = listOf("jna.library.path", "jna.nosys", "bowline.programs", "bowline.fixtures")
-        val properties = names.map { "-D$it=${System.getProperty(it)}" }
+        val properties = names.map { "-D$it=${library?.takeIf { _ -> it == "jna.library.path" } ?: System.getProperty(it)}" }
         val command = listOf(java) + properties + listOf("-cp", System.getProperty("java.class.path"), type.name, understudy)
         return ProcessBuilder(command).also {
             it.environment().remove("BOWLINE_GUARD")
@@ -92,4 +109,29 @@ class ExitTest {
         val agent = ProcessHandle.of(answered!!.substringAfter(", ").toLong())
         agent.ifPresent { it.onExit().get(PATIENCE.inWholeSeconds, TimeUnit.SECONDS) }
     }
+
+    @Test
+    fun `missing library is a typed error with the remedy`() {
+        val lines = unloaded(temporaryDirectory())
+        assertEquals(2, lines.size, "$lines")
+        assertEquals(lines[0], lines[1])
+        assertTrue(lines[0].startsWith("load the native library: Unable to load library 'bowline_ffi'"), lines[0])
+        assertTrue("-Djna.library.path" in lines[0], lines[0])
+    }
+
+    @Test
+    fun `library of another revision is a typed error with the remedy`() {
+        // An older library lacks functions that these sources need.
+        val folder = temporaryDirectory()
+        val source = Files.writeString(folder.resolve("old.c"), "unsigned uniffi_bowline_ffi_fn_func_api_revision(void) { return 1; }")
+        val library = folder.resolve(System.mapLibraryName("bowline_ffi")).toString()
+        assertEquals(0, ProcessBuilder("cc", "-shared", "-fPIC", "-o", library, source.toString()).inheritIO().start().waitFor())
+        val lines = unloaded(folder)
+        assertTrue(lines[0].startsWith("load the native library: ") && "this version's library" in lines[0], "$lines")
+        val error = assertThrowsBowline<BowlineException.Internal> { Bowline.checkRevision(apiRevision() + 1u) }
+        assertTrue("API revision ${apiRevision() + 1u}, not ${apiRevision()}" in error.reason, error.reason)
+    }
+
+    private fun unloaded(library: Path): List<String> =
+        host(UnloadedHost::class.java, library = library).start().inputReader().readLines()
 }

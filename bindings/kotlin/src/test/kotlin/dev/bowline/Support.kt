@@ -19,13 +19,24 @@ import kotlinx.coroutines.withTimeout
 import org.junit.jupiter.api.Assertions.fail
 
 /** The directory of the programs that cargo has built. */
-val programs: Path = Path.of(System.getProperty("bowline.programs")).toAbsolutePath().normalize()
+val programs: Path by lazy {
+    val folder = Path.of(System.getProperty("bowline.programs")).toAbsolutePath().normalize()
+    val missing = listOf("understudy", "bowline", "chaos").filterNot { Files.isExecutable(folder.resolve(it)) }
+    if (missing.isNotEmpty()) throw MissingPrograms(missing, folder)
+    folder
+}
+
+/** Programs that cargo has not built. */
+class MissingPrograms(names: List<String>, folder: Path) :
+    IllegalStateException(
+        "${names.joinToString()} missing in $folder; run cargo build -p bowline-ffi -p understudy -p bowline-cli -p bowline-tests --bins",
+    )
 
 /** The directory of the recorded streams. */
 val fixtures: Path = Path.of(System.getProperty("bowline.fixtures")).toAbsolutePath().normalize()
 
 /** The path of the simulated agent. */
-val understudy: String = programs.resolve("understudy").toString()
+val understudy: String by lazy { programs.resolve("understudy").toString() }
 
 val engine: Engine by lazy { Bowline.engine(program = understudy) }
 
