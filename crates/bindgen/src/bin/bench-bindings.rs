@@ -1,6 +1,7 @@
 //! `cargo bench-bindings`: builds the library in its release profile, prints its size, and runs the
 //! benchmarks of the Swift package and the Kotlin library. They report ratios and shares, which depend
-//! less on the machine than absolute times.
+//! less on the machine than absolute times. With `--check` it only builds the library, and fails if it is too
+//! large.
 
 use std::io::Write as _;
 use std::path::Path;
@@ -8,8 +9,11 @@ use std::process::{Command, ExitCode};
 
 type Failure = Box<dyn std::error::Error>;
 
+/// The largest library that `--check` accepts, in bytes.
+const MAX_BYTES: u64 = 6_500_000;
+
 fn main() -> ExitCode {
-    match run() {
+    match run(std::env::args().any(|argument| argument == "--check")) {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
             // If this fails there is no way to report it.
@@ -19,10 +23,7 @@ fn main() -> ExitCode {
     }
 }
 
-fn run() -> Result<(), Failure> {
-    let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
-    let mut understudy = Command::new(&cargo);
-    call(understudy.args(["build", "--quiet", "-p", "understudy"]))?;
+fn run(is_check: bool) -> Result<(), Failure> {
     call(&mut Command::new("bindings/library.sh"))?;
     let target = std::env::current_dir()?.join("target");
     let (library_directory, programs) = (target.join("small"), target.join("debug"));
@@ -34,6 +35,17 @@ fn run() -> Result<(), Failure> {
     let bytes = std::fs::metadata(library_directory.join(library))?.len();
     let size = format!("library: {:.2} MB, stripped", bytes as f64 / 1e6);
     writeln!(std::io::stdout().lock(), "{size}")?;
+    if bytes > MAX_BYTES {
+        let most = MAX_BYTES as f64 / 1e6;
+        let remedy = "find out what has grown, or raise MAX_BYTES";
+        return Err(format!("the library has more than {most:.2} MB; {remedy}").into());
+    }
+    if is_check {
+        return Ok(());
+    }
+    let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
+    let mut understudy = Command::new(&cargo);
+    call(understudy.args(["build", "--quiet", "-p", "understudy"]))?;
     kotlin(&library_directory, &programs)?;
     swift(&library_directory, &programs)
 }

@@ -33,6 +33,9 @@ pub(crate) const BAD_PROGRAM: &[i32] = &[libc::EBADARCH, libc::EBADEXEC, libc::E
 /// instead of sending the same bytes again.
 const TCP_RXT_CONNDROPTIME: i32 = 0x80;
 
+/// The longest such time, in seconds.
+const MAX_CONNDROPTIME: u64 = i32::MAX as u64 / 1000;
+
 /// Closes a TCP connection whose peer does not acknowledge bytes for this time, at least 1 s.
 ///
 /// # Errors
@@ -40,9 +43,9 @@ const TCP_RXT_CONNDROPTIME: i32 = 0x80;
 /// Errors of setsockopt(2).
 #[expect(unsafe_code, reason = "rustix does not know this option")]
 pub fn drop_connection_after(socket: impl AsFd, unacknowledged: Duration) -> io::Result<()> {
-    let seconds = i32::try_from(unacknowledged.as_secs())
-        .unwrap_or(i32::MAX)
-        .max(1);
+    // The kernel multiplies it to milliseconds, as an `int`.
+    let seconds = unacknowledged.as_secs().clamp(1, MAX_CONNDROPTIME);
+    let seconds = i32::try_from(seconds).unwrap_or(1);
     let socket = socket.as_fd().as_raw_fd();
     // SAFETY: the value is an `int`, whose size is given.
     let failed = unsafe {

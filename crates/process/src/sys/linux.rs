@@ -33,8 +33,9 @@ pub(crate) const BAD_PROGRAM: &[i32] = &[libc::EINVAL];
 ///
 /// Errors of setsockopt(2).
 pub fn drop_connection_after(socket: impl AsFd, unacknowledged: Duration) -> io::Result<()> {
-    let millis = u32::try_from(unacknowledged.as_millis()).unwrap_or(u32::MAX);
-    Ok(set_tcp_user_timeout(socket, millis)?)
+    // The kernel takes an `int` and refuses negative ones.
+    let millis = i32::try_from(unacknowledged.as_millis()).unwrap_or(i32::MAX);
+    Ok(set_tcp_user_timeout(socket, millis.cast_unsigned())?)
 }
 
 /// Returns how many terminals exist and how many the system permits, each if known (pty(7)).
