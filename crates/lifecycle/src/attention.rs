@@ -159,7 +159,7 @@ fn reached_limit(transcript: &Transcript) -> Option<&Limit> {
         {
             let text = text.to_cow();
             let mut named = limits.iter().filter(|it| text.ends_with(&*it.window));
-            return named.next().or(limits.last());
+            return named.next().or_else(|| limits.last());
         }
     }
     let is_used_up = |it: &&Limit| it.used_share.is_some_and(|share| share >= 1.0);
@@ -167,7 +167,8 @@ fn reached_limit(transcript: &Transcript) -> Option<&Limit> {
 }
 
 fn shortened(text: &str) -> String {
-    text[..text.floor_char_boundary(MAX_TEXT)].to_owned()
+    let end = text.floor_char_boundary(MAX_TEXT);
+    text.get(..end).unwrap_or_default().to_owned()
 }
 
 #[cfg(test)]
