@@ -59,6 +59,9 @@ fn query(options: &args::Acp) -> String {
     if let Some(dialect) = options.dialect {
         query.push_str(&format!("&dialect={dialect}"));
     }
+    if options.protocol != 1 {
+        query.push_str(&format!("&protocol={}", options.protocol));
+    }
     query
 }
 

@@ -279,6 +279,10 @@ pub(crate) struct Acp {
     /// An argument for the agent; may be repeated.
     #[arg(long = "agent-arg", value_name = "ARG", allow_hyphen_values = true)]
     pub(crate) agent_args: Vec<String>,
+    /// The highest version of ACP to offer. Version 2 is a draft, which may change with any release of Bowline; an
+    /// editor that asks for version 1 still gets that.
+    #[arg(long, default_value_t = 1, value_name = "1|2", value_parser = clap::value_parser!(u8).range(1..=2))]
+    pub(crate) protocol: u8,
     #[command(flatten)]
     pub(crate) runner: RunnerArgs,
 }

@@ -1,8 +1,10 @@
-//! Bowline as an agent of the Agent Client Protocol (ACP), version 1: editors drive the runner's sessions.
+//! Bowline as an agent of the Agent Client Protocol (ACP): editors drive the runner's sessions. Version 1, and where
+//! it is asked for the draft of version 2.
 //!
 //! [`Server`] is the protocol of one editor's connection: lines of JSON-RPC and what happens in the sessions
 //! go in, lines for the editor and intents for the sessions come out. It has no clock and no I/O. `connection`
-//! carries it over a WebSocket and works for it at the daemon's conversations.
+//! carries it over a WebSocket and works for it at the daemon's conversations. What an editor is told is an `update`,
+//! which `v1` or `v2` writes.
 //!
 //! # Rules
 //!
@@ -21,6 +23,15 @@
 //!   calls on the session itself, with the id of the call that started it in `_meta`.
 //! * Version 1 can only append to a message. Text that an agent takes back stays shown.
 //!
+//! # Version 2
+//!
+//! * A prompt is answered once it is part of the conversation; `state_update` says when work begins and ends. A prompt
+//!   that is dropped before is answered with an error.
+//! * `session/resume` with `replayFrom` takes the place of `session/load`. The state comes before its response.
+//! * A message is replaced as a whole where the agent corrects it, and empty when the agent takes it back.
+//! * All that is known of a call is one kind of update. A change of a file is a patch of Git.
+//! * Sub-agents, notices and switches are not declared in this version; they are shown to each editor.
+//!
 //! The protocol is described in `crates/jsonl/PROTOCOL-acp.md`.
 
 mod connection;
@@ -34,6 +45,9 @@ mod server;
 mod session;
 mod settings;
 mod tool_call;
+mod update;
+mod v1;
+mod v2;
 
 pub(super) use connection::{AgentChoice, serve};
 pub use intent::{

@@ -108,6 +108,8 @@ pub(super) struct EditorQuery {
     dialect: Option<String>,
     /// Its arguments, a JSON array of strings.
     args: Option<String>,
+    /// The highest version of ACP to offer: 1, or 2, which is a draft.
+    protocol: Option<u8>,
 }
 
 /// Connects an editor, which speaks ACP.
@@ -124,10 +126,16 @@ pub(super) async fn editor(
     let args = query.args.as_deref().unwrap_or("[]");
     let args = serde_json::from_str(args);
     let args = args.map_err(|_| Problem::bad_request("`args` must be a JSON array of strings"))?;
+    let has_draft = match query.protocol {
+        None | Some(1) => false,
+        Some(2) => true,
+        Some(_) => return Err(Problem::bad_request("`protocol` must be 1 or 2")),
+    };
     let agent = acp::AgentChoice {
         agent: query.agent.unwrap_or_else(|| DEFAULT_AGENT.to_owned()),
         dialect,
         args,
+        has_draft,
     };
     let upgrade = upgrade.map_err(editor_upgrade_required)?;
     let upgrade = with_limits(upgrade, usize::MAX)

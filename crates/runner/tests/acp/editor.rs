@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use agent_client_protocol_schema::v1 as schema;
+use agent_client_protocol_schema::{v1 as schema, v2};
 use bowline_reducer::TranscriptChange;
 use bowline_runner::acp::{Attachment, Input, Intent, Output, Server};
 use serde::Serialize;
@@ -21,6 +21,8 @@ pub(crate) struct Editor {
     /// Intents that were not looked at.
     pub(crate) intents: Vec<Intent>,
     pub(crate) shown: Shown,
+    /// The version that it speaks.
+    pub(crate) version: u8,
     /// Methods of the requests that have no answer.
     sent: BTreeMap<u64, &'static str>,
     last_id: u64,
@@ -35,9 +37,27 @@ pub(crate) struct Shown {
     pub(crate) calls: BTreeMap<String, Value>,
     pub(crate) plan: Value,
     pub(crate) children: BTreeMap<String, Value>,
+    is_draft: bool,
+    /// The rows of the messages of version 2, by session and id.
+    messages: BTreeMap<(String, String), usize>,
+    /// What the session did, in version 2.
+    pub(crate) states: Vec<Value>,
 }
 
 impl Editor {
+    /// An editor that has said hello in version 2.
+    pub(crate) fn draft(capabilities: &Value) -> Self {
+        let mut editor = Self::silent();
+        editor.server = Server::new(Uuid::from_u128(7 << 64)).offering_draft();
+        editor.version = 2;
+        editor.shown.is_draft = true;
+        let info = json!({"name": "test", "version": "1"});
+        let hello = json!({"protocolVersion": 2, "info": info, "capabilities": capabilities});
+        let answer = editor.call("initialize", &hello);
+        assert_eq!(answer["result"]["protocolVersion"], 2);
+        editor
+    }
+
     /// An editor that has said hello.
     pub(crate) fn new(capabilities: &Value) -> Self {
         let mut editor = Self::silent();
@@ -54,6 +74,7 @@ impl Editor {
             lines: Vec::new(),
             intents: Vec::new(),
             shown: Shown::default(),
+            version: 1,
             sent: BTreeMap::new(),
             last_id: 0,
         }
@@ -122,7 +143,15 @@ impl Editor {
 
     /// Asks for a session; returns the request's id and the attachment.
     pub(crate) fn attach(&mut self, method: &'static str, session: &str) -> (u64, Attachment) {
-        let params = json!({"sessionId": session, "cwd": "/p", "mcpServers": []});
+        let mut params = json!({"sessionId": session, "cwd": "/p", "mcpServers": []});
+        if self.version == 2 && method == "session/load" {
+            params["replayFrom"] = json!({"type": "start"});
+        }
+        let method = if self.version == 2 {
+            "session/resume"
+        } else {
+            method
+        };
         let id = self.request(method, &params);
         match self.intents.pop() {
             Some(Intent::Attach {
@@ -184,6 +213,9 @@ impl Editor {
     /// Checks a line against the schema.
     fn check(&mut self, line: &Value) {
         assert_eq!(line["jsonrpc"], "2.0");
+        if self.version == 2 {
+            return self.check_draft(line);
+        }
         let params = &line["params"];
         match line["method"].as_str() {
             Some("session/update") => assert_is::<schema::SessionNotification>(params),
@@ -215,6 +247,45 @@ impl Editor {
     }
 }
 
+impl Editor {
+    /// Checks a line against the schema of version 2.
+    fn check_draft(&mut self, line: &Value) {
+        let params = &line["params"];
+        match line["method"].as_str() {
+            Some("session/update") => {
+                assert_is::<v2::UpdateSessionNotification>(params);
+                let update = serde_json::from_value(params["update"].clone());
+                let update: v2::SessionUpdate = update.expect("an update");
+                assert!(!matches!(update, v2::SessionUpdate::Other(_)), "{line}");
+            }
+            Some("session/request_permission") => {
+                assert_is::<v2::RequestPermissionRequest>(params);
+                let options = params["options"].as_array().expect("options");
+                assert!(!options.is_empty());
+            }
+            Some("elicitation/create") => assert_is::<v2::CreateElicitationRequest>(params),
+            Some("$/cancel_request") => assert_is::<v2::CancelRequestNotification>(params),
+            Some(other) => panic!("{other}"),
+            None if line["result"].is_null() => assert_is::<v2::Error>(&line["error"]),
+            None => {
+                let id = line["id"].as_u64().expect("an id");
+                let result = &line["result"];
+                match self.sent.remove(&id).expect("one answer to a request") {
+                    "initialize" => assert_is::<v2::InitializeResponse>(result),
+                    "session/new" => assert_is::<v2::NewSessionResponse>(result),
+                    "session/resume" => assert_is::<v2::ResumeSessionResponse>(result),
+                    "session/list" => assert_is::<v2::ListSessionsResponse>(result),
+                    "session/prompt" => assert_is::<v2::PromptResponse>(result),
+                    "session/set_config_option" => {
+                        assert_is::<v2::SetSessionConfigOptionResponse>(result);
+                    }
+                    other => panic!("{other}"),
+                }
+            }
+        }
+    }
+}
+
 impl Shown {
     fn read(&mut self, line: &Value) {
         let (session, update) = (&line["params"]["sessionId"], &line["params"]["update"]);
@@ -233,12 +304,21 @@ impl Shown {
             }
             "tool_call_update" => {
                 let id = update["toolCallId"].as_str().expect("an id");
-                let call = self.calls.get_mut(id);
-                let call = call.unwrap_or_else(|| panic!("{id} was not announced"));
+                if !self.calls.contains_key(id) {
+                    assert!(self.is_draft, "{id} was not announced");
+                    let rows = self.rows.entry(session.to_owned()).or_default();
+                    rows.push(("call".to_owned(), id.to_owned()));
+                }
+                let call = self.calls.entry(id.to_owned()).or_insert_with(|| json!({}));
                 for (key, value) in update.as_object().expect("an object") {
                     call[key] = value.clone();
                 }
             }
+            "user_message" => self.message(session, "user", update),
+            "agent_message" => self.message(session, "text", update),
+            "agent_thought" => self.message(session, "thought", update),
+            "state_update" => self.states.push(update.clone()),
+            "plan_update" => self.plan = update["plan"]["entries"].clone(),
             "plan" => self.plan = update["entries"].clone(),
             "subagent_update" => {
                 let child = update["sessionId"].as_str().expect("an id");
@@ -254,6 +334,10 @@ impl Shown {
     fn chunk(&mut self, session: &str, kind: &str, update: &Value) {
         let text = update["content"]["text"].as_str().expect("text");
         let message = &update["messageId"];
+        if self.is_draft {
+            let row = self.row(session, kind, message);
+            return row.1.push_str(text);
+        }
         let rows = self.rows.entry(session.to_owned()).or_default();
         if self.last.get(session) == Some(message) {
             rows.last_mut().expect("a row").1.push_str(text);
@@ -261,6 +345,29 @@ impl Shown {
         }
         self.last.insert(session.to_owned(), message.clone());
         rows.push((kind.to_owned(), text.to_owned()));
+    }
+}
+
+impl Shown {
+    /// The row of a message of version 2.
+    fn row(&mut self, session: &str, kind: &str, message: &Value) -> &mut Row {
+        let id = message.as_str().expect("an id").to_owned();
+        let rows = self.rows.entry(session.to_owned()).or_default();
+        let at = self.messages.entry((session.to_owned(), id));
+        let at = *at.or_insert_with(|| {
+            rows.push((kind.to_owned(), String::new()));
+            rows.len() - 1
+        });
+        assert_eq!(rows[at].0, kind);
+        &mut rows[at]
+    }
+
+    /// Replaces the content of a message.
+    fn message(&mut self, session: &str, kind: &str, update: &Value) {
+        let content = update["content"].as_array().expect("content");
+        let text = content.iter().map(|it| it["text"].as_str().expect("text"));
+        let text = text.collect();
+        self.row(session, kind, &update["messageId"]).1 = text;
     }
 }
 

@@ -1,5 +1,6 @@
 //! Bowline as an ACP agent: the protocol of one editor's connection, over transcripts of recordings.
 
+mod draft;
 mod editor;
 mod messages;
 mod permissions;

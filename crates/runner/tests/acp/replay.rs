@@ -19,7 +19,7 @@ fn with_children() -> Value {
 }
 
 /// What a transcript has, read from its JSON.
-fn expected(transcript: &Transcript, has_children: bool) -> BTreeMap<String, Vec<Row>> {
+pub(crate) fn expected(transcript: &Transcript, has_children: bool) -> BTreeMap<String, Vec<Row>> {
     let json = serde_json::to_value(transcript).expect("JSON");
     let mut rows = BTreeMap::new();
     thread(&json, SESSION, has_children, &mut rows);

@@ -58,9 +58,13 @@ enum Event {
 pub(in crate::api) async fn serve(socket: WebSocket, app: Arc<AppState>, agent: AgentChoice) {
     let (sink, mut stream) = socket.split();
     let (events, mut inbox) = mpsc::channel(QUEUE);
+    let mut server = Server::new(Uuid::new_v4()).offering(agent.mcp());
+    if agent.has_draft {
+        server = server.offering_draft();
+    }
     let mut connection = Connection {
         app,
-        server: Server::new(Uuid::new_v4()).offering(agent.mcp()),
+        server,
         agent: Arc::new(agent),
         sink,
         work: FuturesUnordered::new(),

@@ -2,23 +2,30 @@
 
 mod calls;
 mod children;
+mod messages;
+mod progress;
 mod state;
 
 use std::collections::{HashMap, HashSet};
+use std::sync::Arc;
 
-use agent_client_protocol_schema::v1::{
-    ContentChunk, Notice, NoticeSeverity, SessionId, SessionNotification, SessionUpdate,
-};
+use agent_client_protocol_schema::{v1, v2};
+use bowline_reducer::model::ThreadState;
 use bowline_reducer::owned::{BlockValue, EntryValue};
-use bowline_reducer::{BlockId, EntryId, Outcome, TranscriptChange};
+use bowline_reducer::{BlockId, EntryId, TranscriptChange};
 
 pub(super) use calls::Calls;
 use children::Children;
+use messages::Messages;
+use progress::SessionProgress;
 use state::SessionState;
+
+use super::update::{Progress, SessionUpdate, Speaker, Stop, Text, Update, Version};
 
 /// What an editor declares to understand.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Declared {
+    pub(super) version: Version,
     pub(super) subagents: bool,
     pub(super) notices: bool,
     pub(super) switches: bool,
@@ -26,64 +33,86 @@ pub(super) struct Declared {
     pub(super) urls: bool,
 }
 
+impl Declared {
+    /// Reads the capabilities of an editor of version 1.
+    pub(super) fn of(client: &v1::ClientCapabilities) -> Self {
+        let session = client.session.as_ref();
+        let options = session.and_then(|it| it.config_options.as_ref());
+        let elicitation = client.elicitation.as_ref();
+        Self {
+            version: Version::V1,
+            subagents: client.subagents.is_some(),
+            notices: session.is_some_and(|it| it.notices.is_some()),
+            switches: options.is_some_and(|it| it.boolean.is_some()),
+            forms: elicitation.is_some_and(|it| it.form.is_some()),
+            urls: elicitation.is_some_and(|it| it.url.is_some()),
+        }
+    }
+
+    /// Reads the capabilities of an editor of version 2, in which the other ones are not declared.
+    pub(super) fn draft(client: &v2::ClientCapabilities) -> Self {
+        let elicitation = client.elicitation.as_ref();
+        Self {
+            version: Version::V2,
+            subagents: true,
+            notices: true,
+            switches: true,
+            forms: elicitation.is_some_and(|it| it.form.is_some()),
+            urls: elicitation.is_some_and(|it| it.url.is_some()),
+        }
+    }
+}
+
 /// Turns changes into updates, each piece of content once.
 #[derive(Debug)]
 pub(super) struct Feed {
-    session: SessionId,
+    session: Arc<str>,
     declared: Declared,
-    /// Prompts of this connection, which its editor shows itself.
+    /// Prompts of this connection that are not part of the conversation yet.
     own_prompts: HashSet<String>,
+    /// Those that have become part of it, with the ids of their messages.
+    accepted: Vec<(String, String)>,
     /// The thread of each entry.
     entries: HashMap<EntryId, Option<String>>,
-    blocks: HashMap<BlockId, SentBlock>,
+    messages: Messages,
     calls: Calls,
     children: Children,
     state: SessionState,
-    last_turn: Option<TurnResult>,
-    updates: Vec<SessionNotification>,
-}
-
-/// How a turn of the main thread ended.
-#[derive(Clone, Debug)]
-pub(super) struct TurnResult {
-    pub(super) outcome: Outcome,
-    pub(super) subtype: String,
-    pub(super) text: Option<String>,
-}
-
-/// A block of text.
-#[derive(Clone, Copy, Debug)]
-struct SentBlock {
-    entry: EntryId,
-    is_thinking: bool,
-    /// Number of bytes that were sent.
-    sent: usize,
+    progress: SessionProgress,
+    updates: Vec<SessionUpdate>,
 }
 
 impl Feed {
-    pub(super) fn new(session: SessionId, declared: Declared) -> Self {
+    pub(super) fn new(session: &str, declared: Declared) -> Self {
         Self {
-            session,
+            session: session.into(),
             declared,
             own_prompts: HashSet::new(),
+            accepted: Vec::new(),
             entries: HashMap::new(),
-            blocks: HashMap::new(),
+            messages: Messages::new(declared.version),
             calls: Calls::default(),
             children: Children::default(),
             state: SessionState::default(),
-            last_turn: None,
+            progress: SessionProgress::default(),
             updates: Vec::new(),
         }
     }
 
-    /// Notes a prompt that this connection sends.
+    /// Notes a prompt that this connection sends. An editor of version 1 shows it itself.
     pub(super) fn sends(&mut self, uuid: &str) {
         self.own_prompts.insert(uuid.to_owned());
     }
 
+    /// Takes the prompts of this connection that have become part of the conversation, by uuid, with the ids of
+    /// their messages.
+    pub(super) fn take_accepted(&mut self) -> Vec<(String, String)> {
+        std::mem::take(&mut self.accepted)
+    }
+
     /// Returns how the last turn of the main thread ended, since the editor has the session.
-    pub(super) const fn last_turn(&self) -> Option<&TurnResult> {
-        self.last_turn.as_ref()
+    pub(super) const fn last_stop(&self) -> Option<&Stop> {
+        self.progress.last_stop()
     }
 
     pub(super) const fn calls(&self) -> &Calls {
@@ -99,21 +128,37 @@ impl Feed {
     }
 
     /// Returns the session in which a thread is shown.
-    pub(super) fn session_of(&self, thread: Option<&str>) -> SessionId {
+    pub(super) fn session_of(&self, thread: Option<&str>) -> Arc<str> {
         match thread {
             Some(thread) if self.declared.subagents => Children::session(&self.session, thread),
-            _ => self.session.clone(),
+            _ => Arc::clone(&self.session),
         }
     }
 
-    /// Takes in changes; returns the updates that they are.
-    pub(super) fn apply(&mut self, changes: &[TranscriptChange]) -> Vec<SessionNotification> {
+    /// Takes in changes; returns the updates that they are. With `has_more` they are a part of the whole transcript.
+    pub(super) fn apply(
+        &mut self,
+        changes: &[TranscriptChange],
+        has_more: bool,
+    ) -> Vec<SessionUpdate> {
         // A snapshot has the calls after the messages that they are part of.
         self.calls.index(changes);
+        let begins = self.progress.begins(changes);
+        self.push_progress(begins);
         for change in changes {
             self.change(change);
         }
+        if !has_more {
+            let settles = self.progress.settles();
+            self.push_progress(settles);
+        }
         std::mem::take(&mut self.updates)
+    }
+
+    fn push_progress(&mut self, progress: Option<Progress>) {
+        if let Some(progress) = progress.filter(|_| self.declared.version == Version::V2) {
+            self.push(None, Update::Progress(progress));
+        }
     }
 
     fn change(&mut self, change: &TranscriptChange) {
@@ -138,6 +183,7 @@ impl Feed {
                 value,
                 ..
             } => self.entry(*entry, thread.as_deref(), value),
+            TranscriptChange::EntryRemoved { entry } => self.retract(*entry),
             TranscriptChange::Block {
                 block,
                 entry,
@@ -146,7 +192,14 @@ impl Feed {
             } => self.block(*block, *entry, value),
             TranscriptChange::Append {
                 block, from, text, ..
-            } => self.text(*block, *from as usize, text),
+            } => {
+                let text = self.messages.append(*block, *from as usize, text);
+                self.say(text);
+            }
+            TranscriptChange::BlockRemoved { block } => {
+                let text = self.messages.remove(*block);
+                self.say(text);
+            }
             TranscriptChange::ToolCall { value, .. } => self.call(&value.id),
             _ => {}
         }
@@ -154,21 +207,8 @@ impl Feed {
 
     fn entry(&mut self, id: EntryId, thread: Option<&str>, value: &EntryValue) {
         let is_known = self.entries.insert(id, thread.map(str::to_owned)).is_some();
-        if let EntryValue::Result {
-            outcome,
-            subtype,
-            text,
-            ..
-        } = value
-        {
-            if thread.is_none() {
-                self.last_turn = Some(TurnResult {
-                    outcome: *outcome,
-                    subtype: subtype.clone(),
-                    text: text.clone(),
-                });
-            }
-            return;
+        if matches!(value, EntryValue::Result { .. }) && thread.is_none() {
+            self.messages.settle();
         }
         if is_known {
             return;
@@ -180,97 +220,87 @@ impl Feed {
                 synthetic,
                 ..
             } => {
-                let is_own = uuid.as_ref().is_some_and(|it| self.own_prompts.remove(it));
+                let message = format!("e{}", id.number());
+                let own = uuid.as_ref().filter(|it| self.own_prompts.remove(*it));
+                let is_shown = own.is_none() || self.declared.version == Version::V2;
+                if let Some(uuid) = own {
+                    self.accepted.push((uuid.clone(), message.clone()));
+                }
                 // What the agent tells itself is not a prompt, except that of a sub-agent.
                 let is_prompt = !synthetic || thread.is_some();
-                if is_prompt && !is_own && !text.is_empty() && self.shows_text(thread) {
-                    let chunk = chunk(text, format!("e{}", id.number()));
-                    self.push(thread, SessionUpdate::UserMessageChunk(chunk));
+                if is_prompt && is_shown && !text.is_empty() && self.shows_text(thread) {
+                    let text = Text {
+                        speaker: Speaker::User,
+                        message,
+                        text: text.clone(),
+                        is_whole: true,
+                    };
+                    self.push(thread, Update::Text(text));
                 }
             }
-            EntryValue::Notice { text, .. } => self.notice(NoticeSeverity::Info, text),
-            EntryValue::Error { text, .. } => self.notice(NoticeSeverity::Error, text),
+            EntryValue::Notice { text, .. } => self.notice(false, text),
+            EntryValue::Error { text, .. } => self.notice(true, text),
             _ => {}
         }
     }
 
-    fn notice(&mut self, severity: NoticeSeverity, text: &str) {
+    /// Takes back an entry, which is empty from now on.
+    fn retract(&mut self, id: EntryId) {
+        for block in self.messages.of(id) {
+            let text = self.messages.remove(block);
+            self.say(text);
+        }
+    }
+
+    fn notice(&mut self, is_error: bool, text: &str) {
         if self.declared.notices && !text.is_empty() {
-            self.push(None, SessionUpdate::Notice(Notice::new(severity, text)));
+            let text = text.to_owned();
+            self.push(None, Update::Notice { is_error, text });
         }
     }
 
     fn block(&mut self, id: BlockId, entry: EntryId, value: &BlockValue) {
-        let (is_thinking, text) = match value {
-            BlockValue::Text { text } => (false, text),
-            BlockValue::Thinking { text } => (true, text),
+        let (speaker, text) = match value {
+            BlockValue::Text { text } => (Speaker::Agent, text),
+            BlockValue::Thinking { text } => (Speaker::Thought, text),
             BlockValue::ToolCall { id } => return self.call(id),
             _ => return,
         };
-        let sent = self.blocks.entry(id).or_insert(SentBlock {
-            entry,
-            is_thinking,
-            sent: 0,
-        });
-        sent.is_thinking = is_thinking;
-        self.text(id, 0, text);
+        let text = self.messages.replace(id, entry, speaker, text);
+        self.say(text);
     }
 
-    /// Sends what is new of a text whose bytes after `from` are `text`.
-    fn text(&mut self, id: BlockId, from: usize, text: &str) {
-        let Some(block) = self.blocks.get_mut(&id) else {
+    /// Sends the text of an entry, if its thread is shown.
+    fn say(&mut self, text: Option<(EntryId, Text)>) {
+        let Some((entry, text)) = text else {
             return;
         };
-        let end = from + text.len();
-        let new = block.sent.checked_sub(from).map(|at| after(text, at));
-        block.sent = block.sent.max(end);
-        let block = *block;
-        let thread = self.entries.get(&block.entry).cloned().flatten();
-        let Some(new) = new.filter(|new| !new.is_empty()) else {
-            return;
-        };
-        if !self.shows_text(thread.as_deref()) {
-            return;
+        let thread = self.entries.get(&entry).cloned().flatten();
+        if self.shows_text(thread.as_deref()) {
+            self.push(thread.as_deref(), Update::Text(text));
         }
-        let chunk = chunk(new, format!("b{}", id.number()));
-        let update = if block.is_thinking {
-            SessionUpdate::AgentThoughtChunk(chunk)
-        } else {
-            SessionUpdate::AgentMessageChunk(chunk)
-        };
-        self.push(thread.as_deref(), update);
     }
 
     /// Sends a call, or what changed of it.
     fn call(&mut self, id: &str) {
         let is_flat = !self.declared.subagents;
-        let Some((thread, update)) = self.calls.update(id, is_flat) else {
-            return self.child_of_call(id);
-        };
-        self.push(thread.as_deref(), update);
-        self.child_of_call(id);
-    }
-
-    fn child_of_call(&mut self, id: &str) {
+        if let Some((thread, update)) = self.calls.update(id, is_flat) {
+            self.push(thread.as_deref(), Update::ToolCall(Box::new(update)));
+        }
         let holder = self.calls.holder(id);
         if let Some((title, state)) = holder {
             self.child(id, title.as_deref(), Some(state));
         }
     }
 
-    fn child(
-        &mut self,
-        thread: &str,
-        title: Option<&str>,
-        state: Option<bowline_reducer::model::ThreadState>,
-    ) {
+    fn child(&mut self, thread: &str, title: Option<&str>, state: Option<ThreadState>) {
         if !self.declared.subagents {
             return;
         }
         let update = self.children.update(&self.session, thread, title, state);
         if let Some(update) = update {
             let parent = self.calls.thread(thread);
-            self.push(parent.as_deref(), SessionUpdate::SubagentUpdate(update));
+            self.push(parent.as_deref(), update);
         }
     }
 
@@ -279,7 +309,7 @@ impl Feed {
         thread.is_none() || self.declared.subagents
     }
 
-    fn push(&mut self, thread: Option<&str>, update: SessionUpdate) {
+    fn push(&mut self, thread: Option<&str>, update: Update) {
         if let Some(thread) = thread
             && self.declared.subagents
             && !self.children.is_known(thread)
@@ -287,19 +317,6 @@ impl Feed {
             self.child(thread, None, None);
         }
         let session = self.session_of(thread);
-        let notification = SessionNotification::new(session, update);
-        self.updates.push(notification);
+        self.updates.push(SessionUpdate { session, update });
     }
-}
-
-/// The text from the first character that begins at or after a byte.
-fn after(text: &str, at: usize) -> &str {
-    let start = (at..text.len()).find(|&at| text.is_char_boundary(at));
-    start
-        .and_then(|start| text.get(start..))
-        .unwrap_or_default()
-}
-
-fn chunk(text: &str, message: String) -> ContentChunk {
-    ContentChunk::new(text.into()).message_id(Some(message.into()))
 }

@@ -1,20 +1,21 @@
 //! The agent's requests to the user.
 
 use std::collections::HashMap;
+use std::sync::Arc;
 
 use agent_client_protocol_schema::v1::{
-    AgentRequest, CreateElicitationResponse, ElicitationSessionScope, PermissionOption,
-    PermissionOptionKind, RequestPermissionOutcome, RequestPermissionRequest,
-    RequestPermissionResponse, SessionId, ToolCallStatus, ToolCallUpdate, ToolCallUpdateFields,
+    CreateElicitationRequest, CreateElicitationResponse, ElicitationSessionScope,
+    RequestPermissionOutcome, RequestPermissionResponse,
 };
 use bowline_reducer::PermissionState;
-use bowline_reducer::model::{AnswerKind, Question, RequestKind};
+use bowline_reducer::model::{AnswerKind, Question, RequestKind, RequestOption};
 use bowline_reducer::owned::PermissionValue;
 use serde_json::value::RawValue;
 
 use super::elicitation;
 use super::feed::{Calls, Declared};
 use super::intent::Answer;
+use super::tool_call::{CallStatus, CallUpdate};
 
 const ALLOW: &str = "allow";
 const DENY: &str = "deny";
@@ -28,7 +29,7 @@ pub(super) struct Permissions {
 #[derive(Debug)]
 struct Asked {
     form: Form,
-    session: SessionId,
+    session: Arc<str>,
     value: PermissionValue,
     /// The request to the editor; `None` once it has answered.
     rpc: Option<i64>,
@@ -47,13 +48,32 @@ enum Form {
     Elicitation,
 }
 
+/// A request to the editor.
+#[derive(Debug)]
+pub(super) enum Ask {
+    Permission(Box<PermissionRequest>),
+    /// It has the same form in both versions.
+    Elicitation(Box<CreateElicitationRequest>),
+}
+
+/// A choice between options.
+#[derive(Debug)]
+pub(super) struct PermissionRequest {
+    pub(super) session: Arc<str>,
+    /// The call that it is about.
+    pub(super) call: CallUpdate,
+    /// What is asked, unless the title of the call says it.
+    pub(super) title: Option<String>,
+    pub(super) options: Vec<RequestOption>,
+}
+
 /// What follows from an editor's answer.
 #[derive(Debug)]
 pub(super) enum Next {
     /// The answer is complete.
     Answer(Answer),
     /// The next question.
-    Ask(Box<AgentRequest>),
+    Ask(Box<Ask>),
 }
 
 impl Permissions {
@@ -61,10 +81,10 @@ impl Permissions {
     pub(super) fn open(
         &mut self,
         value: &PermissionValue,
-        session: SessionId,
+        session: Arc<str>,
         calls: &Calls,
         declared: Declared,
-    ) -> Option<AgentRequest> {
+    ) -> Option<Ask> {
         if value.state != PermissionState::Open || self.asked.contains_key(&value.request_id) {
             return None;
         }
@@ -147,81 +167,68 @@ impl Permissions {
 }
 
 impl Asked {
-    fn request(&self, calls: &Calls) -> AgentRequest {
+    fn request(&self, calls: &Calls) -> Ask {
         let value = &self.value;
         match &self.form {
             Form::Elicitation => {
-                let scope = ElicitationSessionScope::new(self.session.clone());
+                let scope = ElicitationSessionScope::new(Arc::clone(&self.session));
                 let scope = scope.tool_call_id(value.tool_use_id.clone().map(Into::into));
-                let request = match &value.url {
+                Ask::Elicitation(Box::new(match &value.url {
                     Some(url) => elicitation::url(scope, &value.request_id, url),
                     None => elicitation::form(scope, &value.questions),
-                };
-                AgentRequest::CreateElicitationRequest(request)
+                }))
             }
             Form::Questions { answers } => match value.questions.get(answers.len()) {
                 Some(question) => self.permission(calls, Some(&question.text), choices(question)),
                 None => self.permission(calls, None, decisions()),
             },
-            Form::Options => self.permission(calls, None, options(value)),
+            Form::Options => self.permission(calls, None, value.options.clone()),
             Form::Decision => self.permission(calls, value.url.as_deref(), decisions()),
         }
     }
 
-    fn permission(
-        &self,
-        calls: &Calls,
-        title: Option<&str>,
-        options: Vec<PermissionOption>,
-    ) -> AgentRequest {
+    fn permission(&self, calls: &Calls, title: Option<&str>, options: Vec<RequestOption>) -> Ask {
         let id = self.value.tool_use_id.as_deref();
         let sent = id.and_then(|id| calls.sent(id));
         let mut call = match sent {
-            Some(sent) => ToolCallUpdate::from(sent.clone()),
-            None => {
-                let id = id.unwrap_or(&self.value.request_id).to_owned();
-                let fields = ToolCallUpdateFields::new().title(self.value.tool_name.clone());
-                ToolCallUpdate::new(id, fields)
-            }
+            Some(sent) => sent.clone().into(),
+            None => CallUpdate {
+                id: id.unwrap_or(&self.value.request_id).to_owned(),
+                title: Some(self.value.tool_name.clone()),
+                ..CallUpdate::default()
+            },
         };
-        call.fields.status = Some(ToolCallStatus::Pending);
-        if let Some(title) = title {
-            call.fields.title = Some(title.to_owned());
-        }
-        let request = RequestPermissionRequest::new(self.session.clone(), call, options);
-        AgentRequest::RequestPermissionRequest(request)
+        call.status = Some(CallStatus::Pending);
+        Ask::Permission(Box::new(PermissionRequest {
+            session: Arc::clone(&self.session),
+            call,
+            title: title.map(str::to_owned),
+            options,
+        }))
     }
 }
 
-fn options(value: &PermissionValue) -> Vec<PermissionOption> {
-    let option = |option: &bowline_reducer::model::RequestOption| {
-        let kind = match option.kind {
-            AnswerKind::AllowOnce => PermissionOptionKind::AllowOnce,
-            AnswerKind::AllowAlways => PermissionOptionKind::AllowAlways,
-            AnswerKind::RejectOnce => PermissionOptionKind::RejectOnce,
-            AnswerKind::RejectAlways => PermissionOptionKind::RejectAlways,
-            _ => PermissionOptionKind::RejectOnce,
-        };
-        PermissionOption::new(option.id.clone(), option.name.clone(), kind)
-    };
-    value.options.iter().map(option).collect()
+fn option(id: &str, name: &str, kind: AnswerKind) -> RequestOption {
+    RequestOption {
+        id: id.to_owned(),
+        name: name.to_owned(),
+        kind,
+    }
 }
 
-fn decisions() -> Vec<PermissionOption> {
+fn decisions() -> Vec<RequestOption> {
     vec![
-        PermissionOption::new(ALLOW, "Allow", PermissionOptionKind::AllowOnce),
-        PermissionOption::new(DENY, "Reject", PermissionOptionKind::RejectOnce),
+        option(ALLOW, "Allow", AnswerKind::AllowOnce),
+        option(DENY, "Reject", AnswerKind::RejectOnce),
     ]
 }
 
 /// The choices of a question, and one that dismisses it.
-fn choices(question: &Question) -> Vec<PermissionOption> {
+fn choices(question: &Question) -> Vec<RequestOption> {
     let choice = |choice: &bowline_reducer::model::QuestionOption| {
-        let kind = PermissionOptionKind::AllowOnce;
-        PermissionOption::new(choice.value.clone(), choice.name.clone(), kind)
+        option(&choice.value, &choice.name, AnswerKind::AllowOnce)
     };
     let mut choices: Vec<_> = question.options.iter().map(choice).collect();
-    let kind = PermissionOptionKind::RejectOnce;
-    choices.push(PermissionOption::new(DENY, "Dismiss", kind));
+    choices.push(option(DENY, "Dismiss", AnswerKind::RejectOnce));
     choices
 }

@@ -8,8 +8,8 @@ use std::sync::Arc;
 
 use agent_client_protocol_schema::rpc::{JsonRpcMessage, Notification};
 use agent_client_protocol_schema::v1::{
-    AgentRequest, CancelRequestNotification, Error, ErrorCode, McpCapabilities,
-    PROTOCOL_LEVEL_METHOD_NAMES, Request, RequestId, Response, SessionNotification,
+    CLIENT_METHOD_NAMES, CancelRequestNotification, Error, ErrorCode, McpCapabilities,
+    PROTOCOL_LEVEL_METHOD_NAMES, Request, RequestId, Response,
 };
 use serde::Serialize;
 use serde_json::json;
@@ -18,7 +18,10 @@ use uuid::Uuid;
 use super::feed::Declared;
 use super::incoming::{self, Message};
 use super::intent::{Attachment, Failure, FailureKind, Input, Intent, Output, Ticket};
+use super::permissions::Ask;
 use super::session::EditorSession;
+use super::update::{SessionUpdate, Version};
+use super::{v1, v2};
 
 /// In the data of an error: the session has ended. ACP has no code of its own for it.
 const SESSION_ENDED: &str = "SESSION_ENDED";
@@ -31,6 +34,8 @@ const SESSION_ENDED: &str = "SESSION_ENDED";
 pub struct Server {
     /// What the editor declared, once it has said hello.
     client: Option<Declared>,
+    /// Whether version 2 is offered.
+    has_draft: bool,
     /// The MCP servers that the agent of new sessions takes.
     mcp: McpCapabilities,
     /// The sessions that are open here, by the runner's id.
@@ -60,6 +65,7 @@ impl Server {
     pub fn new(uuids: Uuid) -> Self {
         Self {
             client: None,
+            has_draft: false,
             mcp: McpCapabilities::new(),
             sessions: HashMap::new(),
             waiting: HashMap::new(),
@@ -74,6 +80,13 @@ impl Server {
     #[must_use]
     pub fn offering(mut self, mcp: McpCapabilities) -> Self {
         self.mcp = mcp;
+        self
+    }
+
+    /// Offers version 2 of the protocol too, which is a draft.
+    #[must_use]
+    pub fn offering_draft(mut self) -> Self {
+        self.has_draft = true;
         self
     }
 
@@ -150,25 +163,60 @@ impl Server {
         self.send(Response::<()>::new(id, Err(error)));
     }
 
-    fn update(&mut self, update: SessionNotification) {
+    fn version(&self) -> Version {
+        self.client.unwrap_or_default().version
+    }
+
+    fn update(&mut self, update: SessionUpdate) {
+        let method = CLIENT_METHOD_NAMES.session_update;
+        match self.version() {
+            Version::V1 => {
+                if let Some(update) = v1::notification(update) {
+                    self.notify(method, update);
+                }
+            }
+            Version::V2 => {
+                if let Some(update) = v2::notification(update) {
+                    self.notify(method, update);
+                }
+            }
+        }
+    }
+
+    fn notify<T: Serialize>(&mut self, method: &str, params: T) {
         self.send(Notification {
-            method: Arc::from("session/update"),
-            params: Some(update),
+            method: Arc::from(method),
+            params: Some(params),
         });
     }
 
     /// Asks the editor on behalf of a session's agent.
-    fn ask(&mut self, session: &str, request_id: &str, request: AgentRequest) {
+    fn ask(&mut self, session: &str, request_id: &str, ask: Ask) {
         let rpc = i64::try_from(self.next_id()).unwrap_or_default();
         let asked = (session.to_owned(), request_id.to_owned());
         self.asked.insert(rpc, asked);
         if let Some(session) = self.sessions.get_mut(session) {
             session.permissions.sent(request_id, rpc);
         }
+        let permission = CLIENT_METHOD_NAMES.session_request_permission;
+        match (ask, self.version()) {
+            (Ask::Elicitation(request), _) => {
+                self.send_request(rpc, CLIENT_METHOD_NAMES.elicitation_create, request);
+            }
+            (Ask::Permission(request), Version::V1) => {
+                self.send_request(rpc, permission, v1::permission(*request));
+            }
+            (Ask::Permission(request), Version::V2) => {
+                self.send_request(rpc, permission, v2::permission(*request));
+            }
+        }
+    }
+
+    fn send_request<T: Serialize>(&mut self, rpc: i64, method: &str, params: T) {
         self.send(Request {
             id: RequestId::Number(rpc),
-            method: Arc::from(request.method()),
-            params: Some(request),
+            method: Arc::from(method),
+            params: Some(params),
         });
     }
 
@@ -177,10 +225,8 @@ impl Server {
         if self.asked.remove(&rpc).is_none() {
             return;
         }
-        self.send(Notification {
-            method: Arc::from(PROTOCOL_LEVEL_METHOD_NAMES.cancel_request),
-            params: Some(CancelRequestNotification::new(RequestId::Number(rpc))),
-        });
+        let cancel = CancelRequestNotification::new(RequestId::Number(rpc));
+        self.notify(PROTOCOL_LEVEL_METHOD_NAMES.cancel_request, cancel);
     }
 
     fn session_of(&mut self, attachment: Attachment) -> Option<(&str, &mut EditorSession)> {

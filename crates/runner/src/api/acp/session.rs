@@ -1,11 +1,11 @@
 //! A session that an editor has open.
 
-use agent_client_protocol_schema::v1::{RequestId, SessionNotification, SessionUpdate, StopReason};
-use bowline_reducer::Outcome;
+use agent_client_protocol_schema::v1::RequestId;
 
 use super::feed::Feed;
-use super::intent::{Attachment, Failure, FailureKind, PromptEnd};
+use super::intent::{Attachment, Failure, PromptEnd};
 use super::permissions::Permissions;
+use super::update::{SessionUpdate, Stop, Update};
 
 /// How a session was opened.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -56,44 +56,22 @@ impl EditorSession {
     }
 
     /// Returns how a prompt ended, as reported to the editor.
-    pub(super) fn stop_reason(&self, end: PromptEnd) -> Result<StopReason, Failure> {
+    pub(super) fn stop(&self, end: PromptEnd) -> Result<Stop, Failure> {
         match end {
-            PromptEnd::Cancelled => return Ok(StopReason::Cancelled),
-            PromptEnd::Failed(failure) => return Err(failure),
-            PromptEnd::Answered => {}
-        }
-        let Some(turn) = self.feed.last_turn() else {
-            return Ok(StopReason::EndTurn);
-        };
-        match (turn.outcome, &*turn.subtype) {
-            (Outcome::Cancelled, _) => Ok(StopReason::Cancelled),
-            (_, "max_tokens") => Ok(StopReason::MaxTokens),
-            (_, "max_turn_requests" | "error_max_turns") => Ok(StopReason::MaxTurnRequests),
-            (_, "refusal") => Ok(StopReason::Refusal),
-            (Outcome::Failed, subtype) => {
-                let text = turn.text.as_deref().filter(|text| !text.is_empty());
-                let text = text.unwrap_or(subtype);
-                Err(Failure::new(FailureKind::Failed, text))
-            }
-            _ => Ok(StopReason::EndTurn),
+            PromptEnd::Cancelled => Ok(Stop::Cancelled),
+            PromptEnd::Failed(failure) => Err(failure),
+            PromptEnd::Answered => Ok(self.feed.last_stop().cloned().unwrap_or(Stop::EndTurn)),
         }
     }
 }
 
 /// Returns the updates of a session's first changes that the editor is to see. The settings are in the
 /// response; an editor that resumes knows the conversation.
-pub(super) fn opening_updates(
-    updates: Vec<SessionNotification>,
-    how: Opening,
-) -> Vec<SessionNotification> {
-    let is_shown = |notification: &SessionNotification| match &notification.update {
-        SessionUpdate::CurrentModeUpdate(_) | SessionUpdate::ConfigOptionUpdate(_) => false,
-        SessionUpdate::Plan(_)
-        | SessionUpdate::AvailableCommandsUpdate(_)
-        | SessionUpdate::SessionInfoUpdate(_)
-        | SessionUpdate::UsageUpdate(_)
-        | SessionUpdate::SubagentUpdate(_) => true,
-        _ => how != Opening::Resume,
+pub(super) fn opening_updates(updates: Vec<SessionUpdate>, how: Opening) -> Vec<SessionUpdate> {
+    let is_shown = |it: &SessionUpdate| match &it.update {
+        Update::Mode(_) | Update::Options(_) => false,
+        Update::Text(_) | Update::ToolCall(_) | Update::Notice { .. } => how != Opening::Resume,
+        _ => true,
     };
     updates.into_iter().filter(is_shown).collect()
 }

@@ -1,9 +1,5 @@
 //! Modes and options of a session.
 
-use agent_client_protocol_schema::v1::{
-    SessionConfigOption, SessionConfigOptionCategory, SessionConfigSelectOption, SessionMode,
-    SessionModeState,
-};
 use bowline_reducer::dialect::DialectName;
 use bowline_reducer::model::{Choice, SessionOption};
 use bowline_reducer::owned::SessionValue;
@@ -26,21 +22,16 @@ pub(super) struct Settings {
 }
 
 impl Settings {
-    pub(super) fn of(session: &SessionValue) -> Self {
-        let mut options = session.options.clone();
+    /// Returns the settings of a session. Switches are left out for editors that do not declare them.
+    pub(super) fn of(session: &SessionValue, has_switches: bool) -> Self {
+        let is_shown = |it: &&SessionOption| has_switches || !it.choices.is_empty();
+        let options = session.options.iter().filter(is_shown);
+        let mut options: Vec<_> = options.cloned().collect();
         let has_mode = options.iter().any(is_mode);
         if session.dialect == DialectName::Claude && !has_mode {
             options.push(claude_mode(session.permission_mode.as_deref()));
         }
         Self { options }
-    }
-
-    /// Returns the id of the option that is the permission mode.
-    pub(super) fn mode_id(&self) -> Option<&str> {
-        self.options
-            .iter()
-            .find(|it| is_mode(it))
-            .map(|it| it.id.as_str())
     }
 
     /// Returns whether an option may have a value.
@@ -60,27 +51,14 @@ impl Settings {
         }
     }
 
-    /// Returns the current mode.
-    pub(super) fn mode(&self) -> Option<&str> {
-        let mode = self.options.iter().find(|it| is_mode(it));
-        mode?.value.as_deref()
+    /// Returns the permission mode.
+    pub(super) fn mode(&self) -> Option<&SessionOption> {
+        self.options.iter().find(|it| is_mode(it))
     }
 
-    /// Returns the modes, for editors that do not use options.
-    pub(super) fn modes(&self) -> Option<SessionModeState> {
-        let option = self.options.iter().find(|it| is_mode(it))?;
-        let current = option.value.clone()?;
-        let modes = option.choices.iter().map(|choice| {
-            SessionMode::new(choice.id.clone(), choice.name.clone())
-                .description(choice.description.clone())
-        });
-        Some(SessionModeState::new(current, modes.collect()))
-    }
-
-    /// Returns all options. Switches are left out for editors that do not declare them.
-    pub(super) fn options(&self, has_switches: bool) -> Vec<SessionConfigOption> {
-        let options = self.options.iter();
-        options.filter_map(|it| config(it, has_switches)).collect()
+    /// Returns all options.
+    pub(super) fn options(&self) -> &[SessionOption] {
+        &self.options
     }
 }
 
@@ -106,27 +84,4 @@ fn claude_mode(current: Option<&str>) -> SessionOption {
         value: Some(current.to_owned()),
         choices,
     }
-}
-
-fn config(option: &SessionOption, has_switches: bool) -> Option<SessionConfigOption> {
-    let value = option.value.clone()?;
-    let (id, name) = (option.id.clone(), option.name.clone());
-    let config = if option.choices.is_empty() {
-        let is_on = value.parse().ok().filter(|_| has_switches)?;
-        SessionConfigOption::boolean(id, name, is_on)
-    } else {
-        let choices = option.choices.iter().map(|choice| {
-            SessionConfigSelectOption::new(choice.id.clone(), choice.name.clone())
-                .description(choice.description.clone())
-        });
-        SessionConfigOption::select(id, name, value, choices.collect::<Vec<_>>())
-    };
-    let category = option.category.as_deref().map(|category| match category {
-        "mode" => SessionConfigOptionCategory::Mode,
-        "model" => SessionConfigOptionCategory::Model,
-        "model_config" => SessionConfigOptionCategory::ModelConfig,
-        "thought_level" => SessionConfigOptionCategory::ThoughtLevel,
-        other => SessionConfigOptionCategory::Other(other.to_owned()),
-    });
-    Some(config.category(category))
 }

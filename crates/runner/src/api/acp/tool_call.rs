@@ -1,53 +1,116 @@
 //! Tool calls as the editor sees them.
 
-use agent_client_protocol_schema::v1::{
-    Diff, Meta, ToolCall, ToolCallContent, ToolCallLocation, ToolCallStatus, ToolCallUpdate,
-    ToolCallUpdateFields, ToolKind,
-};
 use bowline_reducer::CallState;
-use bowline_reducer::model::{self, Content};
+use bowline_reducer::model::{Content, Location, ToolKind};
 use bowline_reducer::owned::ToolCallValue;
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 
 /// Bytes of a running command's output that are shown, from its end: each update repeats them.
 const SHOWN_OUTPUT: usize = 16 << 10;
 
-/// Returns a call as version 1 describes it.
-pub(super) fn describe(call: &ToolCallValue) -> ToolCall {
-    let input = call.input.as_ref();
-    let input: Option<Value> = input.and_then(|input| serde_json::from_str(input.get()).ok());
-    let output = call.result.as_ref();
-    ToolCall::new(call.id.clone(), title(call))
-        .name((!call.name.is_empty()).then(|| call.name.clone()))
-        .kind(call.kind.map_or(ToolKind::Other, kind))
-        .status(status(call.state))
-        .content(content(call))
-        .locations(call.locations.iter().map(location).collect())
-        .raw_input(input)
-        .raw_output(output.map(|result| Value::from(result.text.as_str())))
+/// A call as it is shown.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct CallView {
+    pub(super) id: String,
+    pub(super) title: String,
+    pub(super) name: Option<String>,
+    pub(super) kind: ToolKind,
+    pub(super) status: CallStatus,
+    /// Texts and diffs.
+    pub(super) content: Vec<Content>,
+    pub(super) locations: Vec<Location>,
+    pub(super) input: Option<Value>,
+    pub(super) output: Option<String>,
+    /// The call whose sub-agent made it, if the editor is to see that.
+    pub(super) parent: Option<String>,
 }
 
-/// Returns what changed since a call was sent; `None` if nothing did.
-pub(super) fn difference(sent: &ToolCall, call: &ToolCall) -> Option<ToolCallUpdate> {
-    fn changed<T: Clone + PartialEq>(old: &T, new: &T) -> Option<T> {
-        (old != new).then(|| new.clone())
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum CallStatus {
+    Pending,
+    Running,
+    Completed,
+    Failed,
+    Cancelled,
+}
+
+/// What changed of a call; `None` if that did not.
+#[derive(Debug, Default)]
+pub(super) struct CallUpdate {
+    pub(super) id: String,
+    /// Whether the editor does not know it yet: all of it is there.
+    pub(super) is_new: bool,
+    pub(super) title: Option<String>,
+    pub(super) name: Option<String>,
+    pub(super) kind: Option<ToolKind>,
+    pub(super) status: Option<CallStatus>,
+    pub(super) content: Option<Vec<Content>>,
+    pub(super) locations: Option<Vec<Location>>,
+    pub(super) input: Option<Value>,
+    pub(super) output: Option<String>,
+    pub(super) parent: Option<String>,
+}
+
+impl CallView {
+    pub(super) fn of(call: &ToolCallValue, parent: Option<&str>) -> Self {
+        let input = call.input.as_ref();
+        Self {
+            id: call.id.clone(),
+            title: title(call),
+            name: (!call.name.is_empty()).then(|| call.name.clone()),
+            kind: call.kind.unwrap_or(ToolKind::Other),
+            status: status(call.state),
+            content: content(call),
+            locations: call.locations.clone(),
+            input: input.and_then(|input| serde_json::from_str(input.get()).ok()),
+            output: call.result.as_ref().map(|result| result.text.clone()),
+            parent: parent.map(str::to_owned),
+        }
     }
-    let fields = ToolCallUpdateFields::new()
-        .title(changed(&sent.title, &call.title))
-        .name(changed(&sent.name, &call.name).flatten())
-        .kind(changed(&sent.kind, &call.kind))
-        .status(changed(&sent.status, &call.status))
-        .content(changed(&sent.content, &call.content))
-        .locations(changed(&sent.locations, &call.locations))
-        .raw_input(changed(&sent.raw_input, &call.raw_input).flatten())
-        .raw_output(changed(&sent.raw_output, &call.raw_output).flatten());
-    let update = ToolCallUpdate::new(call.tool_call_id.clone(), fields);
-    (update.fields != ToolCallUpdateFields::new()).then(|| update.meta(call.meta.clone()))
+
+    /// Returns what changed since a call was sent; `None` if nothing did.
+    pub(super) fn since(&self, sent: &Self) -> Option<CallUpdate> {
+        fn changed<T: Clone + PartialEq>(old: &T, new: &T) -> Option<T> {
+            (old != new).then(|| new.clone())
+        }
+        (self != sent).then(|| CallUpdate {
+            id: self.id.clone(),
+            is_new: false,
+            title: changed(&sent.title, &self.title),
+            name: changed(&sent.name, &self.name).flatten(),
+            kind: changed(&sent.kind, &self.kind),
+            status: changed(&sent.status, &self.status),
+            content: changed(&sent.content, &self.content),
+            locations: changed(&sent.locations, &self.locations),
+            input: changed(&sent.input, &self.input).flatten(),
+            output: changed(&sent.output, &self.output).flatten(),
+            parent: self.parent.clone(),
+        })
+    }
 }
 
-/// Names the call whose sub-agent made a call.
-pub(super) fn child_of(parent: &str) -> Meta {
-    let mut meta = Meta::new();
+impl From<CallView> for CallUpdate {
+    /// Returns the update that says all of a call.
+    fn from(call: CallView) -> Self {
+        Self {
+            id: call.id,
+            is_new: true,
+            title: Some(call.title),
+            name: call.name,
+            kind: Some(call.kind),
+            status: Some(call.status),
+            content: Some(call.content),
+            locations: Some(call.locations),
+            input: call.input,
+            output: call.output,
+            parent: call.parent,
+        }
+    }
+}
+
+/// Names the call whose sub-agent made a call, in `_meta`.
+pub(super) fn child_of(parent: &str) -> Map<String, Value> {
+    let mut meta = Map::new();
     meta.insert("bowline".to_owned(), json!({ "parentToolCallId": parent }));
     meta
 }
@@ -61,38 +124,20 @@ fn title(call: &ToolCallValue) -> String {
     }
 }
 
-const fn status(state: CallState) -> ToolCallStatus {
+const fn status(state: CallState) -> CallStatus {
     match state {
-        CallState::Pending | CallState::AwaitingPermission => ToolCallStatus::Pending,
-        CallState::Running => ToolCallStatus::InProgress,
-        CallState::Succeeded => ToolCallStatus::Completed,
-        // Version 1 has no other word for a call that was interrupted.
-        _ => ToolCallStatus::Failed,
+        CallState::Pending | CallState::AwaitingPermission => CallStatus::Pending,
+        CallState::Running => CallStatus::Running,
+        CallState::Succeeded => CallStatus::Completed,
+        CallState::Interrupted => CallStatus::Cancelled,
+        _ => CallStatus::Failed,
     }
 }
 
-const fn kind(kind: model::ToolKind) -> ToolKind {
-    match kind {
-        model::ToolKind::Read => ToolKind::Read,
-        model::ToolKind::Edit => ToolKind::Edit,
-        model::ToolKind::Delete => ToolKind::Delete,
-        model::ToolKind::Move => ToolKind::Move,
-        model::ToolKind::Search => ToolKind::Search,
-        model::ToolKind::Execute => ToolKind::Execute,
-        model::ToolKind::Think => ToolKind::Think,
-        model::ToolKind::Fetch => ToolKind::Fetch,
-        model::ToolKind::SwitchMode => ToolKind::SwitchMode,
-        _ => ToolKind::Other,
-    }
-}
-
-fn location(location: &model::Location) -> ToolCallLocation {
-    let line = location.line.and_then(|line| u32::try_from(line).ok());
-    ToolCallLocation::new(&location.path).line(line)
-}
-
-fn content(call: &ToolCallValue) -> Vec<ToolCallContent> {
-    let mut content: Vec<_> = call.content.iter().filter_map(part).collect();
+fn content(call: &ToolCallValue) -> Vec<Content> {
+    // What a command printed follows; it is no terminal of the editor's.
+    let is_shown = |part: &&Content| matches!(part, Content::Text { .. } | Content::Diff { .. });
+    let mut content: Vec<_> = call.content.iter().filter(is_shown).cloned().collect();
     let result = call.result.as_ref().map(|result| result.text.as_str());
     let is_error = call.result.as_ref().is_some_and(|result| result.is_error);
     let printed = match (result, call.output.as_deref()) {
@@ -101,40 +146,24 @@ fn content(call: &ToolCallValue) -> Vec<ToolCallContent> {
         (None, None) => return content,
     };
     if !printed.is_empty() && (content.is_empty() || is_error) {
-        content.push(text(call.kind, printed));
+        content.push(Content::Text {
+            text: text(call.kind, printed),
+        });
     }
     content
 }
 
-fn part(part: &Content) -> Option<ToolCallContent> {
-    match part {
-        Content::Text { text } => Some(text.as_str().into()),
-        Content::Diff {
-            path,
-            old: None,
-            new: None,
-            patch: Some(patch),
-        } => Some(format!("{path}\n{}", fenced("diff", patch)).into()),
-        Content::Diff { path, old, new, .. } => {
-            let diff = Diff::new(path, new.clone().unwrap_or_default());
-            Some(diff.old_text(old.clone()).into())
-        }
-        // What it printed follows. Terminals of version 1 are the editor's own.
-        _ => None,
-    }
-}
-
 /// Text of a result. What programs and files contain is shown as it is, the rest is Markdown.
-fn text(kind: Option<model::ToolKind>, text: &str) -> ToolCallContent {
+fn text(kind: Option<ToolKind>, text: &str) -> String {
     match kind {
-        Some(model::ToolKind::Execute) => fenced("console", text).into(),
-        Some(model::ToolKind::Read | model::ToolKind::Search) => fenced("", text).into(),
-        _ => text.into(),
+        Some(ToolKind::Execute) => fenced("console", text),
+        Some(ToolKind::Read | ToolKind::Search) => fenced("", text),
+        _ => text.to_owned(),
     }
 }
 
 /// A code block of Markdown, whose fence is longer than those in the text (CommonMark 0.31, section 4.5).
-fn fenced(language: &str, text: &str) -> String {
+pub(super) fn fenced(language: &str, text: &str) -> String {
     let runs = text.split(|it| it != '`').map(str::len);
     let fence = "`".repeat(runs.max().unwrap_or_default().max(2) + 1);
     let end = if text.ends_with('\n') { "" } else { "\n" };

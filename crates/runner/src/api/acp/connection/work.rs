@@ -25,6 +25,8 @@ pub(in crate::api) struct AgentChoice {
     pub(in crate::api) dialect: Option<DialectName>,
     /// Its arguments.
     pub(in crate::api) args: Vec<String>,
+    /// Whether the editor may speak the draft of version 2.
+    pub(in crate::api) has_draft: bool,
 }
 
 impl AgentChoice {

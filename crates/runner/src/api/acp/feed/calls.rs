@@ -2,12 +2,11 @@
 
 use std::collections::HashMap;
 
-use agent_client_protocol_schema::v1::{SessionUpdate, ToolCall};
 use bowline_reducer::model::ThreadState;
 use bowline_reducer::owned::ToolCallValue;
 use bowline_reducer::{CallState, TranscriptChange};
 
-use crate::api::acp::tool_call;
+use crate::api::acp::tool_call::{CallUpdate, CallView};
 
 #[derive(Debug, Default)]
 pub(in crate::api::acp) struct Calls {
@@ -20,7 +19,7 @@ struct KnownCall {
     /// The state that was not sent yet.
     new: Option<Box<ToolCallValue>>,
     /// What was sent of a call that is open.
-    sent: Option<Box<ToolCall>>,
+    sent: Option<Box<CallView>>,
     is_announced: bool,
     holder: Option<(Option<String>, ThreadState)>,
 }
@@ -44,7 +43,7 @@ impl Calls {
     }
 
     /// Returns what was sent of a call, unless it has ended.
-    pub(in crate::api::acp) fn sent(&self, id: &str) -> Option<&ToolCall> {
+    pub(in crate::api::acp) fn sent(&self, id: &str) -> Option<&CallView> {
         self.calls.get(id)?.sent.as_deref()
     }
 
@@ -58,21 +57,21 @@ impl Calls {
         &mut self,
         id: &str,
         is_flat: bool,
-    ) -> Option<(Option<String>, SessionUpdate)> {
+    ) -> Option<(Option<String>, CallUpdate)> {
         let call = self.calls.get_mut(id)?;
         let value = call.new.take()?;
         if !call.is_announced && is_nameless(&value) {
             call.new = Some(value);
             return None;
         }
-        let mut new = tool_call::describe(&value);
-        if let Some(parent) = call.thread.as_deref().filter(|_| is_flat) {
-            new = new.meta(tool_call::child_of(parent));
-        }
+        let parent = call.thread.as_deref().filter(|_| is_flat);
+        let new = CallView::of(&value, parent);
         let update = match &call.sent {
-            Some(sent) => tool_call::difference(sent, &new).map(SessionUpdate::ToolCallUpdate),
-            None if call.is_announced => Some(SessionUpdate::ToolCallUpdate(new.clone().into())),
-            None => Some(SessionUpdate::ToolCall(new.clone())),
+            Some(sent) => new.since(sent),
+            None => Some(CallUpdate {
+                is_new: !call.is_announced,
+                ..new.clone().into()
+            }),
         };
         call.is_announced = true;
         call.sent = value.state.is_open().then(|| Box::new(new));

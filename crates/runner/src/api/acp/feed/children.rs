@@ -1,12 +1,11 @@
 //! Sub-agents as sessions of their own.
 
 use std::collections::HashMap;
+use std::sync::Arc;
 
-use agent_client_protocol_schema::v1::{
-    ErrorStopReason, IdleStateUpdate, IdleStopReason, RequiresActionStateUpdate,
-    RunningStateUpdate, SessionId, StateUpdate, SubagentUpdate,
-};
 use bowline_reducer::model::ThreadState;
+
+use crate::api::acp::update::{Progress, Stop, Update};
 
 /// The child sessions that an editor knows, by thread.
 #[derive(Debug, Default)]
@@ -16,8 +15,8 @@ pub(super) struct Children {
 
 impl Children {
     /// Returns the id of a thread's session.
-    pub(super) fn session(parent: &SessionId, thread: &str) -> SessionId {
-        SessionId::new(format!("{parent}:{thread}"))
+    pub(super) fn session(parent: &str, thread: &str) -> Arc<str> {
+        format!("{parent}:{thread}").into()
     }
 
     pub(super) fn is_known(&self, thread: &str) -> bool {
@@ -27,37 +26,32 @@ impl Children {
     /// Announces a child session, or tells what changed; `None` if nothing did.
     pub(super) fn update(
         &mut self,
-        parent: &SessionId,
+        parent: &str,
         thread: &str,
         title: Option<&str>,
         state: Option<ThreadState>,
-    ) -> Option<SubagentUpdate> {
+    ) -> Option<Update> {
         let new = (title.map(str::to_owned), state);
         let old = self.known.insert(thread.to_owned(), new.clone());
         if old.as_ref() == Some(&new) {
             return None;
         }
-        let mut update = SubagentUpdate::new(Self::session(parent, thread));
-        if let (Some(title), true) = (
-            new.0,
-            old.as_ref().map(|old| old.0.as_deref()) != Some(title),
-        ) {
-            update = update.title(title);
-        }
-        Some(update.state(progress(state.unwrap_or(ThreadState::Running))))
+        let known_title = old.and_then(|(title, _)| title);
+        Some(Update::Child {
+            session: Self::session(parent, thread),
+            title: new.0.filter(|title| known_title.as_ref() != Some(title)),
+            progress: progress(state.unwrap_or(ThreadState::Running)),
+        })
     }
 }
 
-fn progress(state: ThreadState) -> StateUpdate {
-    let idle = |reason| StateUpdate::Idle(IdleStateUpdate::new().stop_reason(Some(reason)));
+const fn progress(state: ThreadState) -> Progress {
     match state {
-        ThreadState::RequiresAction => {
-            StateUpdate::RequiresAction(RequiresActionStateUpdate::new())
-        }
-        ThreadState::Idle => StateUpdate::Idle(IdleStateUpdate::new()),
-        ThreadState::Completed => idle(IdleStopReason::EndTurn),
-        ThreadState::Failed => idle(IdleStopReason::Error(ErrorStopReason::new())),
-        ThreadState::Interrupted | ThreadState::Lost => idle(IdleStopReason::Cancelled),
-        _ => StateUpdate::Running(RunningStateUpdate::new()),
+        ThreadState::RequiresAction => Progress::RequiresAction,
+        ThreadState::Idle => Progress::Idle(None),
+        ThreadState::Completed => Progress::Idle(Some(Stop::EndTurn)),
+        ThreadState::Failed => Progress::Idle(Some(Stop::Failed(String::new()))),
+        ThreadState::Interrupted | ThreadState::Lost => Progress::Idle(Some(Stop::Cancelled)),
+        _ => Progress::Running,
     }
 }

@@ -1,10 +1,11 @@
 //! What happens in the sessions.
 
 use agent_client_protocol_schema::v1::{
-    ListSessionsResponse, LoadSessionResponse, NewSessionResponse, PromptResponse, RequestId,
-    ResumeSessionResponse, SessionId, SessionInfo, SetSessionConfigOptionResponse,
+    Error, ListSessionsResponse, LoadSessionResponse, NewSessionResponse, PromptResponse,
+    RequestId, ResumeSessionResponse, SessionInfo, SetSessionConfigOptionResponse,
     SetSessionModeResponse,
 };
+use agent_client_protocol_schema::v2 as draft;
 use bowline_reducer::TranscriptChange;
 use bowline_reducer::owned::{EntryValue, PermissionValue};
 
@@ -13,6 +14,8 @@ use crate::api::acp::intent::{
     Attachment, Failure, FailureKind, Input, PromptEnd, SessionPage, Ticket,
 };
 use crate::api::acp::session::{Opening, opening_updates};
+use crate::api::acp::update::{Stop, Version};
+use crate::api::acp::{v1, v2};
 
 impl Server {
     pub(super) fn take_input(&mut self, input: Input) {
@@ -63,7 +66,7 @@ impl Server {
         match result {
             Ok(session) => {
                 let client = self.client.unwrap_or_default();
-                self.open(&request, &SessionId::new(session), Opening::New, client);
+                self.open(&request, &session, Opening::New, client);
             }
             Err(failure) => self.refuse(request, error_of(failure)),
         }
@@ -74,9 +77,14 @@ impl Server {
             return;
         };
         let id = id.to_owned();
-        let updates = session.feed.apply(changes);
+        let updates = session.feed.apply(changes, has_more);
+        let accepted = session.feed.take_accepted();
         session.is_cancelling &= !changes.iter().any(is_turn_end);
-        match session.opening.take() {
+        let opening = session.opening.take();
+        for (uuid, message) in accepted {
+            self.prompt_accepted(&id, &uuid, message);
+        }
+        match opening {
             None => updates.into_iter().for_each(|it| self.update(it)),
             Some((request, how)) => {
                 let updates = opening_updates(updates, how);
@@ -85,7 +93,9 @@ impl Server {
                     self.respond_opened(&id, request, how);
                     updates.into_iter().for_each(|it| self.update(it));
                 } else if has_more {
-                    session.opening = Some((request, how));
+                    if let Some(session) = self.sessions.get_mut(&id) {
+                        session.opening = Some((request, how));
+                    }
                     updates.into_iter().for_each(|it| self.update(it));
                 } else {
                     updates.into_iter().for_each(|it| self.update(it));
@@ -104,10 +114,21 @@ impl Server {
         let Some(session) = self.sessions.get(id) else {
             return;
         };
-        let settings = session.feed.state().settings();
-        let modes = settings.modes();
-        let has_switches = self.client.unwrap_or_default().switches;
-        let options = Some(settings.options(has_switches)).filter(|it| !it.is_empty());
+        let state = session.feed.state();
+        if self.version() == Version::V2 {
+            let options = v2::options(state.settings().options());
+            if how == Opening::New {
+                let commands = v2::commands(state.commands());
+                let response = draft::NewSessionResponse::new(id.to_owned());
+                let response = response.config_options(options);
+                return self.respond(request, response.available_commands(commands));
+            }
+            let response = draft::ResumeSessionResponse::new();
+            return self.respond(request, response.config_options(options));
+        }
+        let modes = state.settings().mode().and_then(v1::modes);
+        let options = v1::options(state.settings().options());
+        let options = Some(options).filter(|it| !it.is_empty());
         match how {
             Opening::New => {
                 let response = NewSessionResponse::new(id.to_owned());
@@ -121,6 +142,17 @@ impl Server {
                 let response = ResumeSessionResponse::new();
                 self.respond(request, response.modes(modes).config_options(options));
             }
+        }
+    }
+
+    /// Answers a prompt that is part of the conversation. In version 1 its answer is the end of its turn.
+    fn prompt_accepted(&mut self, id: &str, uuid: &str, message: String) {
+        if self.version() == Version::V1 {
+            return;
+        }
+        let session = self.sessions.get_mut(id);
+        if let Some(request) = session.and_then(|it| it.take_prompt(uuid)) {
+            self.respond(request, draft::PromptResponse::new(message));
         }
     }
 
@@ -162,9 +194,20 @@ impl Server {
         let Some(request) = session.take_prompt(uuid) else {
             return;
         };
-        match session.stop_reason(end) {
-            Ok(reason) => self.respond(request, PromptResponse::new(reason)),
+        let stop = session.stop(end);
+        let is_draft = self.version() == Version::V2;
+        match stop {
             Err(failure) => self.refuse(request, error_of(failure)),
+            // It never became part of the conversation.
+            Ok(Stop::Cancelled) if is_draft => {
+                let error = Error::request_cancelled().data("the prompt was dropped");
+                self.refuse(request, error);
+            }
+            Ok(_) if is_draft => self.respond(request, draft::PromptResponse::new(uuid)),
+            Ok(stop) => match v1::stop_reason(stop) {
+                Ok(reason) => self.respond(request, PromptResponse::new(reason)),
+                Err(failure) => self.refuse(request, error_of(failure)),
+            },
         }
     }
 
@@ -181,18 +224,21 @@ impl Server {
         if let Err(failure) = result {
             return self.refuse(request, error_of(failure));
         }
-        let has_switches = self.client.unwrap_or_default().switches;
         let Some(session) = self.sessions.get_mut(&id) else {
             return;
         };
         let settings = session.feed.state_mut().settings_mut();
         settings.set(&option, &value);
-        let options = settings.options(has_switches);
+        let options = settings.options().to_vec();
         if is_mode {
-            self.respond(request, SetSessionModeResponse::new());
-        } else {
-            self.respond(request, SetSessionConfigOptionResponse::new(options));
+            return self.respond(request, SetSessionModeResponse::new());
         }
+        if self.version() == Version::V2 {
+            let options = v2::options(&options);
+            return self.respond(request, draft::SetSessionConfigOptionResponse::new(options));
+        }
+        let options = v1::options(&options);
+        self.respond(request, SetSessionConfigOptionResponse::new(options));
     }
 
     fn ended(&mut self, attachment: Attachment, reason: String) {

@@ -11,7 +11,9 @@ use agent_client_protocol_schema::v1::{
     SessionListCapabilities, SessionResumeCapabilities, SetSessionConfigOptionRequest,
     SetSessionModeRequest,
 };
+use agent_client_protocol_schema::v2::{self as draft, AGENT_METHOD_NAMES as DRAFT_METHOD_NAMES};
 use bowline_jsonl::Prompt;
+use serde::Deserialize;
 use serde_json::value::RawValue;
 
 use super::{Server, Waiting, error_of};
@@ -21,6 +23,15 @@ use crate::api::acp::intent::{Answer, Attachment, Failure, FailureKind, Intent, 
 use crate::api::acp::permissions::Next;
 use crate::api::acp::prompt;
 use crate::api::acp::session::{EditorSession, Opening};
+use crate::api::acp::update::Version;
+use crate::api::acp::v2;
+
+/// What every version of `initialize` has.
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Hello {
+    protocol_version: ProtocolVersion,
+}
 
 impl Server {
     pub(super) fn request(
@@ -31,32 +42,29 @@ impl Server {
     ) -> Result<(), Error> {
         let names = &AGENT_METHOD_NAMES;
         if method == names.initialize {
-            return self.initialize(id, &params.read()?);
+            return self.initialize(id, params);
         }
         let Some(client) = self.client else {
             return Err(Error::invalid_request().data("the first request is initialize"));
         };
         if method == names.session_new {
-            self.new_session(id, params.read()?)
-        } else if method == names.session_load {
+            self.new_session(id, params, client)
+        } else if method == names.session_load && client.version == Version::V1 {
             let load: LoadSessionRequest = params.read()?;
             absolute(&load.cwd)?;
-            self.open(id, &load.session_id, Opening::Load, client);
+            self.open(id, &load.session_id.0, Opening::Load, client);
             Ok(())
         } else if method == names.session_resume {
-            let resume: ResumeSessionRequest = params.read()?;
-            absolute(&resume.cwd)?;
-            self.open(id, &resume.session_id, Opening::Resume, client);
-            Ok(())
+            self.resume(id, params, client)
         } else if method == names.session_list {
             self.list(id, params.read()?)
         } else if method == names.session_prompt {
             self.prompt(id, params.read()?)
-        } else if method == names.session_set_mode {
+        } else if method == names.session_set_mode && client.version == Version::V1 {
             self.set_mode(id, &params.read()?)
         } else if method == names.session_set_config_option {
             self.set_option(id, &params.read()?)
-        } else if method == names.authenticate {
+        } else if method == names.authenticate || method == DRAFT_METHOD_NAMES.auth_login {
             Err(Error::invalid_params().data("no authentication is needed"))
         } else {
             Err(Error::method_not_found().data(method))
@@ -110,18 +118,18 @@ impl Server {
         }
     }
 
-    fn initialize(&mut self, id: &RequestId, request: &InitializeRequest) -> Result<(), Error> {
-        let client = &request.client_capabilities;
-        let session = client.session.as_ref();
-        let elicitation = client.elicitation.as_ref();
-        let options = session.and_then(|it| it.config_options.as_ref());
-        self.client = Some(Declared {
-            subagents: client.subagents.is_some(),
-            notices: session.is_some_and(|it| it.notices.is_some()),
-            switches: options.is_some_and(|it| it.boolean.is_some()),
-            forms: elicitation.is_some_and(|it| it.form.is_some()),
-            urls: elicitation.is_some_and(|it| it.url.is_some()),
-        });
+    /// Agrees on the version: the editor's highest, or else the highest that is offered. An editor that cannot
+    /// speak it closes the connection.
+    fn initialize(&mut self, id: &RequestId, params: Params<'_>) -> Result<(), Error> {
+        let hello: Hello = params.read()?;
+        if self.has_draft && hello.protocol_version >= ProtocolVersion::V2 {
+            let request: draft::InitializeRequest = params.read()?;
+            self.client = Some(Declared::draft(&request.capabilities));
+            self.respond(id.clone(), v2::initialized(&self.mcp));
+            return Ok(());
+        }
+        let request: InitializeRequest = params.read()?;
+        self.client = Some(Declared::of(&request.client_capabilities));
         let sessions = SessionCapabilities::new()
             .list(SessionListCapabilities::new())
             .resume(SessionResumeCapabilities::new());
@@ -132,7 +140,6 @@ impl Server {
             .mcp_capabilities(self.mcp.clone())
             .session_capabilities(sessions);
         let agent = Implementation::new("bowline", env!("CARGO_PKG_VERSION"));
-        // An editor that cannot speak version 1 closes the connection.
         let response = InitializeResponse::new(ProtocolVersion::V1)
             .agent_capabilities(capabilities)
             .agent_info(agent.title("Bowline".to_owned()));
@@ -140,28 +147,65 @@ impl Server {
         Ok(())
     }
 
-    fn new_session(&mut self, id: &RequestId, request: NewSessionRequest) -> Result<(), Error> {
-        absolute(&request.cwd)?;
-        let ticket = self.ticket(Waiting::Start(id.clone()));
-        let start = StartRequest {
-            cwd: request.cwd,
-            mcp_servers: request.mcp_servers,
+    /// Resumes a session. In version 2 this replays it too, if the editor wants that.
+    fn resume(
+        &mut self,
+        id: &RequestId,
+        params: Params<'_>,
+        client: Declared,
+    ) -> Result<(), Error> {
+        let resume: ResumeSessionRequest = params.read()?;
+        absolute(&resume.cwd)?;
+        let mut how = Opening::Resume;
+        if client.version == Version::V2 {
+            let resume: draft::ResumeSessionRequest = params.read()?;
+            how = match resume.replay_from {
+                None => Opening::Resume,
+                Some(draft::ReplayFrom::Start(_)) => Opening::Load,
+                Some(_) => {
+                    let why = "replayFrom has an unknown type; use start";
+                    return Err(Error::invalid_params().data(why));
+                }
+            };
+        }
+        self.open(id, &resume.session_id.0, how, client);
+        Ok(())
+    }
+
+    fn new_session(
+        &mut self,
+        id: &RequestId,
+        params: Params<'_>,
+        client: Declared,
+    ) -> Result<(), Error> {
+        let start = match client.version {
+            Version::V1 => {
+                let request: NewSessionRequest = params.read()?;
+                StartRequest {
+                    cwd: request.cwd,
+                    mcp_servers: request.mcp_servers,
+                }
+            }
+            Version::V2 => {
+                let request: draft::NewSessionRequest = params.read()?;
+                let servers = request.mcp_servers.into_iter().map(v2::mcp_server);
+                StartRequest {
+                    cwd: request.cwd.into_inner(),
+                    mcp_servers: servers.collect::<Result<_, _>>()?,
+                }
+            }
         };
+        absolute(&start.cwd)?;
+        let ticket = self.ticket(Waiting::Start(id.clone()));
         self.intend(Intent::Start { ticket, start });
         Ok(())
     }
 
     /// Attaches to a session, again if it is open here.
-    pub(super) fn open(
-        &mut self,
-        id: &RequestId,
-        session: &SessionId,
-        how: Opening,
-        client: Declared,
-    ) {
-        let name = session.to_string();
+    pub(super) fn open(&mut self, id: &RequestId, session: &str, how: Opening, client: Declared) {
+        let name = session.to_owned();
         let attachment = Attachment(self.next_id());
-        let feed = Feed::new(session.clone(), client);
+        let feed = Feed::new(session, client);
         let open = EditorSession::new(attachment, id.clone(), how, feed);
         if let Some(old) = self.sessions.insert(name.clone(), open) {
             self.leave(old);
@@ -229,8 +273,8 @@ impl Server {
 
     fn set_mode(&mut self, id: &RequestId, request: &SetSessionModeRequest) -> Result<(), Error> {
         let session = self.opened(&request.session_id)?;
-        let option = session.feed.state().settings().mode_id();
-        let option = option.map(str::to_owned);
+        let option = session.feed.state().settings().mode();
+        let option = option.map(|it| it.id.clone());
         let option = option.ok_or_else(|| Error::invalid_params().data("there are no modes"))?;
         self.set(
             id,
