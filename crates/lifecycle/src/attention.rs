@@ -167,9 +167,8 @@ fn reached_limit(transcript: &Transcript) -> Option<&Limit> {
 }
 
 fn shortened(text: &str) -> String {
-    let mut text = text.to_owned();
-    text.truncate(text.floor_char_boundary(MAX_TEXT));
-    text
+    let end = text.floor_char_boundary(MAX_TEXT);
+    text.get(..end).unwrap_or_default().to_owned()
 }
 
 #[cfg(test)]
