@@ -102,8 +102,8 @@ fn drop_while_sent(
         .take_while(|_| !dropping.is_finished())
         .for_each(|_| yield_now());
     set(Hold::Released);
-    sending.join().unwrap();
-    dropping.join().unwrap();
+    sending.join().expect("the sender ends");
+    dropping.join().expect("the inbox is dropped");
     waiting.try_recv()
 }
 
