@@ -1,5 +1,6 @@
 //! A runner, and a host in a process of its own that is killed.
 
+use std::io::Write as _;
 use std::path::{Path, PathBuf};
 use std::process::Stdio;
 
@@ -191,7 +192,10 @@ impl App {
             pids.extend(self.local_session(&manager, number).await);
         }
         let pids: Vec<_> = pids.iter().map(u32::to_string).collect();
-        println!("\n{READY} {}", pids.join(" "));
+        let ready = format!("\n{READY} {}\n", pids.join(" "));
+        std::io::stdout()
+            .write_all(ready.as_bytes())
+            .expect("a reader");
         std::future::pending::<()>().await;
         drop((manager, sessions));
     }
