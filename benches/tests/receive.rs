@@ -53,7 +53,8 @@ fn receive_path_stays_within_budget() {
         assert!((1.0..1.01).contains(&alone.reads), "{alone:?}");
 
         let region = Region::new(ALLOCATOR);
-        let resting = sessions(IDLE_SESSIONS).await;
+        // What is kept for late readers is content, of the size that the host chooses.
+        let resting = sessions(IDLE_SESSIONS, 0).await;
         let each = held_by_each(region.change());
         assert!(each <= SESSION, "a session that rests holds {each} bytes");
         for session in &resting {
@@ -82,7 +83,8 @@ fn held_by_each(change: Stats) -> i64 {
     (change.bytes_allocated as i64 - change.bytes_deallocated as i64) / IDLE_SESSIONS as i64
 }
 
-async fn sessions(count: usize) -> Vec<DialogueSession> {
+/// Starts sessions that keep as many bytes of output for late readers.
+async fn sessions(count: usize, kept_output: usize) -> Vec<DialogueSession> {
     let mut sessions = Vec::with_capacity(count);
     for _ in 0..count {
         let configuration = DialogueConfiguration {
@@ -90,6 +92,7 @@ async fn sessions(count: usize) -> Vec<DialogueSession> {
             leading_args: vec!["-c".into(), "exec sleep 1000000".into()],
             initialize: false,
             termination: TerminationPolicy::AT_ONCE,
+            kept_output,
             ..DialogueConfiguration::default()
         };
         let session = DialogueSession::start(configuration).await;
@@ -116,7 +119,8 @@ fn stdout_of(session: &DialogueSession) -> File {
 
 /// Writes lines one by one, each after the previous one was received.
 async fn cost() -> Cost {
-    let session = sessions(1).await.remove(0);
+    let kept = DialogueConfiguration::default().kept_output;
+    let session = sessions(1, kept).await.remove(0);
     let mut stdout = stdout_of(&session);
     let text = Script::default().begin().deltas(WARM + LINES).take();
     let lines = lines(&text);

@@ -66,7 +66,7 @@
 //! | [Other agents](#other-agents) | [`KnownAgent`], [`DialectName`], [`Capabilities`], [`Capability`], [`HandshakeError`], [`RequestOption`], [`AnswerKind`] |
 //! | [Interrupt and end](#interrupt-and-end) | [`EventLimits`], [`InterruptScope`], [`InterruptReport`], [`SessionEnd`], [`TerminationReport`], [`Exit`], [`ExitStatus`], [`Signal`], [`Snapshot`], [`Phase`] |
 //! | [Runners](#runners) | [`ConnectionState`], [`ConnectionStates`], `CredentialsProvider`, `NoCredentials`, `NoToken`, `Token`, `TokenFile`, `Trust`, `Identity` |
-//! | `relay_hooks` | `relay_hooks`, `HookFeed` |
+//! | [Hooks at a runner](#hooks-at-a-runner) | `relay_hooks`, `HookFeed` |
 //! | [Past conversations](#past-conversations) | `history` |
 //!
 //! ## Configuration
@@ -107,6 +107,28 @@
 //!     session.end().await;
 //!     Ok(())
 //! }
+//! ```
+//!
+//! ## Hooks at a runner
+//!
+#![cfg_attr(feature = "hooks", cfg_attr(feature = "remote", doc = "```no_run"))]
+#![cfg_attr(not(all(feature = "hooks", feature = "remote")), doc = "```ignore")]
+//! use bowline::hooks::{HookConfiguration, HookServer};
+//! use bowline::{HookFeed, Remote, Session};
+//!
+//! # async fn run(runner: Remote) -> Result<(), Box<dyn std::error::Error>> {
+//! let server = HookServer::start(HookConfiguration::default()).await?;
+//! let spec = serde_json::to_value(server.spec("run-1", None)?)?;
+//! let session = Session::builder()
+//!     .runner(runner.clone())
+//!     .configure(|it| it.hooks = Some(spec))
+//!     .start()
+//!     .await?;
+//! let feed = HookFeed::attach(&runner, session.id(), false).await?;
+//! let (_, end) = tokio::join!(bowline::relay_hooks(&server, feed), session.end());
+//! println!("{}", end.reason);
+//! # Ok(())
+//! # }
 //! ```
 //!
 //! ## Questions
@@ -272,24 +294,7 @@ pub use bowline_history as history;
 /// The session has `server.spec(..)` as the `hooks` of its configuration. Dropping the future leaves the session, which
 /// uses the default of the gate for what is not answered in time.
 ///
-/// ```no_run
-/// use bowline::hooks::{HookConfiguration, HookServer};
-/// use bowline::{HookFeed, Remote, Session};
-///
-/// # async fn run(runner: Remote) -> Result<(), Box<dyn std::error::Error>> {
-/// let server = HookServer::start(HookConfiguration::default()).await?;
-/// let spec = serde_json::to_value(server.spec("run-1", None)?)?;
-/// let session = Session::builder()
-///     .runner(runner.clone())
-///     .configure(|it| it.hooks = Some(spec))
-///     .start()
-///     .await?;
-/// let feed = HookFeed::attach(&runner, session.id(), false).await?;
-/// let (_, end) = tokio::join!(bowline::relay_hooks(&server, feed), session.end());
-/// println!("{}", end.reason);
-/// # Ok(())
-/// # }
-/// ```
+/// The crate documentation has an example.
 #[cfg(all(feature = "hooks", feature = "remote"))]
 pub async fn relay_hooks(server: &hooks::HookServer, mut feed: HookFeed) {
     use bowline_hooks::RelayInput;

@@ -1,5 +1,7 @@
 //! What of a session needs a person, derived from its transcript; pure.
 
+use std::fmt;
+
 use bowline_reducer::model::{Limit, RequestKind};
 use bowline_reducer::{Entry, EntryKind, ErrorKind, Outcome, Phase, Transcript};
 use serde::Serialize;
@@ -37,7 +39,8 @@ pub struct Attention {
 }
 
 /// Why a session needs a person. As JSON, an object with the name of the variant under `reason`.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+/// `Debug` leaves out what the conversation says.
+#[derive(Clone, PartialEq, Eq, Serialize)]
 #[serde(tag = "reason", rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum AttentionReason {
@@ -67,6 +70,17 @@ pub enum AttentionReason {
         /// When the window begins again, in milliseconds since the Unix epoch.
         resets_at_ms: Option<u64>,
     },
+}
+
+impl fmt::Debug for AttentionReason {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Question { .. } => "Question",
+            Self::Failure { .. } => "Failure",
+            Self::Finished { .. } => "Finished",
+            Self::LimitReached { .. } => "LimitReached",
+        })
+    }
 }
 
 impl Attention {

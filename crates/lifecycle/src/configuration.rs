@@ -17,12 +17,14 @@ use serde_json::{Value, json};
 use crate::agent::KnownAgent;
 use crate::budget::Budget;
 use crate::command::{AgentCommand, AgentDocument, AgentMode, AgentOptions};
+use crate::control::{SESSION_POLICY, SessionOpening};
 use crate::conversations::Conversation;
 use crate::error::{ResumeError, StartError};
 use crate::exit_policy::ExitPolicy;
 use crate::machine::{Limits, Opening};
 use crate::mcp::{self, McpServer};
 use crate::policy::Policy;
+use crate::policy_file::parse_policy;
 use crate::watchdog::WatchdogPolicy;
 
 /// The default of the agent vendor's own hosts (`crates/jsonl/PROTOCOL.md`).
@@ -451,6 +453,30 @@ impl From<&DialogueConfiguration> for Limits {
             initialize: configuration.initialize,
             watchdog: configuration.watchdog,
         }
+    }
+}
+
+impl SessionOpening {
+    /// Returns the configuration with which a session is driven.
+    #[must_use]
+    pub fn configuration(&self) -> DialogueConfiguration {
+        let mut configuration = DialogueConfiguration::default();
+        let dialect: Option<DialectName> = self.dialect.parse().ok();
+        configuration.set_agent(&self.program, dialect);
+        configuration.cwd = Some(self.cwd.clone());
+        configuration.model.clone_from(&self.model);
+        configuration.permission_mode.clone_from(&self.mode);
+        configuration.mcp_servers.clone_from(&self.mcp_servers);
+        configuration.budget = self.budget.into();
+        if let Some(policy) = &self.policy {
+            // It was checked at the start. Where a later version cannot read it, a user is asked.
+            configuration.policy = parse_policy(policy, SESSION_POLICY).unwrap_or_default();
+        }
+        if let Some(id) = self.resume.clone() {
+            let fork = self.fork;
+            configuration.conversation = Conversation::Resume { id, fork };
+        }
+        configuration
     }
 }
 

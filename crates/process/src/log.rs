@@ -17,7 +17,7 @@ mod lock {
 
 use std::collections::{BTreeMap, VecDeque};
 
-use bytes::{Buf, Bytes};
+use bytes::{Buf, Bytes, BytesMut};
 
 pub use shared::{LogReader, SharedLog};
 
@@ -31,6 +31,9 @@ const MIN_CHUNKS: usize = 16;
 /// Minimum size of a passed chunk that is kept without a copy. A smaller chunk is copied, since it
 /// would keep alive a read buffer that many sessions share.
 const SHARED_BYTES: usize = 16 * 1024;
+
+/// Size of the blocks that small chunks are copied into, so that not each needs an allocation.
+const BLOCK_BYTES: usize = 4 * 1024;
 
 /// Behavior of a full log.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -136,6 +139,8 @@ impl Chunk {
 #[derive(Debug)]
 pub(crate) struct Log {
     chunks: VecDeque<Chunk>,
+    /// The free end of the block that small chunks are copied into.
+    block: BytesMut,
     start: u64,
     end: u64,
     capacity: usize,
@@ -155,6 +160,7 @@ impl Log {
     pub(crate) fn new(capacity: usize, overflow: Overflow) -> Self {
         Self {
             chunks: VecDeque::new(),
+            block: BytesMut::new(),
             start: 0,
             end: 0,
             capacity: capacity.max(1),
@@ -316,11 +322,21 @@ impl Log {
         if self.history == 0 && !self.has_readers() && self.chunks.is_empty() {
             (self.start, self.end) = (self.taken, self.taken);
         } else if bytes.len() < SHARED_BYTES {
-            self.push(Bytes::copy_from_slice(bytes));
+            let copy = self.copy(bytes);
+            self.push(copy);
         } else {
             self.push(bytes.clone());
         }
         Some(offset)
+    }
+
+    /// Copies a small chunk into the present block, or into a new one if it does not fit.
+    fn copy(&mut self, bytes: &[u8]) -> Bytes {
+        if self.block.capacity() < bytes.len() {
+            self.block = BytesMut::with_capacity(BLOCK_BYTES.max(bytes.len()));
+        }
+        self.block.extend_from_slice(bytes);
+        self.block.split().freeze()
     }
 
     /// Drops the oldest bytes from now on instead of blocking.

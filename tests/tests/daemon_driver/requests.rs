@@ -59,12 +59,14 @@ async fn attached_host_stops_tasks_and_gets_responses_of_the_agent() {
     let error = error.expect_err("the driver ends the session");
     assert!(matches!(error, DialogueError::Rejected { .. }), "{error:?}");
 
-    let stopped = within(
-        "an interrupt",
-        host.interrupt_scope(InterruptScope::TurnAndTasks),
-    );
-    let stopped = stopped.await.expect("it is taken");
-    assert_eq!(stopped.tasks.len(), 1, "{stopped:?}");
+    until(&host, "a task", |now| open_tasks(now) == 1).await;
+    let task = host
+        .inspect(|it| it.tasks().next().map(|task| task.id().to_owned()))
+        .await
+        .expect("a task");
+    let scope = InterruptScope::Task(task.clone());
+    let stopped = within("an interrupt", host.interrupt_scope(scope)).await;
+    assert_eq!(stopped.expect("it is taken").tasks, [task]);
     until(&other, "the task's end", |now| open_tasks(now) == 0).await;
 
     // The next daemon does not repeat them.

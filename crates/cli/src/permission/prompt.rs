@@ -16,6 +16,7 @@ use super::request::{OpenRequest, tool_name};
 use crate::args::Output;
 use crate::failure::Failure;
 use crate::screen::{Screen, discard_typed_input};
+use crate::text::one_line;
 
 /// How permission requests are answered.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -152,11 +153,7 @@ impl PermissionPrompt {
                 decide_once(session, &record, Decision::allow(), screen).await
             }
             PermissionPolicy::Deny => {
-                screen.warn(&format!(
-                    "bowline: {} was denied: there is no terminal to ask on; allow it with \
-                     --allowed-tools or --permission-mode\n",
-                    tool_name(&record)
-                ))?;
+                screen.warn(&denial_note(&record))?;
                 let message = "denied: this session has no terminal to ask the user on";
                 decide_once(session, &record, Decision::deny(message), screen).await
             }
@@ -262,4 +259,19 @@ fn read_lines() -> UnboundedReceiver<String> {
         }
     });
     lines
+}
+
+/// Describes a request that is denied since there is no user. That of a limit says itself what it is about.
+fn denial_note(record: &PermissionRecord) -> String {
+    match record.questions().first() {
+        Some(question) if record.tool_name == "budget" => format!(
+            "bowline: {}; there is no terminal to ask on, so the session ends: raise the limit\n",
+            one_line(&question.question, 200)
+        ),
+        _ => format!(
+            "bowline: {} was denied: there is no terminal to ask on; allow it with \
+             --allowed-tools or --permission-mode\n",
+            tool_name(record)
+        ),
+    }
 }

@@ -20,7 +20,9 @@ fn limit_is_asked_about_and_shown() {
         "transcript",
         "go",
     ]);
-    let transcript = json(&run.ok());
+    assert_eq!(run.code, Some(0), "{run:?}");
+    assert!(run.stderr.contains("cost limit of 0.25 USD"), "{run:?}");
+    let transcript = json(&run.stdout);
     let request = &transcript["permissions"][0];
     assert_eq!(request["tool_name"], "budget", "{transcript:#}");
     assert_eq!(request["kind"], "question");

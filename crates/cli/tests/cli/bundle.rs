@@ -38,14 +38,19 @@ fn bundle_of_a_session_is_replayed_without_secrets() {
     let printed = served.bowline(&["bundle", id.get(..8).expect("an id"), "--output", &running]);
     assert_eq!(printed.ok(), format!("{running}\n"));
     let replayed = bowline(&["replay", &running, "--output", "transcript"]);
-    let replayed = json(&replayed.ok());
+    assert!(
+        replayed.stderr.contains("is still being written"),
+        "{replayed:?}"
+    );
+    let replayed = json(&replayed.stdout);
     assert_eq!(kinds(&replayed), kinds(&live), "times and offsets stay");
     let text = replayed.to_string();
     assert!(
         !text.contains(SECRET) && text.contains("zanzibar"),
         "{text}"
     );
-    assert!(bowline(&["inspect", &running]).ok().contains("input"));
+    let inspected = bowline(&["inspect", &running]);
+    assert!(inspected.stdout.contains("input"), "{inspected:?}");
     let again = served
         .bowline(&["bundle", &id, "--output", &running])
         .failed(1);

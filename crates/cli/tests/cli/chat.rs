@@ -105,7 +105,8 @@ async fn turn(command: &mut ScreenCommand, line: &str, answer: &str) {
     command.until(answer, is_done).await;
 }
 
-/// The marks in the order in which a terminal shows them; each is there once.
+/// The marks in the order in which a terminal shows them; each is there once. A prompt that waited is shown where it
+/// was sent or, by a terminal that came later, where it began: it counts as before its answer.
 #[track_caller]
 fn order(text: &str) -> Vec<&'static str> {
     for mark in MARKS {
@@ -116,7 +117,14 @@ fn order(text: &str) -> Vec<&'static str> {
         .filter_map(|it| Some((text.find(it)?, it)));
     let mut found: Vec<_> = found.collect();
     found.sort_unstable();
-    found.into_iter().map(|(_, mark)| mark).collect()
+    let mut marks: Vec<_> = found.into_iter().map(|(_, mark)| mark).collect();
+    let place = |marks: &[&str], wanted| marks.iter().position(|it| *it == wanted);
+    let (waited, answered) = (place(&marks, "prompt five"), place(&marks, "Answer five."));
+    if let (Some(waited), Some(answered)) = (waited, answered) {
+        assert!(waited < answered, "{text}");
+        marks[waited..answered].rotate_left(1);
+    }
+    marks
 }
 
 #[tokio::test]

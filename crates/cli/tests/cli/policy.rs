@@ -45,7 +45,9 @@ fn rules_decide_before_the_user() {
         command
             .current_dir(folder.path())
             .env("XDG_CONFIG_HOME", config);
-        json(&finish(command.spawn().unwrap()).ok())
+        let done = finish(command.spawn().unwrap());
+        assert_eq!(done.code, Some(0), "{done:?}");
+        json(&done.stdout)
     };
     let file = write(folder.path(), "p.toml", POLICY);
     write(folder.path(), "config/bowline/policy.toml", POLICY);

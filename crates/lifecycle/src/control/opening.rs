@@ -2,14 +2,10 @@
 
 use std::path::PathBuf;
 
-use bowline_reducer::dialect::DialectName;
 use serde::{Deserialize, Serialize};
 
 use crate::budget::BudgetRecord;
-use crate::configuration::DialogueConfiguration;
-use crate::conversations::Conversation;
 use crate::mcp::McpServer;
-use crate::policy_file::parse_policy;
 
 /// What a session began with, as far as its driver needs it.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -45,27 +41,3 @@ pub struct SessionOpening {
 
 /// How the rules of a session are named where they have decided.
 pub const SESSION_POLICY: &str = "the session's policy";
-
-impl SessionOpening {
-    /// Returns the configuration with which a session is driven.
-    #[must_use]
-    pub fn configuration(&self) -> DialogueConfiguration {
-        let mut configuration = DialogueConfiguration::default();
-        let dialect: Option<DialectName> = self.dialect.parse().ok();
-        configuration.set_agent(&self.program, dialect);
-        configuration.cwd = Some(self.cwd.clone());
-        configuration.model.clone_from(&self.model);
-        configuration.permission_mode.clone_from(&self.mode);
-        configuration.mcp_servers.clone_from(&self.mcp_servers);
-        configuration.budget = self.budget.into();
-        if let Some(policy) = &self.policy {
-            // It was checked at the start. Where a later version cannot read it, a user is asked.
-            configuration.policy = parse_policy(policy, SESSION_POLICY).unwrap_or_default();
-        }
-        if let Some(id) = self.resume.clone() {
-            let fork = self.fork;
-            configuration.conversation = Conversation::Resume { id, fork };
-        }
-        configuration
-    }
-}

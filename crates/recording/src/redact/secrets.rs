@@ -269,13 +269,14 @@ mod tests {
     fn values_of_secret_variables_are_found_anywhere() {
         let variables = [
             ("MY_TOKEN", "plain words"),
-            ("HOME", "/home/somebody"),
+            ("HOME", "/home/user"),
             ("SHORT_KEY", "ab"),
         ];
         let variables = variables.map(|(name, value)| (name.to_owned(), value.to_owned()));
         let secrets = Secrets::default().with_environment(variables);
-        let text = "some plain words in /home/somebody, ab";
-        assert_eq!(secrets.find(text), [5..16]);
+        let text = "some plain words in /home/user, ab";
+        let found = secrets.find(text);
+        assert_eq!((found.len(), found.first()), (1, Some(&(5..16))));
         assert_eq!(format!("{secrets:?}"), "Secrets { values: 1 }");
     }
 }

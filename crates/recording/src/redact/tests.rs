@@ -237,12 +237,8 @@ fn secret_that_arrives_in_parts_is_removed() {
     let dialects: [&dyn Fn(&str) -> Value; 3] = [&claude, &codex, &acp];
     for line in dialects {
         for cut in 1..secret.len() {
-            let parts = [
-                "the key is ",
-                &secret[..cut],
-                &secret[cut..],
-                " as \"agreed\"",
-            ];
+            let (head, tail) = secret.split_at(cut);
+            let parts = ["the key is ", head, tail, " as \"agreed\""];
             let lines: String = parts
                 .iter()
                 .map(|part| format!("{}\n", line(part)))

@@ -41,6 +41,8 @@ async fn document_describes_every_endpoint() {
             "get /api/history/{conversation}/transcript",
             "post /api/tickets",
             "post /api/login-links",
+            "get /api/sessions/{id}/arrivals",
+            "patch /api/sessions/{id}",
             "get /healthz",
             "get /readyz",
             "get /metrics",
