@@ -1,10 +1,9 @@
 //! What a host wants of a session, as a value that can be kept and carried out later.
 
-use bowline_jsonl::{HostRequest, Prompt};
+use bowline_jsonl::Prompt;
 use serde_json::{Map, Value};
 
 use crate::budget::LimitRequest;
-use crate::machine::Command;
 use crate::permission::PermissionAnswer;
 
 /// What a host wants of a session.
@@ -55,38 +54,4 @@ pub enum Intent {
     },
     /// Ends the session when the open prompts are answered.
     End,
-}
-
-impl From<Intent> for Command {
-    fn from(intent: Intent) -> Self {
-        match intent {
-            Intent::Prompt(prompt) => Self::Send(prompt),
-            Intent::Answer {
-                request_id,
-                answer,
-                by,
-                how,
-            } => Self::AnswerPermission {
-                request_id,
-                answer,
-                by,
-                how,
-            },
-            Intent::Interrupt {
-                cancel_queued,
-                seen,
-            } => Self::Interrupt {
-                cancel_queued,
-                seen,
-            },
-            Intent::SetOption { option, value } => Self::SetOption { option, value },
-            Intent::Hold(request) => Self::Hold(request),
-            Intent::StopTask { task_id } => Self::Request(HostRequest::StopTask { task_id }),
-            Intent::Request { name, params } => Self::Request(HostRequest::Other {
-                subtype: name,
-                fields: params,
-            }),
-            Intent::End => Self::End,
-        }
-    }
 }

@@ -33,7 +33,7 @@ const MIN_CHUNKS: usize = 16;
 const SHARED_BYTES: usize = 16 * 1024;
 
 /// Size of the blocks that small chunks are copied into, so that not each needs an allocation.
-const BLOCK_BYTES: usize = 4 * 1024;
+const BLOCK_BYTES: usize = 16 * 1024;
 
 /// Behavior of a full log.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -340,7 +340,10 @@ async fn secret_path_needs_no_token() {
     let secret = url.strip_prefix(&*plain).expect("the path goes on");
     assert_eq!(secret.len(), 1 + 64, "256 random bits");
     let settings = server.settings("run-1").expect("settings").to_string();
-    assert!(!settings.contains(&secret[1..]), "settings hold no secret");
+    assert!(
+        !settings.contains(secret.trim_start_matches('/')),
+        "settings hold no secret"
+    );
 
     let path = format!("run-1{secret}");
     let body = r#"{"hook_event_name":"Stop"}"#;

@@ -14,6 +14,7 @@ use crate::control::ControlLine;
 use crate::error::DialogueError;
 use crate::events::PendingEvent;
 use crate::exit_policy::ExitPolicy;
+use crate::intent::Intent;
 use crate::permission::{PermissionAnswer, PermissionRecord};
 use crate::watchdog::WatchdogPolicy;
 
@@ -181,4 +182,38 @@ pub(crate) struct Limits {
     pub(crate) termination: TerminationPolicy,
     pub(crate) initialize: bool,
     pub(crate) watchdog: WatchdogPolicy,
+}
+
+impl From<Intent> for Command {
+    fn from(intent: Intent) -> Self {
+        match intent {
+            Intent::Prompt(prompt) => Self::Send(prompt),
+            Intent::Answer {
+                request_id,
+                answer,
+                by,
+                how,
+            } => Self::AnswerPermission {
+                request_id,
+                answer,
+                by,
+                how,
+            },
+            Intent::Interrupt {
+                cancel_queued,
+                seen,
+            } => Self::Interrupt {
+                cancel_queued,
+                seen,
+            },
+            Intent::SetOption { option, value } => Self::SetOption { option, value },
+            Intent::Hold(request) => Self::Hold(request),
+            Intent::StopTask { task_id } => Self::Request(HostRequest::StopTask { task_id }),
+            Intent::Request { name, params } => Self::Request(HostRequest::Other {
+                subtype: name,
+                fields: params,
+            }),
+            Intent::End => Self::End,
+        }
+    }
 }
