@@ -116,7 +116,7 @@ impl DialogueSession {
             "phase": phase,
             "reason": reason,
             "usage": self.terminal.resource_usage().map(|usage| format!("{usage:?}")),
-            "settings": self.sources.settings,
+            "settings": serde_json::from_str::<Value>(&self.sources.settings).unwrap_or_default(),
             "end": end,
         })
     }

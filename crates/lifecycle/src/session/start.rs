@@ -177,7 +177,7 @@ pub(super) fn prepare(
         history: configuration.history.clone(),
         dialect: configuration.dialect,
         started_ms: now_ms(),
-        settings: configuration.summary(),
+        settings: configuration.summary().to_string().into(),
     });
     if let Some(recorder) = recorder {
         // A session that has not begun has no other recording.

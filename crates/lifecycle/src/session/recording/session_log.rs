@@ -6,7 +6,6 @@ use bowline_reducer::dialect::DialectName;
 use bowline_transport::{Stream, TerminalSession};
 use bytes::Bytes;
 use parking_lot::Mutex;
-use serde_json::Value;
 
 use super::journal::unix_ms;
 use super::kept_input::KeptInput;
@@ -25,8 +24,8 @@ pub(in crate::session) struct OutputSources {
     pub(in crate::session) dialect: DialectName,
     /// When this host began the session, in milliseconds since the Unix epoch.
     pub(in crate::session) started_ms: u64,
-    /// The settings that the session was started with, for a report.
-    pub(in crate::session) settings: Value,
+    /// The settings that the session was started with, for a report: JSON as text, which takes a third of the memory.
+    pub(in crate::session) settings: Box<str>,
 }
 
 /// What a session writes to its recording. The streams of the agent come from the logs of its terminal.
