@@ -278,7 +278,7 @@ final class RunnerTests: TimedTestCase {
         try await line("got three", of: remote)
         let killed = try await manager.kill(id: made.id)
         XCTAssertNotNil(killed.report)
-        _ = try await manager.shutdown()
+        _ = try await manager.endAll()
     }
 
     func testManagerRunsDialoguesAtARunner() async throws {
@@ -293,6 +293,6 @@ final class RunnerTests: TimedTestCase {
         try await session.until { !$0.results.isEmpty }
         let killed = try await manager.kill(id: made.id)
         XCTAssertNotNil(killed.report)
-        _ = try await manager.shutdown()
+        _ = try await manager.endAll()
     }
 }

@@ -351,7 +351,7 @@ final class StoreTests: TimedTestCase {
         await list.remove(list.sessions[0])
         XCTAssertEqual(list.sessions.map(\.label), ["second"])
         XCTAssertEqual(list.history.done, [])
-        _ = try await manager.shutdown()
+        _ = try await manager.endAll()
         following.cancel()
         await following.value
         await list.rename(list.sessions[0], to: "late")

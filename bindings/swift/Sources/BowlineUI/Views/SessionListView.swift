@@ -58,6 +58,7 @@
             switch session.state {
             case .creating, .active: "circle.dotted"
             case .idle: "circle"
+            case .detached: "circle.dashed"
             case .terminated: "circle.slash"
             }
         }

@@ -97,7 +97,7 @@ class MisuseTest {
         )
         engine.startShell(shell).use { it.events().first { event -> (event as? SessionEvent.Output)?.line == "hello" } }
         val manager = ManagerConfiguration(temporaryDirectory().toString(), maxSessions = most, keepEnded = most)
-        engine.openManager(manager).use { it.createShell(shell, "x"); it.shutdown() }
+        engine.openManager(manager).use { it.createShell(shell, "x"); it.endAll() }
     }
 
     @Test

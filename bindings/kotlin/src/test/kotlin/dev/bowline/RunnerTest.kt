@@ -240,7 +240,7 @@ class RunnerTest {
                     shell.line("got three")
                 }
                 assertNotNull(manager.kill(made.id).report)
-                manager.shutdown()
+                manager.endAll()
             }
         }
     }
@@ -256,7 +256,7 @@ class RunnerTest {
                     session.until { it.results().isNotEmpty() }
                 }
                 assertNotNull(manager.kill(made.id).report)
-                manager.shutdown()
+                manager.endAll()
             }
         }
     }
