@@ -4,6 +4,8 @@
 //! (`localhost.crt`, `localhost.key`).
 
 use std::fs;
+use std::io::Write as _;
+use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::{Path, PathBuf};
 
 use rcgen::{BasicConstraints, CertificateParams, ExtendedKeyUsagePurpose, IsCa, Issuer, KeyPair};
@@ -42,6 +44,10 @@ fn issue(
     let key = KeyPair::generate()?;
     let certificate = parameters.signed_by(&key, authority)?;
     fs::write(directory.join(format!("{name}.crt")), certificate.pem())?;
-    fs::write(directory.join(format!("{name}.key")), key.serialize_pem())?;
+    // A runner takes no key that other users can read.
+    let mut private = fs::OpenOptions::new();
+    private.write(true).create_new(true).mode(0o600);
+    let mut file = private.open(directory.join(format!("{name}.key")))?;
+    file.write_all(key.serialize_pem().as_bytes())?;
     Ok(())
 }

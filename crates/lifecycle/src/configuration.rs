@@ -58,7 +58,7 @@ pub struct DialogueConfiguration {
     /// Labels of a session at a runner, to find it by. Those that begin with `bowline.` are reserved.
     pub labels: BTreeMap<String, String>,
     /// The hooks of an agent at a runner, which serves them, as `bowline_hooks::HookServer::spec` describes them
-    /// in JSON. [`HookFeed`](crate::HookFeed) has their events. For Claude Code, without other settings.
+    /// in JSON. `HookFeed` has their events. For Claude Code, without other settings.
     pub hooks: Option<Value>,
     /// The agent's working directory; the host's own when absent.
     pub cwd: Option<PathBuf>,
@@ -126,7 +126,7 @@ pub struct DialogueConfiguration {
     /// [`default_guard`](crate::default_guard): `bowline`, if it is installed. Without a guard they
     /// survive a SIGKILL of the host, and those that do not read their input any exit of it.
     pub guard: Option<PathBuf>,
-    /// Whether [`DialogueSession::attach`](crate::DialogueSession::attach) joins the host that drives a session,
+    /// Whether `DialogueSession::attach` joins the host that drives a session,
     /// instead of taking over from it. Both write whole lines, each once. A session that a daemon drives is always
     /// joined.
     pub joins: bool,

@@ -154,10 +154,11 @@ final class HooksTests: TimedTestCase {
         let local = there
         let refused = await errorKind { _ = try await engine().start(configuration: local) }
         XCTAssertEqual(refused, "Start")
-        there.runner = runner.configuration
+        let place = runner.configuration
+        there.runner = place
         let questions = try server.questionStream()
         try await withSession(there) { session in
-            try await server.serve(runner: runner.configuration, session: session.id())
+            try await server.serve(runner: place, session: session.id())
             let receipt = try await session.send("/tool ls")
             let batch = try await questions.next(cursor: 0, maxCount: 1, coalesceForMs: 0)
             guard let question = batch?.events.first else { return XCTFail("no question") }
@@ -169,7 +170,7 @@ final class HooksTests: TimedTestCase {
             try await session.until { $0.toolCalls().first?.state == .failed }
         }
         let invalid = await errorKind {
-            try await server.serve(runner: runner.configuration, session: "not an id")
+            try await server.serve(runner: place, session: "not an id")
         }
         XCTAssertEqual(invalid, "Configuration")
         let report = try await server.stop()

@@ -98,7 +98,8 @@ final class RawOutputTests: TimedTestCase {
         let empty = folder.appendingPathComponent("empty.tar.gz").path
         try await session.diagnostics(path: empty, redaction: .content)
         var read = Transcript()
-        for try await transcript in try engine().openRecording(path: empty).transcripts() { read = transcript }
+        let recording = try await engine().openRecording(path: empty)
+        for try await transcript in try recording.transcripts() { read = transcript }
         XCTAssertEqual(read.entries().count, live.entries().count)
         XCTAssertFalse(read.text.contains("hello"))
         XCTAssertGreaterThan(read.text.count, 5)

@@ -1,0 +1,133 @@
+import { Backoff } from "./backoff.js";
+import { RunnerError } from "./error.js";
+import { EventParser } from "./sse.js";
+/** A connection on which nothing arrives for so long, in milliseconds, is taken for dead. The runner sends a comment every 15 s. */
+const SILENCE_MS = 45_000;
+const REAL_TIMER = {
+    set: (callback, ms) => setTimeout(callback, ms),
+    clear: (id) => clearTimeout(id),
+};
+/**
+ * Follows a stream of server-sent events whose data is JSON. A lost connection is restored, and the stream continues
+ * after the last event. It ends when `signal` is aborted or the server answers 204, and throws when the runner refuses
+ * it for good.
+ *
+ * Yields all events of one read of the network together, so that a reader can handle them at once.
+ */
+export async function* follow(send, path, options = {}) {
+    const { signal, timer = REAL_TIMER, onState = () => { } } = options;
+    const backoff = new Backoff();
+    let last = options.lastEventId ?? null;
+    for (let attempt = 1;; attempt += 1) {
+        onState({ state: "connecting" });
+        let error = new Error("the runner closed the connection");
+        try {
+            const connected = () => onState({ state: "connected" });
+            for await (const batch of readOnce(send, path, last, timer, signal, connected)) {
+                if (batch === "end")
+                    return;
+                backoff.reset();
+                attempt = 0;
+                yield batch;
+                last = batch.at(-1).id ?? last;
+            }
+        }
+        catch (cause) {
+            if (signal?.aborted)
+                return;
+            error = cause instanceof Error ? cause : new Error(String(cause));
+            if (error instanceof RunnerError && !error.isTemporary) {
+                onState({ state: "failed", error });
+                throw error;
+            }
+        }
+        if (signal?.aborted)
+            return;
+        const pause = backoff.pause();
+        onState({ state: "reconnecting", attempt: Math.max(attempt, 1), retryAt: Date.now() + pause, error });
+        if (!(await wait(timer, pause, signal)))
+            return;
+    }
+}
+/** Reads the stream of one connection until it closes. Yields `"end"` if there is nothing to follow any more. */
+async function* readOnce(send, path, last, timer, signal, connected) {
+    const silence = new Watch(timer, SILENCE_MS, signal);
+    let reader = null;
+    try {
+        const headers = { accept: "text/event-stream" };
+        if (last !== null)
+            headers["last-event-id"] = last;
+        const response = await send(path, { headers, signal: silence.signal, cache: "no-store" });
+        if (response.status === 204)
+            return yield "end";
+        if (!response.ok || !response.body)
+            throw await RunnerError.of(response);
+        connected();
+        const parser = new EventParser();
+        const decoder = new TextDecoder();
+        reader = response.body.getReader();
+        for (;;) {
+            const { done, value } = await reader.read();
+            if (done)
+                return;
+            silence.restart();
+            const events = parser.push(decoder.decode(value, { stream: true }));
+            if (events.length > 0)
+                yield events.map(({ id, data }) => ({ id, data: JSON.parse(data) }));
+        }
+    }
+    finally {
+        silence.stop();
+        // Closes the connection when the consumer stops; one that has failed is closed already.
+        reader?.cancel().catch(() => { });
+    }
+}
+/** Aborts a request when nothing has arrived for a time. */
+class Watch {
+    #controller = new AbortController();
+    #timer;
+    #ms;
+    #outer;
+    #abort = () => this.#controller.abort(this.#outer?.reason);
+    #id = null;
+    constructor(timer, ms, outer) {
+        this.#timer = timer;
+        this.#ms = ms;
+        this.#outer = outer;
+        if (outer?.aborted)
+            this.#abort();
+        outer?.addEventListener("abort", this.#abort);
+        this.restart();
+    }
+    get signal() {
+        return this.#controller.signal;
+    }
+    restart() {
+        this.#timer.clear(this.#id);
+        const error = new Error("nothing arrived on the connection");
+        this.#id = this.#timer.set(() => this.#controller.abort(error), this.#ms);
+    }
+    stop() {
+        this.#timer.clear(this.#id);
+        this.#outer?.removeEventListener("abort", this.#abort);
+    }
+}
+/** Waits; returns `false` if the signal is aborted. */
+function wait(timer, ms, signal) {
+    return new Promise((resolve) => {
+        const end = (waited) => {
+            timer.clear(id);
+            signal?.removeEventListener("abort", abort);
+            globalThis.removeEventListener?.("online", online);
+            resolve(waited);
+        };
+        const abort = () => end(false);
+        // A browser that is back on the network need not wait.
+        const online = () => end(true);
+        const id = timer.set(() => end(true), ms);
+        signal?.addEventListener("abort", abort);
+        globalThis.addEventListener?.("online", online);
+        if (signal?.aborted)
+            end(false);
+    });
+}

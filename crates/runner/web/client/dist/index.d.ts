@@ -1,0 +1,18 @@
+/**
+ * Sessions at a Bowline runner.
+ *
+ * `Client` calls the runner's API, `Transcript` is kept up to date by the changes that `Client.changes` yields.
+ *
+ * @packageDocumentation
+ */
+export { Backoff } from "./backoff.js";
+export { Client } from "./client.js";
+export type { Answer, ClientOptions, LogSlice, NewSession, SessionEvent, SessionSummary } from "./client.js";
+export { RunnerError } from "./error.js";
+export { follow } from "./events.js";
+export type { ConnectionState, Followed, FollowOptions, Send, Timer } from "./events.js";
+export { EventParser } from "./sse.js";
+export type { ServerEvent } from "./sse.js";
+export { Transcript, entryBytes } from "./transcript.js";
+export type { Block, Call, Entry, Touched } from "./transcript.js";
+export type * from "./types.js";
