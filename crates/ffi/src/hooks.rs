@@ -18,7 +18,7 @@ use crate::error::{BowlineError, Result};
 use crate::event_stream::{EventSource, event_stream};
 use crate::remote::RunnerConfiguration;
 use crate::runner::parse_id;
-use crate::runtime::{Tracked, background, call, uncancelled};
+use crate::runtime::{Tracked, call, serving, uncancelled};
 
 pub use configuration::{
     HookBackend, HookConfiguration, HookGate, HookHelper, HookLimits, HookRoute, HookVariables,
@@ -317,7 +317,7 @@ impl HookServer {
         uncancelled(async move {
             let feed = core::HookFeed::attach(&remote, id, has_past).await;
             let feed = feed.map_err(core::StartError::from)?;
-            background(relay_hooks(relay, feed));
+            serving(relay_hooks(relay, feed));
             Ok(())
         })
         .await

@@ -70,6 +70,14 @@ pub(crate) fn background(future: impl Future<Output = ()> + Send + 'static) {
     }
 }
 
+/// Runs `future` on the runtime until it ends with what it serves, such as a session. It is no pending call.
+pub(crate) fn serving(future: impl Future<Output = ()> + Send + 'static) {
+    // An error means that nothing was ever started.
+    if let Ok(runtime) = runtime() {
+        runtime.spawn(future);
+    }
+}
+
 /// Blocks the calling thread until `future` completes.
 ///
 /// # Errors

@@ -150,6 +150,14 @@ private class World : AutoCloseable {
         operation("DialogueSession.pause") { finally { session.unpause() }; { session.pause() } }
         operation("DialogueSession.phase") { { session.phase() } }
         operation("DialogueSession.request") { { session.request("mcp_status", null) } }
+        operation("DialogueSession.record") {
+            val file = folder.resolve("record-${System.nanoTime()}.jsonl").toString();
+            { session.record(file) }
+        }
+        operation("DialogueSession.diagnostics") {
+            val file = folder.resolve("bundle-${System.nanoTime()}.tar.gz").toString();
+            { session.diagnostics(file, Redaction.SECRETS) }
+        }
         operation("DialogueSession.respond") { { session.respond("none", PermissionAnswer.Deny("no", false)) } }
         operation("DialogueSession.send") { { session.send(Prompt(listOf(PromptPart.Text("hello")))) } }
         operation("DialogueSession.setModel") { { session.setModel("m") } }
@@ -281,6 +289,10 @@ private class World : AutoCloseable {
             val options = AgentOptions(trailingArgs = listOf("--pace", "0", "--input-format", "text"))
             val command = ExecutorCommand("i", "hello", isPrint = true, cwd = folder.toString(), options = options);
             { executor.execute(command) }
+        }
+        operation("TerminalExecutor.typeBytes") {
+            val executor = closing(engine.startExecutor(executorConfiguration));
+            { executor.typeBytes("x".toByteArray()) }
         }
         operation("TerminalExecutor.typeText") {
             val executor = closing(engine.startExecutor(executorConfiguration));
