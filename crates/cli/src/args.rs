@@ -79,6 +79,8 @@ pub(crate) enum Command {
     Wait(Wait),
     /// End a session of a runner.
     Kill(Kill),
+    /// Open the page of this user's runner in a browser.
+    Ui(Ui),
     /// Make, list and remove tokens with limited scopes for the runner.
     Token(Token),
     /// Show the settings, with where each value comes from.
@@ -91,6 +93,17 @@ pub(crate) enum Command {
     Acp(Acp),
     /// Check this machine's setup.
     Doctor(Doctor),
+}
+
+#[derive(Debug, Args)]
+#[command(after_help = "\
+The page shows the sessions of this machine's runner, which is started if it does not run. It is served on loopback \
+only, on port 7420 or the next free one. The link logs in one browser tab, once; `bowline token ls` lists the tabs, and \
+`bowline token rm` logs one out.")]
+pub(crate) struct Ui {
+    /// Print the link only, without opening a browser.
+    #[arg(long)]
+    pub(crate) no_open: bool,
 }
 
 /// The form of the output.

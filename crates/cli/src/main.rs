@@ -44,6 +44,7 @@ mod table;
 mod template;
 mod text;
 mod token;
+mod ui;
 mod view;
 
 use std::ffi::OsString;
@@ -119,6 +120,7 @@ fn execute(
         Command::Answer(answer) => block_on(runtime(), script::answer(answer)),
         Command::Wait(wait) => block_on(runtime(), script::wait(wait)),
         Command::Kill(kill) => block_on(runtime(), sessions::kill(kill)),
+        Command::Ui(options) => block_on(runtime(), ui::ui(&options)),
         Command::Token(options) => token::token(&options),
         Command::Config => settings::config(settings),
         Command::Completions(completions) => shell::completions(&completions),

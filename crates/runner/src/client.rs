@@ -55,6 +55,11 @@ struct SentPrompt {
 }
 
 #[derive(Deserialize)]
+struct LoginLink {
+    url: String,
+}
+
+#[derive(Deserialize)]
 struct PermissionList {
     permissions: Vec<serde_json::Value>,
 }
@@ -210,6 +215,16 @@ impl RunnerClient {
         let path = format!("/api/sessions/{id}/permissions");
         let body = Bytes::from(answer.to_string());
         self.response("POST", &path, body).await.map(drop)
+    }
+
+    /// Creates a link that opens the page of the daemon's machine, and logs it in once.
+    ///
+    /// # Errors
+    ///
+    /// As [`sessions`](Self::sessions), or if the daemon finds no port to serve the page on.
+    pub async fn login_link(&self) -> Result<String, RunnerError> {
+        let link: LoginLink = self.request("POST", "/api/login-links").await?;
+        Ok(link.url)
     }
 
     /// Ends a session and all its descendants. `force` sends SIGKILL at once; `keep` keeps the

@@ -13,7 +13,7 @@ use crate::session_ids::session_ids;
 use crate::template::Template;
 
 /// Selects a runner.
-#[derive(Clone, Debug, Args)]
+#[derive(Clone, Debug, Default, Args)]
 pub(crate) struct RunnerArgs {
     /// The runner: unix:/path, or http, https, grpc or grpcs://host:port; by default this user's
     /// own socket.
@@ -51,7 +51,7 @@ impl Credentials {
 }
 
 /// How a runner and its client authenticate each other.
-#[derive(Clone, Debug, Args)]
+#[derive(Clone, Debug, Default, Args)]
 pub(crate) struct Credentials {
     /// The file with the runner's token; not needed over the socket.
     #[arg(long, value_name = "PATH", requires = "runner")]

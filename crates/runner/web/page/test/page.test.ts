@@ -341,6 +341,22 @@ test("an entry leads to the lines that it was made from", async () => {
   deepStrictEqual(shown, JSON.parse(bytes.subarray(from, to).toString().split("\n")[0]!));
 });
 
+test("a picture of the page is made for the README", async () => {
+  const nested = `${fixtures}sub_nest_fg.jsonl`;
+  server.session("a", { title: "Tidy up the README", phase: "awaiting_permission", reason: "Write waits" }, untilPermission("permission_allow.jsonl", "Write"));
+  server.session("b", { title: "Who calls median?", phase: "running", reason: "Explore runs", cost_usd: 0.28 }, changesOf(nested));
+  server.session("c", { title: "bash", kind: "terminal", program: "/bin/bash" }, []);
+  server.session("d", { title: "Find the slowest test", phase: "ended", cost_usd: 0.35 }, []);
+  server.log("b", readFileSync(nested));
+  await open("b");
+  await page.getByText("turn finished").waitFor();
+  await page.getByRole("button", { name: /show these bytes/ }).first().click();
+  await page.locator("aside .line.selected").first().waitFor();
+  await page.locator("aside .detail pre").waitFor();
+  const picture = await page.screenshot({ path: "target/page.png" });
+  ok(picture.length > 20_000);
+});
+
 test("a session that is gone is said", async () => {
   server.session("a", {}, []);
   await page.goto(`${server.url}/#login=ticket-abc`);
