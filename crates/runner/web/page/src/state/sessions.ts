@@ -90,7 +90,7 @@ export function listed(session: SessionSummary): ListedSession {
   const phase = text("phase") ?? text("state") ?? "running";
   return {
     id: session.id,
-    title: text("title") ?? session.name ?? program ?? session.id,
+    title: session.name ?? text("title") ?? program ?? session.id,
     cwd: text("cwd"),
     agent: text("agent") ?? program,
     phase: isTerminal && phase === "running" ? "idle" : phase,
