@@ -120,7 +120,8 @@ function Thread({ store, list, onEnd, onBytes }: ThreadProps): JSX.Element {
 
 function Offset({ entry, onBytes }: { readonly entry: Entry } & Pick<ThreadProps, "onBytes">): JSX.Element {
   const bytes = entryBytes(entry);
-  if (!bytes) return <span class="offset" />;
+  // A prompt is in the input, and has no bytes of the output.
+  if (!bytes || bytes[0] === bytes[1]) return <span class="offset" />;
   return (
     <button class="offset" aria-label={`${count(bytes[0])} to ${count(bytes[1])}: show these bytes`} onClick={() => onBytes(entry)}>
       {count(bytes[0])}
