@@ -132,8 +132,10 @@ fn origins(port: u16) -> Vec<String> {
         ORIGIN.replace("panel", "sub.panel"),
         format!("{ORIGIN}, https://attacker.example"),
         format!("https://attacker.example/{ORIGIN}"),
-        format!("http://127.0.0.1:{port}"),
-        format!("http://localhost:{port}"),
+        // Only pages of the server itself are accepted without being listed.
+        format!("https://127.0.0.1:{port}"),
+        format!("http://127.0.0.1:{}", port ^ 1),
+        format!("http://localhost.attacker.example:{port}"),
         "chrome-extension://".to_owned(),
     ]
 }
