@@ -43,7 +43,7 @@ pub(super) struct Rule {
     pub(super) paths: Vec<PathPattern>,
     pub(super) commands: Vec<CommandPattern>,
     pub(super) hosts: Vec<String>,
-    /// What the agent is told when the rule denies.
+    /// The message for the agent when the rule denies.
     pub(super) message: Option<String>,
 }
 

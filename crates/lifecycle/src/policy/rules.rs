@@ -24,7 +24,7 @@ pub(crate) struct PolicyVerdict {
     pub(crate) decision: RuleDecision,
     /// The rules that decided.
     pub(crate) rule: String,
-    /// What the agent is told when it is denied.
+    /// The message for the agent when it is denied.
     pub(crate) message: Option<String>,
 }
 

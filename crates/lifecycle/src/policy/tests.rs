@@ -6,13 +6,13 @@ use super::*;
 
 const PAGE: &str = include_str!("../../POLICY.md");
 
-/// Decides on a request in `/work/app`, where no symbolic link is.
+/// Decides on a request in `/srv/app`, where no symbolic link is.
 fn verdict(policy: &Policy, tool: &str, input: &Value) -> PolicyVerdict {
     policy.decide(&resolved(tool, input, |it| Some(it.to_owned())))
 }
 
 fn resolved(tool: &str, input: &Value, find: impl Fn(&str) -> Option<String>) -> PolicyRequest {
-    let mut request = PolicyRequest::new(tool, input, Some("/work/app".to_owned()), None);
+    let mut request = PolicyRequest::new(tool, input, Some("/srv/app".to_owned()), None);
     let paths = request.paths_to_resolve();
     request.set_resolved(paths.iter().map(|it| find(it)).collect());
     request
@@ -156,7 +156,7 @@ fn command_for_more_than_a_call_asks() {
         bash(json!({"command": "ls", "dangerouslyDisableSandbox": false})),
         Allow
     );
-    assert_eq!(bash(json!({"command": "ls", "cwd": "/work/app"})), Allow);
+    assert_eq!(bash(json!({"command": "ls", "cwd": "/srv/app"})), Allow);
     for more in [
         json!({"command": "ls", "dangerouslyDisableSandbox": true}),
         json!({"command": "ls", "grantRoot": "/"}),
@@ -209,10 +209,10 @@ fn path_is_allowed_where_the_system_finds_it() {
         Allow
     );
     // A link out of the folder, and one that cannot be followed.
-    let out = |it: &str| Some(if it == "/work/app" { it } else { "/etc/passwd" }.to_owned());
+    let out = |it: &str| Some(if it == "/srv/app" { it } else { "/etc/passwd" }.to_owned());
     assert_eq!(read("src/link", out), Ask);
     assert_eq!(
-        read("src/a", |it| (it == "/work/app").then(|| it.to_owned())),
+        read("src/a", |it| (it == "/srv/app").then(|| it.to_owned())),
         Ask
     );
     assert_eq!(read("src/a", |_| None), Ask);
@@ -255,15 +255,15 @@ fn denied_path_is_found_by_text_and_by_link() {
             .decide(&resolved("Read", &json!({ "file_path": path }), find))
             .decision
     };
-    for path in [".env", "a/../.env", "/work/app/.ENV", "./a//.env"] {
+    for path in [".env", "a/../.env", "/srv/app/.ENV", "./a//.env"] {
         assert_eq!(read(path, |_| None), Deny, "{path}");
     }
     let link = |it: &str| {
         Some(
-            if it == "/work/app" {
+            if it == "/srv/app" {
                 it
             } else {
-                "/work/app/x/.env"
+                "/srv/app/x/.env"
             }
             .to_owned(),
         )
