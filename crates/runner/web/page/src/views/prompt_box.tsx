@@ -1,6 +1,6 @@
 import type { Client, QueuedPrompt, Status } from "@bowline/client";
 import type { JSX } from "preact";
-import { useEffect, useState } from "preact/hooks";
+import { useState } from "preact/hooks";
 import { plain } from "../text/format.js";
 
 interface Props {
@@ -17,7 +17,11 @@ export function PromptBox({ session, client, status, queue }: Props): JSX.Elemen
   const [id, setId] = useState(() => crypto.randomUUID() as string);
   const [error, setError] = useState<string | null>(null);
   const [isSending, setSending] = useState(false);
-  useEffect(() => sessionStorage.setItem(key, text), [key, text]);
+  // At once, since the page may be reloaded before it is rendered again.
+  const write = (draft: string) => {
+    sessionStorage.setItem(key, draft);
+    setText(draft);
+  };
   const isOver = status?.phase === "ended" || status?.phase === "lost";
   const send = async () => {
     if (text.trim() === "" || isSending || isOver) return;
@@ -26,7 +30,7 @@ export function PromptBox({ session, client, status, queue }: Props): JSX.Elemen
     try {
       // A repeated attempt has the same id, so that the prompt is sent once.
       await client.prompt(session, text, id);
-      setText("");
+      write("");
       setId(crypto.randomUUID());
     } catch (cause) {
       setError(cause instanceof Error ? cause.message : String(cause));
@@ -66,7 +70,7 @@ export function PromptBox({ session, client, status, queue }: Props): JSX.Elemen
         placeholder={hint}
         value={text}
         disabled={isOver}
-        onInput={(event) => setText(event.currentTarget.value)}
+        onInput={(event) => write(event.currentTarget.value)}
         onKeyDown={onKeyDown}
       />
       <div>
