@@ -189,6 +189,6 @@ mod tests {
         assert!(denies("~/.ssh/**", "~/.ssh/id", FOLDERS));
         // Without the folders, anything that ends so is meant.
         assert!(denies("~/.ssh/**", "/root/.ssh/id", Folders::default()));
-        assert!(!denies("~/.ssh/**", "/root/ssh/id", Folders::default()));
+        assert!(!denies("~/.ssh/**", "/srv/ssh/id", Folders::default()));
     }
 }

@@ -3,7 +3,7 @@
 //!
 //! [`Server`] is the protocol of one editor's connection: lines of JSON-RPC and what happens in the sessions
 //! go in, lines for the editor and intents for the sessions come out. It has no clock and no I/O. `connection`
-//! carries it over a WebSocket and works for it at the daemon's conversations. What an editor is told is an `update`,
+//! carries it over a WebSocket and works for it at the daemon's conversations. What an editor receives is an `update`,
 //! which `v1` or `v2` writes.
 //!
 //! # Rules

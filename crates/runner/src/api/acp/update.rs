@@ -1,4 +1,4 @@
-//! What an editor is told of a session, before it is written in a version of the protocol.
+//! Updates of a session for an editor, before they are written in a version of the protocol.
 
 use std::sync::Arc;
 

@@ -152,7 +152,7 @@ test("a permission is answered once, and not by a click at once", async () => {
   strictEqual(server.received.filter(({ path }) => path.endsWith("/permissions")).length, 1);
 });
 
-test("a denial carries its reason, and a late answer says who was first", async () => {
+test("denial carries its reason, and late answer names the first one", async () => {
   server.session("a", {}, untilPermission("permission_deny.jsonl", "Bash"));
   server.respond = () => [409, { code: "ALREADY_ANSWERED", detail: "laptop answered it with allow", next: "" }];
   await open("a");

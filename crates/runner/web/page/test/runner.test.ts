@@ -108,7 +108,7 @@ test("a session is followed, asked and prompted, over a killed runner", async ()
   strictEqual(await page.locator(".you").filter({ hasText: "And what about an empty list?" }).count(), 1);
 });
 
-test("an answer of another client closes the card, and a click after it is told", async () => {
+test("answer of another client closes the card", async () => {
   const id = await start("One of the tests fails. Find out why and fix it.");
   await open(id);
   await page.locator('.card[data-armed="true"]').waitFor();

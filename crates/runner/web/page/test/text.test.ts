@@ -53,7 +53,7 @@ test("a diff is as short as it can be", () => {
   }
 });
 
-test("words of a changed line are told apart", () => {
+test("changed words of a line are marked", () => {
   const [before, after] = diffLines("let total = sum / 2;\n", "let total = sum / count;\n");
   deepStrictEqual(before!.words!.filter(({ kind }) => kind !== "same"), [{ kind: "removed", text: "2" }]);
   deepStrictEqual(after!.words!.filter(({ kind }) => kind !== "same"), [{ kind: "added", text: "count" }]);
