@@ -127,6 +127,17 @@ const RULES: &[Rule] = &[
         never: &["portable-pty", "nom", "uniffi"],
     },
     Rule {
+        package: "bowline-fleet",
+        may_import: &[
+            "bowline-journal",
+            "bowline-process",
+            "bowline-runner",
+            "bowline-transport",
+            "bowline-wire",
+        ],
+        never: &["portable-pty", "nom", "uniffi", "rustix", "libc"],
+    },
+    Rule {
         package: "understudy",
         may_import: &[],
         never: &["tokio", "uniffi"],
@@ -140,6 +151,7 @@ const RULES: &[Rule] = &[
 
 const EVERY: &[&str] = &[
     "bowline",
+    "bowline-fleet",
     "bowline-history",
     "bowline-hooks",
     "bowline-journal",
@@ -160,6 +172,7 @@ const EVERY: &[&str] = &[
 
 /// External crates that only the listed packages may name, so that they stay replaceable.
 const SOLE_OWNERS: &[(&str, &[&str])] = &[
+    ("async-nats", &["bowline-fleet"]),
     ("agent-client-protocol-schema", &["bowline-runner"]),
     ("nom", &["bowline-jsonl"]),
     ("portable-pty", &["bowline-process", "bowline-benches"]),
@@ -196,6 +209,28 @@ fn replaceable_crates_have_one_owner() {
             assert!(
                 !imports.contains(name) || owners.contains(&package.as_str()),
                 "{package} names {name}, which only {owners:?} may"
+            );
+        }
+    }
+}
+
+#[test]
+fn nats_client_is_named_in_one_module() {
+    let source = root().join("crates/fleet/src");
+    let mut folders = vec![source.clone()];
+    while let Some(folder) = folders.pop() {
+        for entry in fs::read_dir(folder).expect("a folder of sources") {
+            let path = entry.expect("an entry").path();
+            if path.is_dir() {
+                folders.push(path);
+                continue;
+            }
+            let text = fs::read_to_string(&path).expect("a source");
+            let is_nats = path.starts_with(source.join("nats")) || path == source.join("nats.rs");
+            assert!(
+                is_nats || !text.contains("async_nats"),
+                "{} names async-nats, which only fleet::nats may",
+                path.display()
             );
         }
     }

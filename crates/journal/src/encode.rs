@@ -9,6 +9,18 @@ use super::header::Header;
 use super::merge::Arrived;
 use super::record::{Body, Record};
 
+/// Encodes a segment of the given records, which continue the streams of the header in this order.
+#[must_use]
+pub fn encode_records(header: &Header, records: &[Record]) -> Vec<u8> {
+    let mut bytes = header.encode();
+    for record in records {
+        let (head, payload) = record.encode();
+        bytes.extend_from_slice(head.as_ref());
+        bytes.extend_from_slice(&payload);
+    }
+    bytes
+}
+
 /// Encodes pieces as a journal of one segment, in the format that [`JournalWriter`](crate::JournalWriter)
 /// writes. `gap_reason` is the reason of each gap. The pieces of a stream are in the order of their offsets;
 /// what is missing between two of them, or before the first, is a gap.

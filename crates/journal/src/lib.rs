@@ -50,6 +50,7 @@ mod merge;
 mod reader;
 mod record;
 mod scan;
+mod tail;
 #[cfg(test)]
 mod tests;
 mod writer;
@@ -59,13 +60,14 @@ use std::collections::BTreeMap;
 pub use self::arrivals::Arrivals;
 pub use self::damage::{Damage, DamageKind, UnsupportedVersion};
 pub use self::disk::{Disk, Folder, OneFile};
-pub use self::encode::encode_segment;
+pub use self::encode::{encode_records, encode_segment};
 pub use self::fault::{Degraded, DegradedKind};
 pub use self::header::{Begin, Header, SIGNATURE};
 pub use self::merge::{Arrived, InputLines, Merge, Merged};
 pub use self::reader::JournalReader;
 pub use self::record::{Arrival, Body, Record};
 pub use self::scan::{Recovered, Scan, Stop, recover};
+pub use self::tail::JournalTail;
 pub use self::writer::{JournalEvent, JournalLimits, JournalWriter, SyncDone, SyncJob};
 
 use bowline_wire::StreamId;

@@ -9,7 +9,7 @@ use super::{Arrived, Damage, Disk, Header, Kept, KeptStreams};
 use bowline_process::Piece;
 use bowline_wire::{Epoch, StreamId};
 
-use cursor::SegmentCursor;
+pub(super) use cursor::SegmentCursor;
 
 /// Number of positions that a reader keeps, of all streams. Each has an open file and up to one record.
 const MAX_CURSORS: usize = 32;

@@ -100,7 +100,8 @@ impl Record {
     }
 
     /// Returns the length of the record on disk, in bytes.
-    pub(super) fn size(&self) -> u64 {
+    #[must_use]
+    pub fn size(&self) -> u64 {
         let payload = match &self.body {
             Body::Bytes(bytes) => bytes.len(),
             Body::Gap { reason, .. } => size_of::<u64>() + reason.len(),

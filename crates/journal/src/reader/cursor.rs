@@ -13,7 +13,7 @@ use bowline_wire::StreamId;
 const CHUNK: usize = 64 << 10;
 
 #[derive(Debug)]
-pub(super) struct SegmentCursor<F> {
+pub(crate) struct SegmentCursor<F> {
     segment: u32,
     file: Arc<F>,
     /// Number of bytes of the file that the scan has received.
@@ -27,7 +27,7 @@ pub(super) struct SegmentCursor<F> {
 
 impl<F> SegmentCursor<F> {
     /// Opens a segment at its beginning, where the stream is at offset `at`.
-    pub(super) fn open<D: Disk<File = F>>(disk: &D, segment: u32, at: u64) -> io::Result<Self> {
+    pub(crate) fn open<D: Disk<File = F>>(disk: &D, segment: u32, at: u64) -> io::Result<Self> {
         Ok(Self {
             segment,
             file: Arc::new(disk.open(segment)?),
@@ -38,7 +38,7 @@ impl<F> SegmentCursor<F> {
         })
     }
 
-    pub(super) fn segment(&self) -> u32 {
+    pub(crate) fn segment(&self) -> u32 {
         self.segment
     }
 
@@ -57,7 +57,7 @@ impl<F> SegmentCursor<F> {
     }
 
     /// Returns why no record follows; `None` if the segment ends here.
-    pub(super) fn damage(&self) -> io::Result<Option<Damage>> {
+    pub(crate) fn damage(&self) -> io::Result<Option<Damage>> {
         let damage = |kind| Damage {
             segment: self.segment,
             offset: self.scan.valid_bytes(),
@@ -92,7 +92,7 @@ impl<F> SegmentCursor<F> {
         }
     }
 
-    pub(super) fn next_record<D: Disk<File = F>>(
+    pub(crate) fn next_record<D: Disk<File = F>>(
         &mut self,
         disk: &D,
     ) -> io::Result<Option<Record>> {
@@ -107,7 +107,7 @@ impl<F> SegmentCursor<F> {
     }
 
     /// Returns the header; `None` if it is incomplete.
-    pub(super) fn header<D: Disk<File = F>>(&mut self, disk: &D) -> io::Result<Option<Header>> {
+    pub(crate) fn header<D: Disk<File = F>>(&mut self, disk: &D) -> io::Result<Option<Header>> {
         while self.scan.header().is_none() {
             if !self.read_more(disk)? {
                 return Ok(None);

@@ -1,0 +1,300 @@
+//! A broker in memory, for tests: everything is stored at once, and faults are requested.
+
+use std::collections::{BTreeMap, VecDeque};
+use std::sync::Arc;
+use std::time::Duration;
+
+use bytes::Bytes;
+use parking_lot::Mutex;
+use tokio::sync::{mpsc, oneshot, watch};
+use tokio::time::Instant;
+
+use crate::bus::{
+    Bucket, Bus, BusError, Delivery, Entry, KeyStore, LogStore, Messages, StoredMessage,
+};
+use crate::directory::LEASE_AGE;
+use crate::log::{LastMessage, Positions};
+
+/// Messages that a subscriber may be behind.
+const QUEUE: usize = 4096;
+
+/// A broker in memory. Clones are connections to the same one.
+#[derive(Clone, Debug)]
+pub struct FakeBus {
+    broker: Arc<Mutex<Broker>>,
+    connects: watch::Sender<u64>,
+    started: Instant,
+}
+
+#[derive(Debug, Default)]
+struct Broker {
+    sequence: u64,
+    log: Vec<(StoredMessage, Positions)>,
+    keys: BTreeMap<(Bucket, String), (Entry, Instant)>,
+    watchers: Vec<(Bucket, mpsc::Sender<Entry>)>,
+    subscribers: Vec<(String, mpsc::Sender<Delivery>)>,
+    replies: BTreeMap<String, oneshot::Sender<Bytes>>,
+    inboxes: u64,
+    is_cut: bool,
+    faults: VecDeque<BusError>,
+}
+
+impl Default for FakeBus {
+    fn default() -> Self {
+        Self {
+            broker: Arc::default(),
+            connects: watch::Sender::new(1),
+            started: Instant::now(),
+        }
+    }
+}
+
+impl FakeBus {
+    /// Lets every request fail until [`connect`](Self::connect).
+    pub fn cut(&self) {
+        self.broker.lock().is_cut = true;
+    }
+
+    /// Lets requests succeed again, on a new connection.
+    pub fn connect(&self) {
+        self.broker.lock().is_cut = false;
+        self.connects.send_modify(|it| *it += 1);
+    }
+
+    /// Lets the next append fail, and the ones after it, in this order.
+    pub fn fail_appends(&self, faults: impl IntoIterator<Item = BusError>) {
+        self.broker.lock().faults.extend(faults);
+    }
+
+    /// Removes everything that is stored.
+    pub fn wipe(&self) {
+        let mut broker = self.broker.lock();
+        broker.log.clear();
+        broker.keys.clear();
+        broker.sequence = 0;
+    }
+
+    /// Removes the newest messages of the log.
+    pub fn lose_tail(&self, count: usize) {
+        let mut broker = self.broker.lock();
+        let length = broker.log.len().saturating_sub(count);
+        broker.log.truncate(length);
+        broker.sequence = broker.log.last().map_or(0, |it| it.0.sequence);
+    }
+
+    /// Returns the messages of a subject.
+    #[must_use]
+    pub fn log(&self, subject: &str) -> Vec<StoredMessage> {
+        let broker = self.broker.lock();
+        let found = broker
+            .log
+            .iter()
+            .filter(|it| matches(subject, &it.0.subject));
+        found.map(|it| it.0.clone()).collect()
+    }
+
+    fn broker(&self) -> Result<parking_lot::MutexGuard<'_, Broker>, BusError> {
+        let mut broker = self.broker.lock();
+        if broker.is_cut {
+            return Err(BusError::Unanswered);
+        }
+        broker
+            .keys
+            .retain(|(bucket, _), (_, at)| *bucket != Bucket::Runners || at.elapsed() < LEASE_AGE);
+        Ok(broker)
+    }
+
+    fn now_ms(&self) -> u64 {
+        Duration::as_millis(&self.started.elapsed()) as u64
+    }
+
+    fn put(
+        &self,
+        bucket: Bucket,
+        key: &str,
+        revision: u64,
+        value: Option<Bytes>,
+    ) -> Result<u64, BusError> {
+        let written_ms = self.now_ms();
+        let mut broker = self.broker()?;
+        let id = (bucket, key.to_owned());
+        let found = broker.keys.get(&id).map_or(0, |it| it.0.revision);
+        if found != revision {
+            return Err(BusError::WrongLast);
+        }
+        broker.sequence += 1;
+        let entry = Entry {
+            key: key.to_owned(),
+            revision: broker.sequence,
+            value,
+            written_ms,
+        };
+        broker.keys.insert(id, (entry.clone(), Instant::now()));
+        broker
+            .watchers
+            .retain(|(of, to)| *of != bucket || to.try_send(entry.clone()).is_ok());
+        Ok(entry.revision)
+    }
+}
+
+/// Returns whether a subject matches a filter.
+fn matches(filter: &str, subject: &str) -> bool {
+    match filter.strip_suffix('>') {
+        Some(front) => subject.starts_with(front),
+        None => subject == filter,
+    }
+}
+
+impl LogStore for FakeBus {
+    async fn append(
+        &self,
+        subject: &str,
+        expected: u64,
+        begin: &Positions,
+        body: Bytes,
+    ) -> Result<u64, BusError> {
+        let mut broker = self.broker()?;
+        if let Some(fault) = broker.faults.pop_front() {
+            return Err(fault);
+        }
+        let last = broker.log.iter().rfind(|it| it.0.subject == subject);
+        if last.map_or(0, |it| it.0.sequence) != expected {
+            return Err(BusError::WrongLast);
+        }
+        broker.sequence += 1;
+        let sequence = broker.sequence;
+        let subject = subject.to_owned();
+        let message = StoredMessage {
+            subject,
+            sequence,
+            body,
+        };
+        broker.log.push((message, begin.clone()));
+        Ok(sequence)
+    }
+
+    async fn last(&self, subject: &str) -> Result<Option<LastMessage>, BusError> {
+        let broker = self.broker()?;
+        let last = broker.log.iter().rfind(|it| it.0.subject == subject);
+        Ok(last.map(|(message, begin)| LastMessage {
+            sequence: message.sequence,
+            begin: Some(begin.clone()),
+            body: message.body.clone(),
+        }))
+    }
+
+    async fn read(
+        &self,
+        subject: &str,
+        from: u64,
+    ) -> Result<mpsc::Receiver<Result<StoredMessage, BusError>>, BusError> {
+        drop(self.broker()?);
+        let mut messages = self.log(subject);
+        messages.retain(|it| it.sequence >= from);
+        let (sender, receiver) = mpsc::channel(messages.len().max(1));
+        for message in messages {
+            let _ = sender.try_send(Ok(message));
+        }
+        Ok(receiver)
+    }
+}
+
+impl KeyStore for FakeBus {
+    async fn get(&self, bucket: Bucket, key: &str) -> Result<Option<Entry>, BusError> {
+        let broker = self.broker()?;
+        let found = broker.keys.get(&(bucket, key.to_owned()));
+        Ok(found.map(|it| it.0.clone()))
+    }
+
+    async fn cas(
+        &self,
+        bucket: Bucket,
+        key: &str,
+        revision: u64,
+        value: Bytes,
+    ) -> Result<u64, BusError> {
+        self.put(bucket, key, revision, Some(value))
+    }
+
+    async fn delete(&self, bucket: Bucket, key: &str, revision: u64) -> Result<(), BusError> {
+        self.put(bucket, key, revision, None).map(drop)
+    }
+
+    async fn entries(&self, bucket: Bucket) -> Result<Vec<Entry>, BusError> {
+        let broker = self.broker()?;
+        let of_bucket = broker.keys.iter().filter(|((of, _), _)| *of == bucket);
+        let entries = of_bucket.map(|(_, (entry, _))| entry.clone());
+        Ok(entries.filter(|it| it.value.is_some()).collect())
+    }
+
+    async fn watch(&self, bucket: Bucket) -> Result<mpsc::Receiver<Entry>, BusError> {
+        let entries = self.entries(bucket).await?;
+        let (sender, receiver) = mpsc::channel(QUEUE);
+        for entry in entries {
+            let _ = sender.try_send(entry);
+        }
+        self.broker()?.watchers.push((bucket, sender));
+        Ok(receiver)
+    }
+}
+
+impl Messages for FakeBus {
+    fn inbox(&self) -> String {
+        let mut broker = self.broker.lock();
+        broker.inboxes += 1;
+        format!("_INBOX.{}", broker.inboxes)
+    }
+
+    async fn subscribe(&self, subject: &str) -> Result<mpsc::Receiver<Delivery>, BusError> {
+        let (sender, receiver) = mpsc::channel(QUEUE);
+        self.broker()?
+            .subscribers
+            .push((subject.to_owned(), sender));
+        Ok(receiver)
+    }
+
+    async fn publish(&self, subject: &str, payload: Bytes) -> Result<(), BusError> {
+        let mut broker = self.broker()?;
+        if let Some(reply) = broker.replies.remove(subject) {
+            let _ = reply.send(payload);
+            return Ok(());
+        }
+        broker.deliver(subject, None, &payload);
+        Ok(())
+    }
+
+    async fn request(&self, subject: &str, payload: Bytes) -> Result<Bytes, BusError> {
+        let inbox = self.inbox();
+        let (sender, receiver) = oneshot::channel();
+        {
+            let mut broker = self.broker()?;
+            broker.replies.insert(inbox.clone(), sender);
+            if !broker.deliver(subject, Some(inbox), &payload) {
+                return Err(BusError::NoResponders(subject.to_owned()));
+            }
+        }
+        receiver.await.map_err(|_| BusError::Unanswered)
+    }
+}
+
+impl Broker {
+    /// Delivers a message, and returns whether anything listens.
+    fn deliver(&mut self, subject: &str, reply: Option<String>, payload: &Bytes) -> bool {
+        self.subscribers.retain(|(_, to)| !to.is_closed());
+        let mut is_delivered = false;
+        for (_, to) in self.subscribers.iter().filter(|it| matches(&it.0, subject)) {
+            let delivery = Delivery {
+                reply: reply.clone(),
+                payload: payload.clone(),
+            };
+            is_delivered |= to.try_send(delivery).is_ok();
+        }
+        is_delivered
+    }
+}
+
+impl Bus for FakeBus {
+    fn connects(&self) -> watch::Receiver<u64> {
+        self.connects.subscribe()
+    }
+}

@@ -1,0 +1,153 @@
+//! Creates the stream and the buckets of a fleet.
+
+use async_nats::jetstream::{self, ErrorCode, kv, stream};
+
+use super::connect::Connection;
+use crate::bus::{Bucket, LOG_STREAM};
+use crate::directory::LEASE_AGE;
+
+/// Replicas where the servers can have them.
+const REPLICAS: usize = 3;
+
+/// How the servers keep a fleet's data.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Layout {
+    /// Number of replicas of the stream of logs.
+    pub replicas: usize,
+}
+
+/// Why the stream and the buckets cannot be created.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum SetupError {
+    /// The servers have no JetStream.
+    #[error(
+        "the NATS servers have no JetStream for this account; enable it, as in the configuration of `bowline fleet init`"
+    )]
+    NoJetStream,
+    /// The stream exists, and has fewer replicas than asked for.
+    #[error(
+        "the stream {LOG_STREAM} has {found} replicas, and {wanted} are asked for; run `bowline fleet doctor`"
+    )]
+    Replicas {
+        /// The number that it has.
+        found: usize,
+        /// The number that is wanted.
+        wanted: usize,
+    },
+    /// Another failure.
+    #[error("create {what} at the NATS servers: {reason}")]
+    Failed {
+        /// The stream or bucket.
+        what: &'static str,
+        /// The reason.
+        reason: String,
+    },
+}
+
+impl Connection {
+    /// Creates the stream and the buckets that do not exist: with three replicas, or with one if the server is
+    /// alone. `replicas` asks for a number of them.
+    ///
+    /// # Errors
+    ///
+    /// The servers have no JetStream, lack the replicas, or refuse.
+    pub async fn set_up(&self, replicas: Option<usize>) -> Result<Layout, SetupError> {
+        let found = match self.create_log(replicas.unwrap_or(REPLICAS)).await {
+            Err(error) if replicas.is_none() && is_alone(&error) => self.create_log(1).await,
+            created => created,
+        };
+        let found = found.map_err(|error| failed(LOG_STREAM, &error))?;
+        if let Some(wanted) = replicas.filter(|wanted| found < *wanted) {
+            return Err(SetupError::Replicas { found, wanted });
+        }
+        for bucket in Bucket::ALL {
+            self.create_bucket(bucket, found).await?;
+        }
+        Ok(Layout { replicas: found })
+    }
+
+    /// Creates the stream of logs unless it exists, and returns its number of replicas.
+    async fn create_log(&self, replicas: usize) -> Result<usize, stream_errors::Create> {
+        let context = jetstream::new(self.client.clone());
+        let config = stream::Config {
+            name: LOG_STREAM.to_owned(),
+            subjects: vec!["bl.log.>".to_owned()],
+            storage: stream::StorageType::File,
+            num_replicas: replicas,
+            allow_direct: true,
+            ..stream::Config::default()
+        };
+        let created = context.get_or_create_stream(config).await?;
+        Ok(created.cached_info().config.num_replicas)
+    }
+
+    async fn create_bucket(&self, bucket: Bucket, replicas: usize) -> Result<(), SetupError> {
+        let context = jetstream::new(self.client.clone());
+        if context.get_key_value(bucket.name()).await.is_ok() {
+            return Ok(());
+        }
+        let max_age = match bucket {
+            Bucket::Runners => LEASE_AGE,
+            Bucket::Seen | Bucket::Sessions | Bucket::Claims => std::time::Duration::ZERO,
+        };
+        let config = kv::Config {
+            bucket: bucket.name().to_owned(),
+            history: 1,
+            max_age,
+            storage: stream::StorageType::File,
+            num_replicas: replicas,
+            ..kv::Config::default()
+        };
+        let created = context.create_key_value(config).await;
+        created.map(drop).map_err(|error| SetupError::Failed {
+            what: bucket.name(),
+            reason: error.to_string(),
+        })
+    }
+
+    /// Returns how the servers keep the data.
+    ///
+    /// # Errors
+    ///
+    /// The stream does not exist or cannot be asked for.
+    pub async fn layout(&self) -> Result<Layout, SetupError> {
+        let context = jetstream::new(self.client.clone());
+        let found = context.get_stream(LOG_STREAM).await;
+        let found = found.map_err(|error| SetupError::Failed {
+            what: LOG_STREAM,
+            reason: error.to_string(),
+        })?;
+        let replicas = found.cached_info().config.num_replicas;
+        Ok(Layout { replicas })
+    }
+}
+
+mod stream_errors {
+    pub(super) type Create = async_nats::jetstream::context::CreateStreamError;
+}
+
+/// Returns the error of the server, if it replied.
+fn server_error(error: &stream_errors::Create) -> Option<&jetstream::Error> {
+    std::error::Error::source(error).and_then(|it| it.downcast_ref())
+}
+
+/// Returns whether the server has no others for replicas.
+fn is_alone(error: &stream_errors::Create) -> bool {
+    let code = server_error(error).map(|it| it.error_code());
+    matches!(
+        code,
+        Some(ErrorCode::STREAM_REPLICAS_NOT_SUPPORTED | ErrorCode::CLUSTER_NO_PEERS)
+    )
+}
+
+fn failed(what: &'static str, error: &stream_errors::Create) -> SetupError {
+    use async_nats::jetstream::context::CreateStreamErrorKind as Kind;
+    match error.kind() {
+        Kind::JetStreamUnavailable => SetupError::NoJetStream,
+        _ => SetupError::Failed {
+            what,
+            reason: error.to_string(),
+        },
+    }
+}

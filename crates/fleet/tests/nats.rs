@@ -1,0 +1,271 @@
+//! The connection against real servers: one alone, and three.
+
+mod support;
+
+use std::collections::BTreeMap;
+use std::time::{Duration, Instant};
+
+use bowline_fleet::{
+    Bucket, Bus as _, BusError, KeyStore as _, LocalJournal, LogStore as _, Messages as _,
+    Positions, Replica, ReplicaState, StoredMessage, log_subject, replicate,
+};
+use bowline_journal::{Arrival, Folder, JournalLimits, JournalTail, JournalWriter};
+use bowline_process::SessionId;
+use bowline_wire::{Epoch, StreamId};
+use bytes::Bytes;
+use support::NatsServers;
+use tokio::sync::{mpsc, watch};
+
+const SUBJECT: &str =
+    "bl.log.00000000-0000-4000-8000-00000000000a.00000000000000000000000000000001";
+
+async fn collect(
+    mut messages: mpsc::Receiver<Result<StoredMessage, BusError>>,
+) -> Vec<StoredMessage> {
+    let mut all = Vec::new();
+    while let Some(message) = messages.recv().await {
+        all.push(message.expect("a message"));
+    }
+    all
+}
+
+#[tokio::test]
+#[ignore = "needs a NATS server: .ci/nats"]
+async fn append_is_fenced_by_the_last_sequence() {
+    let servers = NatsServers::start(1, "");
+    let connection = servers.set_up().await;
+    assert_eq!(connection.last(SUBJECT).await, Ok(None));
+    let begin: Positions = "1:0".parse().unwrap();
+    let append = |expected, body: &'static str| {
+        let (connection, begin) = (connection.clone(), begin.clone());
+        async move {
+            connection
+                .append(SUBJECT, expected, &begin, body.into())
+                .await
+        }
+    };
+    let first = append(0, "a").await.unwrap();
+    assert_eq!(append(0, "x").await, Err(BusError::WrongLast));
+    let second = append(first, "b").await.unwrap();
+    let last = connection.last(SUBJECT).await.unwrap().unwrap();
+    assert_eq!((last.sequence, &last.body[..]), (second, &b"b"[..]));
+    assert_eq!(last.begin, Some(begin.clone()));
+    let all = collect(connection.read(SUBJECT, 0).await.unwrap()).await;
+    let bodies: Vec<_> = all.iter().map(|it| &it.body[..]).collect();
+    assert_eq!(bodies, [b"a", b"b"]);
+    let filter = SUBJECT.rsplit_once('.').unwrap().0.to_owned() + ".>";
+    let later = collect(connection.read(&filter, second).await.unwrap()).await;
+    assert_eq!(later, all[1..]);
+    let none = collect(connection.read("bl.log.other.>", 0).await.unwrap()).await;
+    assert!(none.is_empty());
+}
+
+#[tokio::test]
+#[ignore = "needs a NATS server: .ci/nats"]
+async fn keys_are_replaced_by_comparing_revisions() {
+    let servers = NatsServers::start(1, "");
+    let connection = servers.set_up().await;
+    let bucket = Bucket::Sessions;
+    assert_eq!(connection.get(bucket, "a").await, Ok(None));
+    assert_eq!(connection.entries(bucket).await, Ok(Vec::new()));
+    let mut watch = connection.watch(bucket).await.unwrap();
+    let first = connection.cas(bucket, "a", 0, "1".into()).await.unwrap();
+    let again = connection.cas(bucket, "a", 0, "2".into()).await;
+    assert_eq!(again, Err(BusError::WrongLast));
+    let second = connection
+        .cas(bucket, "a", first, "2".into())
+        .await
+        .unwrap();
+    connection.cas(bucket, "b", 0, "3".into()).await.unwrap();
+    let entry = connection.get(bucket, "a").await.unwrap().unwrap();
+    assert_eq!(
+        (entry.revision, entry.value),
+        (second, Some(Bytes::from_static(b"2")))
+    );
+    assert!(entry.written_ms > 1_700_000_000_000);
+    let keys: Vec<_> = connection.entries(bucket).await.unwrap();
+    let keys: Vec<_> = keys.into_iter().map(|it| it.key).collect();
+    assert_eq!(keys, ["a", "b"]);
+    connection.delete(bucket, "a", second).await.unwrap();
+    let deleted = connection.get(bucket, "a").await.unwrap().unwrap();
+    assert_eq!(deleted.value, None);
+    assert_eq!(connection.entries(bucket).await.unwrap().len(), 1);
+    connection
+        .cas(bucket, "a", deleted.revision, "4".into())
+        .await
+        .unwrap();
+    let mut seen = Vec::new();
+    for _ in 0..5 {
+        seen.push(watch.recv().await.unwrap());
+    }
+    let seen: Vec<_> = seen
+        .iter()
+        .map(|it| (it.key.as_str(), it.value.as_deref()))
+        .collect();
+    let expected: [(&str, Option<&[u8]>); 5] = [
+        ("a", Some(b"1")),
+        ("a", Some(b"2")),
+        ("b", Some(b"3")),
+        ("a", None),
+        ("a", Some(b"4")),
+    ];
+    assert_eq!(seen, expected);
+}
+
+#[tokio::test]
+#[ignore = "needs a NATS server: .ci/nats"]
+async fn requests_are_answered_or_nothing_listens() {
+    let servers = NatsServers::start(1, "");
+    let (a, b) = (servers.connect(None).await, servers.connect(None).await);
+    let unheard = a.request("bl.link.x", "hello".into()).await;
+    assert_eq!(unheard, Err(BusError::NoResponders("bl.link.x".into())));
+    let mut requests = b.subscribe("bl.link.x").await.unwrap();
+    tokio::spawn(async move {
+        let request = requests.recv().await.unwrap();
+        b.publish(&request.reply.unwrap(), request.payload)
+            .await
+            .unwrap();
+    });
+    assert_eq!(
+        a.request("bl.link.x", "hello".into()).await,
+        Ok("hello".into())
+    );
+}
+
+#[tokio::test]
+#[ignore = "needs a NATS server: .ci/nats"]
+async fn refused_rights_are_told_at_once() {
+    let accounts = "authorization { users: [ { user: u, password: p, permissions: { \
+        publish: { deny: [\"bl.log.>\", \"$JS.API.STREAM.MSG.GET.BL_LOG\", \"$KV.BL_CLAIMS.>\", \
+        \"$JS.API.CONSUMER.CREATE.KV_BL_CLAIMS.>\"] }, subscribe: { deny: [\"bl.link.>\"] } } } ] }\n\
+        no_auth_user: u\n";
+    let servers = NatsServers::start(1, accounts);
+    let connection = servers.set_up().await;
+    let begin = Positions::default();
+    let denied = |subject: &str| BusError::Denied(format!("publish to {subject}"));
+    let append = connection.append(SUBJECT, 0, &begin, "a".into()).await;
+    assert_eq!(append, Err(denied(SUBJECT)));
+    let last = connection.last(SUBJECT).await;
+    assert_eq!(last, Err(denied("$JS.API.STREAM.MSG.GET.BL_LOG")));
+    let claim = connection.cas(Bucket::Claims, "a.b", 0, "1".into()).await;
+    assert_eq!(claim, Err(denied("$KV.BL_CLAIMS.a.b")));
+    assert!(matches!(
+        connection.entries(Bucket::Claims).await,
+        Err(BusError::Denied(_))
+    ));
+    let mut refused = connection.subscribe("bl.link.x").await.unwrap();
+    assert_eq!(refused.recv().await, None);
+}
+
+#[tokio::test]
+#[ignore = "needs a NATS server: .ci/nats"]
+async fn wiped_server_is_filled_again_byte_for_byte() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("journal");
+    let disk = Folder::make(&path).unwrap();
+    let mut writer = JournalWriter::create(disk, JournalLimits::default(), Epoch(3), 9).unwrap();
+    let mut write = |count: usize| {
+        for n in 0..count {
+            let at = writer.end(StreamId::STDOUT);
+            let bytes = vec![n as u8; 3000].into();
+            writer
+                .append(
+                    StreamId::STDOUT,
+                    at,
+                    bytes,
+                    Arrival::at(at + 1),
+                    Instant::now(),
+                )
+                .unwrap();
+        }
+        writer.end(StreamId::STDOUT)
+    };
+    let mut servers = NatsServers::start(1, "");
+    let connection = servers.set_up().await;
+    let session = SessionId::random();
+    let journal = LocalJournal {
+        session,
+        path: path.clone(),
+    };
+    let (state, (ended, has_ended)) = (
+        watch::Sender::new(ReplicaState::default()),
+        watch::channel(false),
+    );
+    let (bus, updates) = (connection.clone(), state.clone());
+    let running = tokio::spawn(async move { replicate(&bus, journal, &updates, has_ended).await });
+    let copied = async |end: u64| {
+        let mut state = state.subscribe();
+        state
+            .wait_for(|it| it.copied.at(StreamId::STDOUT) == end)
+            .await
+            .unwrap();
+    };
+    copied(write(500)).await;
+    servers.kill(0);
+    servers.wipe(0);
+    let end = write(100);
+    servers.run(0);
+    while connection.set_up(Some(1)).await.is_err() {
+        tokio::time::sleep(Duration::from_millis(50)).await;
+    }
+    copied(end).await;
+    ended.send_replace(true);
+    running.await.unwrap().unwrap();
+    let mut replica = Replica::default();
+    let subject = log_subject(session, Epoch(3));
+    for message in collect(connection.read(&subject, 0).await.unwrap()).await {
+        replica.take(message.sequence, &message.body);
+    }
+    replica.finish();
+    let mut tail = JournalTail::new(Folder::at(path), BTreeMap::new());
+    let records: Vec<_> = std::iter::from_fn(|| tail.next_record().unwrap()).collect();
+    assert_eq!(replica.take_records(), records);
+}
+
+#[tokio::test]
+#[ignore = "needs three NATS servers: .ci/nats"]
+async fn acknowledged_messages_survive_the_leader() {
+    let mut servers = NatsServers::start(3, "");
+    let connection = servers.set_up().await;
+    assert_eq!(connection.layout().await.unwrap().replicas, 3);
+    let mut connects = connection.connects();
+    let begin = Positions::default();
+    let (mut last, mut acknowledged) = (0, Vec::new());
+    for n in 0..60_u64 {
+        if n == 20 {
+            servers.kill(0);
+        }
+        if n == 40 {
+            servers.run(0);
+        }
+        let body = Bytes::from(n.to_string());
+        loop {
+            match connection.append(SUBJECT, last, &begin, body.clone()).await {
+                Ok(sequence) => {
+                    last = sequence;
+                    break;
+                }
+                // Its reply was lost, or another one took its place.
+                Err(_) => match connection.last(SUBJECT).await {
+                    Ok(Some(found)) if found.body == body => {
+                        last = found.sequence;
+                        break;
+                    }
+                    Ok(found) => last = found.map_or(0, |it| it.sequence),
+                    Err(_) => {
+                        tokio::time::sleep(Duration::from_millis(100)).await;
+                    }
+                },
+            }
+        }
+        acknowledged.push(body);
+    }
+    let all = loop {
+        if let Ok(messages) = connection.read(SUBJECT, 0).await {
+            break collect(messages).await;
+        }
+    };
+    let bodies: Vec<_> = all.into_iter().map(|it| it.body).collect();
+    assert_eq!(bodies, acknowledged);
+    assert!(*connects.borrow_and_update() >= 1);
+}
