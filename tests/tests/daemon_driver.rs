@@ -15,6 +15,8 @@ mod notify;
 mod orchestrator;
 #[path = "daemon_driver/policy.rs"]
 mod policy;
+#[path = "daemon_driver/queue.rs"]
+mod queue;
 #[path = "daemon_driver/requests.rs"]
 mod requests;
 #[path = "daemon_driver/rig.rs"]

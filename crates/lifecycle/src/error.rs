@@ -373,6 +373,14 @@ pub enum DialogueError {
         /// The uuid.
         uuid: String,
     },
+    /// The prompt does not wait in the queue.
+    #[error("change the queue: the prompt {uuid} {}", not_queued(*.is_sent))]
+    NotQueued {
+        /// The uuid.
+        uuid: String,
+        /// Whether it was sent to the agent.
+        is_sent: bool,
+    },
     /// The driver of the session refused what the host wants.
     #[error("{reason}")]
     #[serde(untagged)]
@@ -395,6 +403,14 @@ impl DialogueError {
             },
             other => other.clone(),
         }
+    }
+}
+
+const fn not_queued(is_sent: bool) -> &'static str {
+    if is_sent {
+        "was already sent to the agent; interrupt the turn, or send another prompt"
+    } else {
+        "does not wait there; list the queue"
     }
 }
 

@@ -5,6 +5,7 @@ use serde_json::{Map, Value};
 
 use crate::budget::LimitRequest;
 use crate::permission::PermissionAnswer;
+use crate::queue::QueueEdit;
 
 /// What a host wants of a session.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -37,6 +38,13 @@ pub enum Intent {
         option: String,
         /// The new value.
         value: String,
+    },
+    /// Changes a prompt that waits in the queue.
+    EditQueue(QueueEdit),
+    /// Sends a prompt of the queue: a decision of the session itself, once the agent is idle.
+    Release {
+        /// Its uuid.
+        uuid: String,
     },
     /// Pauses at a limit and asks: a decision of the session itself.
     Hold(LimitRequest),

@@ -47,7 +47,7 @@
 //! | [Limits](#limits) | [`DialogueStdio`], [`ExitPolicy`], [`TerminationPolicy`], [`PhaseLimits`], [`SilenceLimit`] |
 //! | [What a session reports](#what-a-session-reports) | [`WorkPhase`], [`LastActivity`], [`Activity`], [`ActivitySource`], [`Silence`], [`SilenceCause`], [`ProbeAnswer`], [`PageError`], [`SignalError`], [`Drained`], [`StderrReport`], [`UnknownOption`], [`ReconnectFailed`], [`ReconnectFailure`], [`RetryError`], [`ConnectionStates`], [`DialogueEvents`], [`DialogueEvent`], [`DialogueEventKind`], [`DialogueEnd`], [`DialogueError`], [`error_chain`] |
 //! | [The bytes of a session](#the-bytes-of-a-session) | [`RawOutput`], [`Stream`], [`RecordError`], [`Diagnostics`], [`Piece`] |
-//! | [Requests](#requests) | [`HostRequest`], [`Priority`], [`PromptPart`], [`Source`], [`Intent`] |
+//! | [Requests](#requests) | [`HostRequest`], [`Priority`], [`PromptPart`], [`Source`], [`Intent`], [`QueueEdit`], [`QueueChange`] |
 //! | [The login environment](#the-login-environment) | [`LoginSource`], [`LoginFailure`], [`Provenance`] |
 //! | [A terminal in the list](#a-terminal-in-the-list) | [`TerminalSession`], [`Registration`], [`WindowSize`], [`ResourceUsage`], [`check_threads`], [`terminal_limits`] |
 //! | [Before a conversation is resumed](#before-a-conversation-is-resumed) | [`ResumeError`], [`check_conversation_id`], [`agent_directory`] |
@@ -231,13 +231,17 @@
 //! ## Requests
 //!
 //! ```no_run
-//! use bowline_lifecycle::{DialogueSession, HostRequest, Intent, Priority, Prompt, PromptPart};
+//! use bowline_lifecycle::{
+//!     DialogueSession, HostRequest, Intent, Priority, Prompt, PromptPart, QueueChange, QueueEdit,
+//! };
 //!
 //! # async fn request(session: DialogueSession) -> Result<(), Box<dyn std::error::Error>> {
 //! let mut prompt = Prompt::text("Then run the tests.");
 //! prompt.parts.push(PromptPart::Text("Do not change them.".to_owned()));
 //! prompt.priority = Some(Priority::Later);
-//! session.send(prompt).await?;
+//! // It waits until the agent is idle, and can be changed until then.
+//! let uuid = session.send(prompt).await?.uuid().to_owned();
+//! session.submit(Intent::EditQueue(QueueEdit { uuid, change: QueueChange::Cancel })).await?;
 //! session.request(HostRequest::SetPermissionMode { mode: "plan".to_owned() }).await?;
 //! session.submit(Intent::Interrupt { cancel_queued: false, seen: None }).await?;
 //! # Ok(())
@@ -464,6 +468,7 @@ mod permission;
 mod policy;
 mod policy_file;
 mod private_file;
+mod queue;
 mod registry;
 mod session;
 mod stderr;
@@ -516,6 +521,7 @@ pub use permission::{
 pub use policy::{Policy, PolicyError};
 pub use policy_file::{PolicyFileError, default_policy_path, parse_policy, read_policy};
 pub use private_file::PrivateFile;
+pub use queue::{QueueChange, QueueEdit};
 pub use registry::{
     Inbox, InboxEvent, Metrics, RegisteredTerminal, Registration, SessionPermission,
     TerminalRegistry, TerminalTag, Tombstone,

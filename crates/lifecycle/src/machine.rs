@@ -19,6 +19,7 @@ mod policy;
 mod prompt_queue;
 mod prompts;
 mod protocol;
+mod queue;
 mod receipts;
 #[cfg_attr(
     not(any(test, feature = "remote")),
@@ -52,6 +53,7 @@ use self::policy::PolicyState;
 use self::prompt_queue::PromptQueue;
 pub(crate) use self::protocol::Opening;
 use self::protocol::{Protocol, Signal};
+use self::queue::QueueState;
 use self::receipts::{ReceiptUpdate, Receipts};
 use self::recovery::Recovery;
 use self::replay::Replay;
@@ -78,6 +80,7 @@ pub(crate) struct Machine {
     policy: PolicyState,
     budget: BudgetState,
     prompts: PromptQueue,
+    queue: QueueState,
     watchdog: Watchdog,
     /// Whether the agent's machine cannot be reached now.
     is_link_down: bool,
@@ -198,6 +201,7 @@ impl Machine {
             policy: PolicyState::default(),
             budget: BudgetState::default(),
             prompts: PromptQueue::default(),
+            queue: QueueState::default(),
             watchdog: Watchdog::new(limits.watchdog),
             is_link_down: false,
             reconnecting_since: None,

@@ -1,6 +1,6 @@
 //! Events that the host reports because the stream does not contain them.
 
-use crate::model::{Question, RequestOption};
+use crate::model::{Question, QueuedPrompt, RequestOption};
 
 /// Arrival time of a line or host event, by the host's clock.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -26,6 +26,11 @@ pub enum HostEvent<'a> {
         uuid: Option<&'a str>,
         /// Its text.
         text: &'a str,
+    },
+    /// The prompts that wait at the host changed.
+    QueueChanged {
+        /// Those that wait, in the order in which they will be sent.
+        waiting: &'a [QueuedPrompt],
     },
     /// A prompt will get no result, since the agent knows it from before.
     PromptDropped {

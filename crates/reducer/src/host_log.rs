@@ -139,8 +139,10 @@ impl LoggedHostEvent {
                 kind: ErrorKind::SessionTimeout,
                 reason: reason.into(),
             },
-            // Neither adds an entry that could be evicted.
-            HostEvent::Reconnecting | HostEvent::ProcessEnded { .. } => return None,
+            // None of them adds an entry that could be evicted.
+            HostEvent::QueueChanged { .. }
+            | HostEvent::Reconnecting
+            | HostEvent::ProcessEnded { .. } => return None,
         })
     }
 

@@ -12,6 +12,7 @@ mod grpc;
 mod mcp;
 mod page;
 mod problem;
+mod request_id;
 mod rest;
 mod trace;
 mod web_terminal;

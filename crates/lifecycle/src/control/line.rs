@@ -60,6 +60,7 @@ mod tests {
     use crate::error::DialogueError;
     use crate::intent::Intent;
     use crate::permission::PermissionAnswer;
+    use crate::queue::{QueueChange, QueueEdit};
 
     fn round_trips(entry: ControlEntry) {
         let line = ControlLine {
@@ -97,6 +98,10 @@ mod tests {
             by: Some("page".to_owned()),
             how: Some("rule 1 in p".to_owned()),
         };
+        let edit = |change| {
+            let uuid = "u".to_owned();
+            Intent::EditQueue(QueueEdit { uuid, change })
+        };
         let intents = [
             Intent::Prompt(prompt),
             answer(Decision::allow().into()),
@@ -115,6 +120,15 @@ mod tests {
             Intent::SetOption {
                 option: "model".to_owned(),
                 value: "m".to_owned(),
+            },
+            edit(QueueChange::Replace(vec![PromptPart::Text(
+                "new".to_owned(),
+            )])),
+            edit(QueueChange::MoveBefore("other".to_owned())),
+            edit(QueueChange::MoveAfter("other".to_owned())),
+            edit(QueueChange::Cancel),
+            Intent::Release {
+                uuid: "u".to_owned(),
             },
             Intent::Hold(LimitRequest {
                 request_id: "budget:1".to_owned(),
@@ -145,6 +159,10 @@ mod tests {
             DialogueError::Ended,
             DialogueError::EmptyPrompt,
             DialogueError::DuplicateUuid { uuid: text() },
+            DialogueError::NotQueued {
+                uuid: text(),
+                is_sent: true,
+            },
             DialogueError::NoSuchRequest { request_id: text() },
             DialogueError::TooLate {
                 request_id: text(),
@@ -193,7 +211,7 @@ mod tests {
 
     #[test]
     fn line_of_newer_version_is_no_damage() {
-        let read = ControlLine::parse(br#"{"id":"i","decision":"edit_queue","prompt":1}"#);
+        let read = ControlLine::parse(br#"{"id":"i","decision":"fold_paper","prompt":1}"#);
         assert_eq!(read.unwrap().entry, ControlEntry::Other);
         assert!(ControlLine::parse(br#"{"id":"i","decision":"prompt","uuid":1}"#).is_err());
     }

@@ -10,6 +10,7 @@ use crate::budget::{LimitKind, LimitRequest};
 use crate::error::DialogueError;
 use crate::intent::Intent;
 use crate::permission::PermissionAnswer;
+use crate::queue::{QueueChange, QueueEdit};
 
 /// What a line says.
 #[derive(Debug, Serialize, Deserialize)]
@@ -33,6 +34,13 @@ pub(super) enum EntryRecord {
     SetOption {
         option: String,
         value: String,
+    },
+    EditQueue {
+        prompt: String,
+        change: ChangeRecord,
+    },
+    Release {
+        prompt: String,
     },
     Hold {
         request_id: String,
@@ -75,7 +83,7 @@ pub(super) struct PromptRecord {
 
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(tag = "type", rename_all = "snake_case")]
-enum PartRecord {
+pub(super) enum PartRecord {
     Text {
         text: String,
     },
@@ -90,7 +98,7 @@ enum PartRecord {
 
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-enum SourceRecord {
+pub(super) enum SourceRecord {
     Base64 { media_type: String, data: String },
     Text(String),
     Url(String),
@@ -124,6 +132,15 @@ pub(super) enum AnswerRecord {
     RejectPlan {
         feedback: String,
     },
+}
+
+#[derive(Debug, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub(super) enum ChangeRecord {
+    Replace(Vec<PartRecord>),
+    Before(String),
+    After(String),
+    Cancel,
 }
 
 impl EntryRecord {
@@ -165,6 +182,13 @@ impl EntryRecord {
             Intent::SetOption { option, value } => Self::SetOption {
                 option: option.clone(),
                 value: value.clone(),
+            },
+            Intent::EditQueue(QueueEdit { uuid, change }) => Self::EditQueue {
+                prompt: uuid.clone(),
+                change: ChangeRecord::of(change)?,
+            },
+            Intent::Release { uuid } => Self::Release {
+                prompt: uuid.clone(),
             },
             Intent::Hold(request) => Self::Hold {
                 request_id: request.request_id.clone(),
@@ -216,6 +240,11 @@ impl EntryRecord {
                 seen,
             },
             Self::SetOption { option, value } => Intent::SetOption { option, value },
+            Self::EditQueue { prompt, change } => Intent::EditQueue(QueueEdit {
+                uuid: prompt,
+                change: change.change(),
+            }),
+            Self::Release { prompt } => Intent::Release { uuid: prompt },
             Self::Hold {
                 request_id,
                 limit,
@@ -273,6 +302,31 @@ impl PromptRecord {
             }),
             verbatim: self.verbatim,
             append_only: self.append_only,
+        }
+    }
+}
+
+impl ChangeRecord {
+    fn of(change: &QueueChange) -> Option<Self> {
+        Some(match change {
+            QueueChange::Replace(parts) => {
+                let parts = parts.iter().map(PartRecord::of);
+                Self::Replace(parts.collect::<Option<_>>()?)
+            }
+            QueueChange::MoveBefore(uuid) => Self::Before(uuid.clone()),
+            QueueChange::MoveAfter(uuid) => Self::After(uuid.clone()),
+            QueueChange::Cancel => Self::Cancel,
+        })
+    }
+
+    fn change(self) -> QueueChange {
+        match self {
+            Self::Replace(parts) => {
+                QueueChange::Replace(parts.into_iter().map(PartRecord::part).collect())
+            }
+            Self::Before(uuid) => QueueChange::MoveBefore(uuid),
+            Self::After(uuid) => QueueChange::MoveAfter(uuid),
+            Self::Cancel => QueueChange::Cancel,
         }
     }
 }

@@ -207,11 +207,11 @@ impl Machine {
 
     /// Ends the session in order: what waits is dropped, and the open turn is interrupted.
     fn stop_for_limit(&mut self) {
+        self.drop_waiting();
         if self.follower.is_some() {
-            // The driver does.
+            // The driver does the rest.
             return;
         }
-        self.cancel_queued();
         if self.transcript.has_open_turn() {
             let interrupt = HostRequest::Interrupt {
                 cancel_queued: true,
@@ -226,7 +226,7 @@ impl Machine {
         if !self.budget.is_holding || self.follower.is_some() {
             return;
         }
-        self.cancel_queued();
+        self.drop_waiting();
         if let Some(request) = self.budget.open.take() {
             let deny = PermissionAnswer::Decide(Decision::deny("the session is ended"));
             // The request is open.

@@ -40,12 +40,22 @@ impl Machine {
                 self.policy_answered(&request_id);
                 answered.map(|()| Reply::Done)
             }
+            Command::Request(HostRequest::Interrupt { cancel_queued }) => {
+                return self.interrupt(cancel_queued, None, ticket);
+            }
             Command::Request(request) => {
                 return self.request(&request, ticket);
             }
-            Command::Interrupt { seen, .. } if self.has_ended_turn_after(seen) => Ok(Reply::Done),
-            Command::Interrupt { cancel_queued, .. } => {
-                return self.request(&HostRequest::Interrupt { cancel_queued }, ticket);
+            Command::Interrupt {
+                cancel_queued,
+                seen,
+            } => {
+                return self.interrupt(cancel_queued, seen, ticket);
+            }
+            Command::EditQueue(edit) => self.edit_queue(&edit).map(|()| Reply::Done),
+            Command::Release(uuid) => {
+                self.release(&uuid);
+                Ok(Reply::Done)
             }
             Command::SetOption { option, value } => {
                 return self.set_option(&option, &value, ticket);
@@ -93,7 +103,8 @@ impl Machine {
                 | Command::AnswerPermission { .. }
                 | Command::Request(_)
                 | Command::Interrupt { .. }
-                | Command::SetOption { .. },
+                | Command::SetOption { .. }
+                | Command::EditQueue(_),
             ) => Err(DialogueError::Disconnected(failed.clone())),
             _ => Ok(()),
         }
@@ -105,11 +116,19 @@ impl Machine {
         ended_at.is_some_and(|(ended_at, seen)| ended_at >= seen)
     }
 
+    fn interrupt(&mut self, cancel_queued: bool, seen: Option<u64>, ticket: Ticket) {
+        if cancel_queued {
+            self.drop_waiting();
+        }
+        if self.has_ended_turn_after(seen) {
+            return self.reply(ticket, Ok(Reply::Done));
+        }
+        self.host(HostEvent::InterruptRequested);
+        self.request(&HostRequest::Interrupt { cancel_queued }, ticket);
+    }
+
     /// Passes a request on to the agent, whose response is the reply.
     fn request(&mut self, request: &HostRequest, ticket: Ticket) {
-        if matches!(request, HostRequest::Interrupt { .. }) {
-            self.host(HostEvent::InterruptRequested);
-        }
         let passed = self.speak(|protocol, link| protocol.request(request, ticket, link));
         if let Err(error) = passed {
             self.reply(ticket, Err(error));
@@ -125,9 +144,7 @@ impl Machine {
 
     /// Drops the queued prompts; the reply is a JSON array of their uuids.
     pub(super) fn cancel_queued(&mut self) -> Reply {
-        let updates = self.prompts.cancel(&mut self.receipts);
-        let uuids: Vec<_> = updates.iter().map(|(uuid, _)| uuid.clone()).collect();
-        self.receipt_updates(updates);
+        let uuids = self.drop_waiting();
         Reply::Response(serde_json::Value::from(uuids).to_string())
     }
 

@@ -19,6 +19,7 @@ impl Machine {
         self.settle_pause();
         self.check_budget();
         self.send_queued();
+        self.release_next();
         let open = self.transcript.open_work();
         if open.turn || open.calls > 0 || open.tasks > 0 || open.permissions > 0 {
             return;
@@ -96,6 +97,7 @@ impl Machine {
         for id in self.permissions.open_ids() {
             self.close_permission(&id, RequestState::Orphaned);
         }
+        self.close_queue();
         let updates = self.receipts.close();
         self.receipt_updates(updates);
         for request in self.requests.close() {

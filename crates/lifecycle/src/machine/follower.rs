@@ -6,7 +6,7 @@
 use std::collections::{BTreeMap, HashSet};
 use std::time::Duration;
 
-use bowline_jsonl::{Decision, HostRequest};
+use bowline_jsonl::{Decision, HostRequest, Priority};
 use bowline_reducer::{HostDecision, HostEvent};
 use bowline_transport::Piece;
 use serde_json::{Map, Value};
@@ -145,6 +145,8 @@ impl Machine {
                 self.end_stage = Some(EndStage::Requested);
                 Intent::End
             }
+            Command::EditQueue(edit) => Intent::EditQueue(edit),
+            Command::Release(uuid) => Intent::Release { uuid },
             Command::Hold(request) => Intent::Hold(request),
             command @ (Command::Pause
             | Command::Unpause
@@ -252,8 +254,9 @@ impl Machine {
             Intent::SetOption { option, value } => (format!("set {option} to {value}"), None),
             Intent::StopTask { task_id } => (format!("stop task {task_id}"), None),
             Intent::Request { name, .. } => (format!("request {name}"), None),
+            Intent::EditQueue(edit) => ("change the queue".to_owned(), Some(edit.uuid.clone())),
             Intent::End => ("end".to_owned(), None),
-            Intent::Answer { .. } | Intent::Hold(_) => return,
+            Intent::Answer { .. } | Intent::Release { .. } | Intent::Hold(_) => return,
         };
         let client = client.clone();
         self.emit(DialogueEventKind::Requested {
@@ -269,7 +272,11 @@ impl Machine {
         };
         match line.entry {
             ControlEntry::Intent(Intent::Prompt(prompt)) => {
-                follower.prompts.extend(prompt.uuid);
+                let uuid = prompt.uuid.clone();
+                let is_new = uuid.is_some_and(|it| follower.prompts.insert(it));
+                if is_new && prompt.priority == Some(Priority::Later) {
+                    self.enqueue(prompt);
+                }
             }
             ControlEntry::Intent(Intent::Answer {
                 request_id,
@@ -287,8 +294,11 @@ impl Machine {
                 follower.answers.insert(line.id, seen);
             }
             ControlEntry::Intent(Intent::Hold(request)) => self.hold(request),
-            ControlEntry::Intent(Intent::Interrupt { .. }) => {
-                self.host(HostEvent::InterruptRequested);
+            ControlEntry::Intent(intent) => {
+                if matches!(intent, Intent::Interrupt { .. }) {
+                    self.host(HostEvent::InterruptRequested);
+                }
+                self.follow_queue(&intent);
             }
             ControlEntry::Outcome { of, result } => self.outcome(&of, result),
             _ => {}
@@ -299,6 +309,9 @@ impl Machine {
         let answer = self.follower.as_mut().and_then(|it| it.answers.remove(of));
         if let Some(seen) = answer.filter(|_| result.is_ok()) {
             self.answer_carried_out(&seen);
+        }
+        if result.is_err() {
+            self.queue_refused(of);
         }
         self.intent_settled(of, result);
     }
@@ -398,6 +411,8 @@ const fn name_of(intent: &Intent) -> &'static str {
         Intent::Answer { .. } => "answer",
         Intent::Interrupt { .. } => "interrupt",
         Intent::SetOption { .. } => "set the option",
+        Intent::EditQueue(_) => "change the queue",
+        Intent::Release { .. } => "send",
         Intent::Hold(_) => "pause",
         Intent::StopTask { .. } => "stop the task",
         Intent::Request { .. } => "request",

@@ -16,6 +16,7 @@ use crate::events::PendingEvent;
 use crate::exit_policy::ExitPolicy;
 use crate::intent::Intent;
 use crate::permission::{PermissionAnswer, PermissionRecord};
+use crate::queue::QueueEdit;
 use crate::watchdog::WatchdogPolicy;
 
 /// Identifies a command, so that its reply finds the caller.
@@ -101,6 +102,10 @@ pub(crate) enum Command {
     },
     /// Changes an option of the session.
     SetOption { option: String, value: String },
+    /// Changes a prompt that waits in the queue.
+    EditQueue(QueueEdit),
+    /// Sends a prompt of the queue, by its uuid.
+    Release(String),
     /// Pauses at a limit, and asks.
     Hold(LimitRequest),
     /// Queues prompts from now on; completes when no turn is open.
@@ -184,6 +189,13 @@ pub(crate) struct Limits {
     pub(crate) watchdog: WatchdogPolicy,
 }
 
+impl EndStage {
+    /// Returns whether no prompt is sent any more.
+    pub(super) const fn refuses_prompts(self) -> bool {
+        matches!(self, Self::Requested | Self::Terminated)
+    }
+}
+
 impl From<Intent> for Command {
     fn from(intent: Intent) -> Self {
         match intent {
@@ -207,6 +219,8 @@ impl From<Intent> for Command {
                 seen,
             },
             Intent::SetOption { option, value } => Self::SetOption { option, value },
+            Intent::EditQueue(edit) => Self::EditQueue(edit),
+            Intent::Release { uuid } => Self::Release(uuid),
             Intent::Hold(request) => Self::Hold(request),
             Intent::StopTask { task_id } => Self::Request(HostRequest::StopTask { task_id }),
             Intent::Request { name, params } => Self::Request(HostRequest::Other {

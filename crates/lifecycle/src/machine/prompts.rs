@@ -1,21 +1,18 @@
 //! Prompts: accepted, queued during a pause, and written one whole line at a time.
 
-use bowline_jsonl::{Prompt, PromptPart};
+use bowline_jsonl::{Priority, Prompt};
 use bowline_reducer::HostEvent;
 
 use super::own_lines::LineEvent;
 use super::{EndStage, LinePurpose, Machine, ReceiptState, Reply, Ticket};
 use crate::error::DialogueError;
 use crate::intent::Intent;
+use crate::queue::text_of;
 use crate::watchdog::ActivitySource;
 
 impl Machine {
     pub(super) fn send(&mut self, prompt: Prompt) -> Result<(), DialogueError> {
-        let is_ending = matches!(
-            self.end_stage,
-            Some(EndStage::Requested | EndStage::Terminated)
-        );
-        if is_ending {
+        if self.end_stage.is_some_and(EndStage::refuses_prompts) {
             return Err(DialogueError::Ended);
         }
         if prompt.parts.is_empty() {
@@ -29,8 +26,12 @@ impl Machine {
         }
         self.receipts.accept(&uuid);
         self.receipt_updates([(uuid, ReceiptState::Accepted)]);
-        self.prompts.prompts.push_back(prompt);
-        self.send_queued();
+        if prompt.priority == Some(Priority::Later) && self.follower.is_none() {
+            self.enqueue(prompt);
+        } else {
+            self.prompts.prompts.push_back(prompt);
+            self.send_queued();
+        }
         Ok(())
     }
 
@@ -39,8 +40,7 @@ impl Machine {
             return self.submit(prompt.uuid.clone(), Intent::Prompt(prompt.clone()), None);
         }
         if !self.protocol.folds_input() {
-            let texts: Vec<_> = prompt.parts.iter().filter_map(text_of).collect();
-            let text = texts.join("\n");
+            let text = text_of(&prompt.parts);
             let purpose = LinePurpose::Prompt(prompt.uuid.clone().unwrap_or_default());
             self.effects.expect(purpose, LineEvent::Prompt { text });
         }
@@ -57,9 +57,7 @@ impl Machine {
 
     /// Completes pauses once the agent has nothing left to answer.
     pub(super) fn settle_pause(&mut self) {
-        let is_idle =
-            !self.transcript.has_open_turn() && self.receipts.open() <= self.prompts.len();
-        if is_idle || self.ended {
+        if self.ended || !self.has_unanswered() {
             for ticket in std::mem::take(&mut self.prompts.pausing) {
                 let reply = if self.ended {
                     Err(DialogueError::Ended)
@@ -104,13 +102,5 @@ impl Machine {
             self.host(HostEvent::PromptDropped { uuid });
         }
         self.receipt_updates(update);
-    }
-}
-
-/// Returns the text of a prompt's part, as the transcript shows it.
-fn text_of(part: &PromptPart) -> Option<&str> {
-    match part {
-        PromptPart::Text(text) => Some(text),
-        _ => None,
     }
 }

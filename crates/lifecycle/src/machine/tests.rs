@@ -23,6 +23,7 @@ mod permissions;
 mod policy;
 mod prompts;
 mod property;
+mod queue;
 mod replay;
 mod watchdog;
 

@@ -29,6 +29,7 @@ impl Transcript {
             HostEvent::HistoryEnded => self.end_history(),
             HostEvent::ProcessStarted => self.process_started(),
             HostEvent::PromptSent { uuid, text } => self.prompt_sent(uuid, text, context),
+            HostEvent::QueueChanged { waiting } => self.set_waiting_prompts(waiting),
             HostEvent::PromptDropped { uuid } => self.drop_prompt(uuid),
             HostEvent::PermissionAnswered {
                 request_id,

@@ -87,7 +87,8 @@ pub(super) fn scope_of(method: &Method, path: &str) -> TokenScope {
             "/api/sessions/{id}/prompt"
             | "/api/sessions/{id}/interrupt"
             | "/api/sessions/{id}/options",
-        ) => TokenScope::Write,
+        )
+        | ("PATCH" | "DELETE", "/api/sessions/{id}/queue/{prompt}") => TokenScope::Write,
         _ => TokenScope::Own,
     }
 }

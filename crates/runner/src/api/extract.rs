@@ -47,7 +47,13 @@ impl<S: Send + Sync, T: DeserializeOwned> FromRequest<S> for JsonBody<T> {
             .await
             .map_err(body_problem)?;
         let body = serde_json::from_slice(&bytes);
-        body.map(Self).map_err(Problem::bad_request)
+        body.map(Self).map_err(|error: serde_json::Error| {
+            if error.is_data() {
+                Problem::invalid_body(error)
+            } else {
+                Problem::bad_request(error)
+            }
+        })
     }
 }
 

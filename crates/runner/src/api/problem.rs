@@ -85,6 +85,13 @@ impl Problem {
         Self::new(StatusCode::BAD_REQUEST, "BAD_REQUEST", detail, next)
     }
 
+    /// The body is JSON, and one of its members is missing, unknown or wrong.
+    pub(crate) fn invalid_body(detail: impl ToString) -> Self {
+        let next = "see /openapi.json for the members of the body";
+        let status = StatusCode::UNPROCESSABLE_ENTITY;
+        Self::new(status, "INVALID_BODY", detail, next)
+    }
+
     pub(crate) fn rate_limited(detail: &str, wait: Duration) -> Self {
         let next = format!("retry after {} ms", wait.as_millis().max(1));
         let status = StatusCode::TOO_MANY_REQUESTS;

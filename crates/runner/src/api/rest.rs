@@ -6,6 +6,7 @@ mod dialogue;
 mod dto;
 mod history;
 mod log;
+mod queue;
 mod sessions;
 mod shim_client;
 mod stream_slice;
@@ -74,6 +75,8 @@ pub(super) fn routes(
             dialogue::list_permissions,
             dialogue::answer_permission
         ))
+        .routes(routes!(queue::list))
+        .routes(routes!(queue::change, queue::cancel))
         .routes(routes!(dialogue::interrupt))
         .routes(routes!(dialogue::set_option))
         .routes(routes!(log::log))

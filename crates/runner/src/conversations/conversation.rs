@@ -1,6 +1,6 @@
 //! The handle of a conversation.
 
-use bowline_lifecycle::{DialogueSession, Intent, PermissionAnswer, Prompt};
+use bowline_lifecycle::{DialogueSession, Intent, PermissionAnswer, Prompt, QueueEdit};
 use bowline_reducer::Transcript;
 use tokio::sync::{mpsc, oneshot};
 use uuid::Uuid;
@@ -38,9 +38,10 @@ impl Conversation {
     }
 
     /// Answers a permission request, in the name of a client if it has one. The first answer counts; the error of
-    /// a later one names the client that gave it.
+    /// a later one names the client that gave it. A repeated answer, with the same id, gets the same outcome.
     pub(crate) async fn answer(
         &self,
+        id: Option<String>,
         request_id: impl Into<String>,
         answer: impl Into<PermissionAnswer>,
         by: Option<String>,
@@ -51,7 +52,7 @@ impl Conversation {
             by,
             how: None,
         };
-        self.submit(random_id(), intent).await
+        self.submit(id.unwrap_or_else(random_id), intent).await
     }
 
     /// Stops the running turn, unless it ended past `seen`, an offset of the output. A repeated interrupt, with the same id, stops one.
@@ -79,6 +80,15 @@ impl Conversation {
         let (option, value) = (option.into(), value.into());
         let id = id.unwrap_or_else(random_id);
         self.submit(id, Intent::SetOption { option, value }).await
+    }
+
+    /// Changes a prompt that waits in the queue. A repeated change, with the same id, is made once.
+    pub(crate) async fn edit_queue(
+        &self,
+        id: String,
+        edit: QueueEdit,
+    ) -> Result<(), ConversationError> {
+        self.submit(id, Intent::EditQueue(edit)).await
     }
 
     /// Keeps an intent under an id of 1 to 128 bytes, and waits for its outcome. It takes effect even if the future

@@ -32,6 +32,9 @@ async fn document_describes_every_endpoint() {
             "post /api/sessions/{id}/permissions",
             "post /api/sessions/{id}/interrupt",
             "post /api/sessions/{id}/options",
+            "get /api/sessions/{id}/queue",
+            "patch /api/sessions/{id}/queue/{prompt}",
+            "delete /api/sessions/{id}/queue/{prompt}",
             "get /api/sessions/{id}/log",
             "get /api/sessions/{id}/transcript",
             "get /api/sessions/{id}/events",
@@ -71,6 +74,7 @@ async fn document_describes_every_endpoint() {
             continue;
         }
         let path = path.replace("{id}", "x").replace("{conversation}", "x");
+        let path = path.replace("{prompt}", "x");
         let response = runner.request(&method.to_uppercase(), &path, None).await;
         assert_ne!(response.status, 405, "{line}");
         let known = ["SESSION_NOT_FOUND", "CONVERSATION_NOT_FOUND"];

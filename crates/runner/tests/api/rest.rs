@@ -157,13 +157,13 @@ async fn failed_start_is_reported_and_leaves_nothing() {
     for (spec, status, code) in [
         (nothing, 422, "PROGRAM_NOT_FOUND"),
         (nowhere, 422, "DIRECTORY_NOT_FOUND"),
-        (json!({"kind": "terminal"}), 400, "BAD_REQUEST"),
+        (json!({"kind": "terminal"}), 422, "INVALID_BODY"),
         (
             json!({"kind": "other", "program": "sh"}),
-            400,
-            "BAD_REQUEST",
+            422,
+            "INVALID_BODY",
         ),
-        (json!([]), 400, "BAD_REQUEST"),
+        (json!([]), 422, "INVALID_BODY"),
     ] {
         let response = runner.request("POST", "/api/sessions", Some(&spec)).await;
         let problem = response.json();
@@ -579,7 +579,7 @@ async fn name_labels_and_metadata_are_changed_and_kept() {
             422,
             "LABEL_RESERVED",
         ),
-        (json!({"title": "x"}), 400, "BAD_REQUEST"),
+        (json!({"title": "x"}), 422, "INVALID_BODY"),
     ] {
         let answer = runner.request("PATCH", &path, Some(&refused)).await;
         assert_eq!((answer.status, answer.code().as_str()), (status, code));

@@ -11,10 +11,16 @@ use tokio::net::TcpStream;
 use crate::support::{Frames, TestResponse, TestRunner, request, within_limit};
 
 /// The scope that each route needs.
-const ROUTES: [(&str, TokenScope); 24] = [
+const ROUTES: [(&str, TokenScope); 27] = [
     ("get /api/sessions", TokenScope::Look),
     ("get /api/sessions/{id}", TokenScope::Look),
     ("get /api/sessions/{id}/permissions", TokenScope::Look),
+    ("get /api/sessions/{id}/queue", TokenScope::Look),
+    ("patch /api/sessions/{id}/queue/{prompt}", TokenScope::Write),
+    (
+        "delete /api/sessions/{id}/queue/{prompt}",
+        TokenScope::Write,
+    ),
     ("get /api/sessions/{id}/log", TokenScope::Look),
     ("get /api/sessions/{id}/transcript", TokenScope::Look),
     ("get /api/sessions/{id}/events", TokenScope::Look),
@@ -45,6 +51,7 @@ async fn send(runner: &TestRunner, secret: &str, route: &str) -> TestResponse {
     let (method, path) = route.split_once(' ').unwrap();
     // No such session: what is permitted does nothing, and a stream is refused by its parameter.
     let path = path.replace("{id}", "x").replace("{conversation}", "x");
+    let path = path.replace("{prompt}", "x");
     let path = match path.as_str() {
         "/api/events" => "/api/events?types=none",
         path => path,

@@ -1,6 +1,5 @@
 //! What is known of the session.
 
-use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use bowline_jsonl::Str;
@@ -11,6 +10,9 @@ use crate::record::{EntryBody, NeutralRecord, NoticeRecord, SessionRecord, Threa
 use crate::transcript::{Fold, LineContext, Transcript};
 use crate::uuids::Uuid;
 use crate::view::ModelUsage;
+
+/// Order in the queue of the first prompt that waits at the host. Those that were sent are numbered from 0.
+const FIRST_WAITING: u64 = 1 << 63;
 
 impl Transcript {
     pub(crate) fn enter(&mut self, id: &str) {
@@ -77,6 +79,14 @@ impl Transcript {
     /// What a dialect says of the session, to be changed.
     pub(crate) fn neutral(&mut self) -> &mut NeutralRecord {
         Arc::make_mut(&mut self.session.neutral)
+    }
+
+    /// Replaces the prompts that wait at the host. They follow those that were sent.
+    pub(crate) fn set_waiting_prompts(&mut self, waiting: &[QueuedPrompt]) {
+        let mut queue = self.session.neutral.queue.clone();
+        queue.retain(|order, _| *order < FIRST_WAITING);
+        queue.extend((FIRST_WAITING..).zip(waiting.iter().cloned()));
+        self.set_neutral(|it| &mut it.queue, queue);
     }
 
     /// Replaces a value of the session.
@@ -150,9 +160,11 @@ impl Fold<'_> {
         }
     }
 
-    /// Removes all prompts that wait.
+    /// Removes all prompts that wait at the agent.
     pub fn clear_queue(&mut self) {
-        self.it.set_neutral(|it| &mut it.queue, BTreeMap::new());
+        let mut queue = self.it.session.neutral.queue.clone();
+        queue.retain(|order, _| *order >= FIRST_WAITING);
+        self.it.set_neutral(|it| &mut it.queue, queue);
     }
 
     /// Sets the used part of the context window and its size, in tokens; `None` keeps what is known.

@@ -84,14 +84,14 @@ impl CreateRequest {
         let body = Value::Object(body);
         if is_agent {
             let request = serde_json::from_value::<AgentRequest>(body);
-            let start = request.map_err(invalid_body)?.start()?;
+            let start = request.map_err(Problem::invalid_body)?.start()?;
             return Ok(Self::Agent(Box::new(start)));
         }
-        let mut spec: SessionSpec = serde_json::from_value(body).map_err(Problem::bad_request)?;
+        let mut spec: SessionSpec = serde_json::from_value(body).map_err(Problem::invalid_body)?;
         spec.decisions.clear();
         if crate::conversations::is_driven(&spec.labels) {
             let detail = "the label bowline.driver is the runner's own; omit it";
-            return Err(invalid_body(detail));
+            return Err(Problem::invalid_body(detail));
         }
         Ok(Self::Process(Box::new(spec)))
     }
@@ -101,7 +101,7 @@ impl AgentRequest {
     fn start(self) -> Result<StartConversation, Problem> {
         let dialect = self.dialect.map(|name| {
             let dialect = name.parse::<DialectName>();
-            dialect.map_err(|_| invalid_body(format!("unknown dialect {name}")))
+            dialect.map_err(|_| Problem::invalid_body(format!("unknown dialect {name}")))
         });
         if let Some(policy) = &self.policy {
             Policy::parse(policy, SESSION_POLICY).map_err(invalid_policy)?;
@@ -126,7 +126,7 @@ impl AgentRequest {
             fork: self.fork,
             budget: self.budget,
             policy: self.policy,
-            mcp_servers: servers.map_err(invalid_body)?,
+            mcp_servers: servers.map_err(Problem::invalid_body)?,
             prompt,
             ..StartConversation::new(self.agent)
         })
@@ -137,12 +137,6 @@ fn invalid_policy(error: PolicyError) -> Problem {
     let next = "correct the rule, or leave `policy` out";
     let status = StatusCode::UNPROCESSABLE_ENTITY;
     Problem::new(status, "INVALID_POLICY", error, next)
-}
-
-fn invalid_body(detail: impl ToString) -> Problem {
-    let next = "see /openapi.json for the members of the body";
-    let status = StatusCode::UNPROCESSABLE_ENTITY;
-    Problem::new(status, "INVALID_BODY", detail, next)
 }
 
 /// Returns the problem of an agent that cannot be started; a known one that is not installed is named with its
@@ -217,6 +211,10 @@ impl From<DialogueError> for Problem {
             DialogueError::Unsupported { .. } => (StatusCode::UNPROCESSABLE_ENTITY, "UNSUPPORTED"),
             DialogueError::EmptyPrompt => (StatusCode::UNPROCESSABLE_ENTITY, "EMPTY_PROMPT"),
             DialogueError::DuplicateUuid { .. } => (StatusCode::CONFLICT, "ID_REUSED"),
+            DialogueError::NotQueued { is_sent: true, .. } => {
+                (StatusCode::CONFLICT, "PROMPT_NOT_QUEUED")
+            }
+            DialogueError::NotQueued { .. } => (StatusCode::NOT_FOUND, "PROMPT_NOT_FOUND"),
             DialogueError::NoAnswer { .. } => (StatusCode::GATEWAY_TIMEOUT, "TIMEOUT"),
             DialogueError::Disconnected(_) => (StatusCode::BAD_GATEWAY, "SESSION_LOST"),
             _ => (StatusCode::CONFLICT, "AGENT_REFUSED"),

@@ -7,7 +7,9 @@ use std::time::Duration;
 use axum::Json;
 use axum::extract::State;
 use axum::http::StatusCode;
-use bowline_jsonl::{Decision, HostRequest, Prompt, RawJson, control_request, permission};
+use bowline_jsonl::{
+    Decision, HostRequest, Priority, Prompt, RawJson, control_request, permission,
+};
 use bowline_lifecycle::{DialogueSession, PermissionAnswer as Choice};
 use bowline_reducer::model::AnsweredBy;
 use bowline_reducer::{Permission as PermissionView, PermissionState, Transcript};
@@ -17,7 +19,6 @@ use bytes::Bytes;
 use serde_json::Value;
 use sha2::{Digest as _, Sha256};
 use tokio::time::timeout;
-use uuid::Uuid;
 
 use super::conversation::{conversation, running_conversation};
 use super::dto::{
@@ -28,6 +29,7 @@ use super::shim_client::{ShimClient, read_record};
 use super::transcript::read_transcript;
 use crate::api::extract::{JsonBody, SessionPath};
 use crate::api::problem::Problem;
+use crate::api::request_id::IdempotencyKey;
 use crate::app_state::AppState;
 use crate::conversations::ConversationError;
 use crate::sessions::SessionRecord;
@@ -44,7 +46,7 @@ const ANSWER_TIMEOUT: Duration = Duration::from_secs(2);
 /// Maximum length of a prompt's id, in bytes.
 const MAX_ID_BYTES: usize = 128;
 
-type Receipt = Result<(StatusCode, Json<PromptReceipt>), Problem>;
+pub(super) type Receipt = Result<(StatusCode, Json<PromptReceipt>), Problem>;
 
 /// Send a prompt to the agent, or paste text into the terminal and submit it.
 #[utoipa::path(post, path = "/api/sessions/{id}/prompt", operation_id = "prompt",
@@ -54,18 +56,23 @@ type Receipt = Result<(StatusCode, Json<PromptReceipt>), Problem>;
 pub(super) async fn prompt(
     State(app): State<Arc<AppState>>,
     SessionPath(id): SessionPath,
+    key: IdempotencyKey,
     JsonBody(prompt): JsonBody<PromptRequest>,
 ) -> Receipt {
     let record = read_record(&app, id).await?;
-    let prompt_id = check_id(prompt.id)?;
+    let prompt_id = key.id(prompt.id, "prompt")?;
     if let Some(conversation) = conversation(&app, &record).await? {
         let prompt = Prompt {
             uuid: Some(prompt_id),
+            priority: prompt.queue.then_some(Priority::Later),
             ..Prompt::text(prompt.text)
         };
         let id = conversation.prompt(prompt).await?;
         app.metrics.prompts.add(1);
         return Ok(queued(id));
+    }
+    if prompt.queue {
+        return Err(ConversationError::NotDriven.into());
     }
     let (bytes, mode) = match record.info.kind {
         SessionKind::Dialogue => {
@@ -81,7 +88,7 @@ pub(super) async fn prompt(
 }
 
 /// What is kept takes effect, also if the daemon is restarted.
-fn queued(id: String) -> (StatusCode, Json<PromptReceipt>) {
+pub(super) fn queued(id: String) -> (StatusCode, Json<PromptReceipt>) {
     let state = "queued";
     (StatusCode::ACCEPTED, Json(PromptReceipt { id, state }))
 }
@@ -97,15 +104,6 @@ async fn send(
     let state = client.prompt(&id, Bytes::from(bytes), mode).await?;
     app.metrics.prompts.add(1);
     Ok((StatusCode::ACCEPTED, Json(PromptReceipt { id, state })))
-}
-
-/// Returns the id of a request, or a new one if it has none.
-fn check_id(id: Option<String>) -> Result<String, Problem> {
-    let id = id.unwrap_or_else(|| Uuid::new_v4().to_string());
-    if (1..=MAX_ID_BYTES).contains(&id.len()) {
-        return Ok(id);
-    }
-    Err(Problem::bad_request("an id must have 1 to 128 bytes"))
 }
 
 /// List the permission requests of the agent.
@@ -165,11 +163,12 @@ fn parse_json(text: Option<&str>) -> Value {
 pub(super) async fn answer_permission(
     State(app): State<Arc<AppState>>,
     SessionPath(id): SessionPath,
+    key: IdempotencyKey,
     JsonBody(answer): JsonBody<PermissionAnswer>,
 ) -> Receipt {
     let record = dialogue_record(&app, id).await?;
     let request_id = answer.request_id.clone();
-    match give_answer(&app, record, answer).await {
+    match give_answer(&app, record, &key, answer).await {
         Err(problem) if problem.code == PERMISSION_CLOSED => Err(Problem {
             decided_by: decided_by(&app, id, request_id).await.map(Box::new),
             ..problem
@@ -181,13 +180,15 @@ pub(super) async fn answer_permission(
 async fn give_answer(
     app: &Arc<AppState>,
     record: SessionRecord,
+    key: &IdempotencyKey,
     answer: PermissionAnswer,
 ) -> Receipt {
     let id = record.info.id;
     if let Some(conversation) = conversation(app, &record).await? {
         let id = answer_id(&answer.request_id);
         let choice = choice(&answer)?;
-        let answered = conversation.answer(answer.request_id, choice, answer.by);
+        let answer_id = key.uuid("answer").map(|it| it.to_string());
+        let answered = conversation.answer(answer_id, answer.request_id, choice, answer.by);
         answered.await?;
         return Ok(queued(id));
     }
@@ -307,10 +308,11 @@ fn answer_id(request_id: &str) -> String {
 pub(super) async fn interrupt(
     State(app): State<Arc<AppState>>,
     SessionPath(id): SessionPath,
+    key: IdempotencyKey,
     JsonBody(interrupt): JsonBody<InterruptRequest>,
 ) -> Receipt {
     let record = read_record(&app, id).await?;
-    let (session, request_id) = (record.info.id, check_id(interrupt.id)?);
+    let (session, request_id) = (record.info.id, key.id(interrupt.id, "interrupt")?);
     if record.info.kind == SessionKind::Terminal {
         return send_signal(&app, session, request_id).await;
     }
@@ -325,7 +327,7 @@ pub(super) async fn interrupt(
 }
 
 /// Waits for the agent's reply to a request, for a while. The request takes effect either way.
-async fn settle(
+pub(super) async fn settle(
     outcome: impl Future<Output = Result<(), ConversationError>>,
 ) -> Result<(), Problem> {
     match timeout(REPLY_TIMEOUT, outcome).await {
@@ -342,10 +344,11 @@ async fn settle(
 pub(super) async fn set_option(
     State(app): State<Arc<AppState>>,
     SessionPath(id): SessionPath,
+    key: IdempotencyKey,
     JsonBody(change): JsonBody<OptionRequest>,
 ) -> Receipt {
     let record = dialogue_record(&app, id).await?;
-    let request_id = check_id(change.id)?;
+    let request_id = key.id(change.id, "option")?;
     let conversation = conversation(&app, &record).await?;
     let conversation = conversation.ok_or(ConversationError::NotDriven)?;
     let id = Some(request_id.clone());

@@ -314,6 +314,7 @@ impl From<Extent> for StreamRange {
 
 /// A prompt for the agent.
 #[derive(Debug, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
 #[schema(as = NewPrompt)]
 pub(super) struct PromptRequest {
     /// The prompt.
@@ -322,6 +323,11 @@ pub(super) struct PromptRequest {
     /// again; the id of another request is refused. Default: a random one.
     #[serde(default)]
     pub(super) id: Option<String>,
+    /// Whether the prompt waits until the agent is idle, in a queue that can be changed until then. Otherwise the
+    /// agent decides: most take a prompt into the running turn. Only for an agent that was started by its name.
+    #[serde(default)]
+    #[schema(required = false)]
+    pub(super) queue: bool,
 }
 
 /// The state of a prompt.
@@ -336,6 +342,7 @@ pub(super) struct PromptReceipt {
 
 /// The answer to a permission request.
 #[derive(Debug, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
 #[schema(as = NewAnswer)]
 pub(super) struct PermissionAnswer {
     /// Id of the permission request.
@@ -457,6 +464,7 @@ impl From<&RequestOption> for PermissionOption {
 
 /// An option to change.
 #[derive(Debug, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
 #[schema(as = NewOption)]
 pub(super) struct OptionRequest {
     /// Id of the option: `model`, `mode`, `effort`, or one of the agent's own, as the transcript lists them.
@@ -470,6 +478,7 @@ pub(super) struct OptionRequest {
 
 /// What to interrupt.
 #[derive(Debug, Default, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
 #[schema(as = NewInterrupt)]
 pub(super) struct InterruptRequest {
     /// Id of the interrupt, 1 to 128 bytes. A repeated interrupt has no effect; the id of another

@@ -19,6 +19,7 @@ use crate::shim::SessionSpec;
 
 /// What a ticket permits: either attaching to a session or creating one.
 #[derive(Debug, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
 pub(super) struct NewTicket {
     /// The session to attach to.
     #[serde(default)]

@@ -1,6 +1,6 @@
 import { RunnerError } from "./error.js";
 import { follow, type FollowOptions, type Followed } from "./events.js";
-import type { Change, PermissionValue, Phase, Range } from "./types.js";
+import type { Change, PermissionValue, Phase, QueuedPrompt, Range } from "./types.js";
 
 /** A session, as the runner lists it. */
 export interface SessionSummary {
@@ -36,6 +36,14 @@ export type Answer =
   | { readonly decision: "allow" }
   | { readonly decision: "deny"; readonly message?: string; readonly interrupt?: boolean }
   | { readonly answers: Readonly<Record<string, string>> };
+
+export interface PromptOptions {
+  /** Whether the prompt waits until the agent is idle, in the queue, where it can be changed until then. */
+  readonly queue?: boolean;
+}
+
+/** A change of a prompt that waits: its text, or its place beside another one. */
+export type QueueChange = { readonly text: string } | { readonly before: string } | { readonly after: string };
 
 /** A part of a stream. */
 export interface LogSlice {
@@ -84,8 +92,23 @@ export class Client {
   }
 
   /** Sends a prompt. A repeated call with the same `id`, a UUID, sends it once. */
-  async prompt(session: string, text: string, id: string = crypto.randomUUID()): Promise<string> {
-    return (await this.#json<{ id: string }>(path(session, "prompt"), "POST", { text, id })).id;
+  async prompt(session: string, text: string, id: string = crypto.randomUUID(), options: PromptOptions = {}): Promise<string> {
+    return (await this.#json<{ id: string }>(path(session, "prompt"), "POST", { text, id, ...options })).id;
+  }
+
+  /** Returns the prompts that wait for their turn, in order. */
+  async queue(session: string): Promise<QueuedPrompt[]> {
+    return (await this.#json<{ queue: QueuedPrompt[] }>(path(session, "queue"))).queue;
+  }
+
+  /** Changes the text or the place of a prompt that waits. One that was sent meanwhile is refused. */
+  async changeQueued(session: string, prompt: string, change: QueueChange): Promise<void> {
+    await this.#json(`${path(session, "queue")}/${encodeURIComponent(prompt)}`, "PATCH", change);
+  }
+
+  /** Removes a prompt that waits from the queue. */
+  async cancelQueued(session: string, prompt: string): Promise<void> {
+    await this.#json(`${path(session, "queue")}/${encodeURIComponent(prompt)}`, "DELETE");
   }
 
   /** Returns the permission requests of a session with the input of their tools, oldest first. */

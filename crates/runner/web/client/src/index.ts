@@ -7,7 +7,16 @@
  */
 export { Backoff } from "./backoff.js";
 export { Client } from "./client.js";
-export type { Answer, ClientOptions, LogSlice, NewSession, SessionEvent, SessionSummary } from "./client.js";
+export type {
+  Answer,
+  ClientOptions,
+  LogSlice,
+  NewSession,
+  PromptOptions,
+  QueueChange,
+  SessionEvent,
+  SessionSummary,
+} from "./client.js";
 export { RunnerError } from "./error.js";
 export { follow } from "./events.js";
 export type { ConnectionState, Followed, FollowOptions, Send, Timer } from "./events.js";

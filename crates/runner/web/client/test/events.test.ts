@@ -189,6 +189,30 @@ test("a prompt and an answer carry their ids and the client's name", async () =>
   ]);
 });
 
+test("the queue is listed, changed and cancelled", async () => {
+  const requests: string[] = [];
+  const accept: Handler = (request, response) => {
+    let text = "";
+    request.on("data", (piece: Buffer) => (text += piece.toString()));
+    request.on("end", () => {
+      requests.push(`${request.method} ${request.url} ${text}`);
+      response.writeHead(200, { "content-type": "application/json" });
+      response.end('{"id":"p","queue":[{"id":"p","text":"next","state":"waiting"}]}');
+    });
+  };
+  handlers.push(accept, accept, accept, accept);
+  await client.prompt("s", "next", "p", { queue: true });
+  deepStrictEqual(await client.queue("s"), [{ id: "p", text: "next", state: "waiting" }]);
+  await client.changeQueued("s", "p", { before: "q" });
+  await client.cancelQueued("s", "p/2");
+  deepStrictEqual(requests, [
+    'POST /api/sessions/s/prompt {"text":"next","id":"p","queue":true}',
+    "GET /api/sessions/s/queue ",
+    'PATCH /api/sessions/s/queue/p {"before":"q"}',
+    "DELETE /api/sessions/s/queue/p%2F2 ",
+  ]);
+});
+
 test("events are the same wherever the text is split", () => {
   const text =
     ": a comment\nid: 1\nevent: change\ndata: a\ndata:b\n\nretry: 5\ndata: é😀\r\n\r\nid\ndata\n\ndata: last\r\rdata: cut";

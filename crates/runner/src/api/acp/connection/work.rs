@@ -90,7 +90,11 @@ pub(super) async fn submit(conversation: Conversation, intent: Intent) -> Option
             request_id, answer, ..
         } => {
             let by = Some(EDITOR.to_owned());
-            logged(conversation.answer(request_id, choice(answer), by).await);
+            logged(
+                conversation
+                    .answer(None, request_id, choice(answer), by)
+                    .await,
+            );
             None
         }
         Intent::SetOption {
