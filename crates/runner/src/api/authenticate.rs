@@ -79,7 +79,8 @@ pub(super) async fn require_scope(request: Request, next: Next) -> Response {
 /// Returns the scope that a route needs. What is not named here is for owners.
 pub(super) fn scope_of(method: &Method, path: &str) -> TokenScope {
     match (method.as_str(), path) {
-        (_, "/acp") => TokenScope::Own,
+        // Folders are beyond what sessions show.
+        (_, "/acp" | "/api/folders") => TokenScope::Own,
         ("GET" | "HEAD", _) => TokenScope::Look,
         ("POST", "/api/sessions/{id}/permissions") => TokenScope::Answer,
         (

@@ -1,11 +1,13 @@
 //! The REST API: sessions, prompts and permissions, logs, past conversations, tickets, and the daemon's health.
 
 mod agent;
+mod attachments;
 mod conversation;
 mod dialogue;
 mod dto;
 mod history;
 mod log;
+mod machine;
 mod queue;
 mod sessions;
 mod shim_client;
@@ -84,6 +86,8 @@ pub(super) fn routes(
         .routes(routes!(log::transcript))
         .routes(routes!(history::list))
         .routes(routes!(history::transcript))
+        .routes(routes!(machine::agents))
+        .routes(routes!(machine::folders))
         .routes(routes!(tickets::issue))
         .routes(routes!(super::page::create_link))
         .routes(routes!(system::healthz))

@@ -42,6 +42,8 @@ async fn document_describes_every_endpoint() {
             "get /api/permissions",
             "get /api/history",
             "get /api/history/{conversation}/transcript",
+            "get /api/agents",
+            "get /api/folders",
             "post /api/tickets",
             "post /api/login-links",
             "get /api/sessions/{id}/arrivals",

@@ -11,7 +11,7 @@ use tokio::net::TcpStream;
 use crate::support::{Frames, TestResponse, TestRunner, request, within_limit};
 
 /// The scope that each route needs.
-const ROUTES: [(&str, TokenScope); 27] = [
+const ROUTES: [(&str, TokenScope); 29] = [
     ("get /api/sessions", TokenScope::Look),
     ("get /api/sessions/{id}", TokenScope::Look),
     ("get /api/sessions/{id}/permissions", TokenScope::Look),
@@ -44,6 +44,8 @@ const ROUTES: [(&str, TokenScope); 27] = [
     ("post /api/sessions", TokenScope::Own),
     ("delete /api/sessions/{id}", TokenScope::Own),
     ("post /api/sessions/{id}/restart", TokenScope::Own),
+    ("get /api/agents", TokenScope::Look),
+    ("get /api/folders", TokenScope::Own),
     ("post /api/tickets", TokenScope::Own),
 ];
 

@@ -20,6 +20,7 @@ use serde_json::Value;
 use sha2::{Digest as _, Sha256};
 use tokio::time::timeout;
 
+use super::attachments::prompt_with;
 use super::conversation::{conversation, running_conversation};
 use super::dto::{
     InterruptRequest, OptionRequest, PermissionAnswer, PermissionDecision, PermissionOption,
@@ -65,7 +66,7 @@ pub(super) async fn prompt(
         let prompt = Prompt {
             uuid: Some(prompt_id),
             priority: prompt.queue.then_some(Priority::Later),
-            ..Prompt::text(prompt.text)
+            ..prompt_with(prompt.text, prompt.attachments)?
         };
         let id = conversation.prompt(prompt).await?;
         app.metrics.prompts.add(1);
@@ -78,9 +79,14 @@ pub(super) async fn prompt(
         SessionKind::Dialogue => {
             let line = Prompt {
                 uuid: Some(prompt_id.clone()),
-                ..Prompt::text(prompt.text)
+                ..prompt_with(prompt.text, prompt.attachments)?
             };
             (line.encode(), PromptMode::Line)
+        }
+        SessionKind::Terminal if !prompt.attachments.is_empty() => {
+            return Err(Problem::bad_request(
+                "a terminal takes no attachments; send text alone",
+            ));
         }
         SessionKind::Terminal => (prompt.text.into_bytes(), PromptMode::Paste),
     };

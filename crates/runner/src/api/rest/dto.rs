@@ -9,6 +9,8 @@ use bowline_transport::{SessionSummary, WindowSize};
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
+use super::attachments::Attachment;
+
 /// The session to create.
 #[derive(Debug, ToSchema)]
 #[expect(
@@ -328,6 +330,10 @@ pub(super) struct PromptRequest {
     #[serde(default)]
     #[schema(required = false)]
     pub(super) queue: bool,
+    /// Files that it brings along, at most 10 MiB together. Only for dialogues.
+    #[serde(default)]
+    #[schema(required = false)]
+    pub(super) attachments: Vec<Attachment>,
 }
 
 /// The state of a prompt.
