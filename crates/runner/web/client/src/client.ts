@@ -1,6 +1,10 @@
 import { RunnerError } from "./error.js";
 import { follow, type FollowOptions, type Followed } from "./events.js";
+import { TerminalConnection, type TerminalExit, type TerminalOptions, type TerminalReader } from "./terminal.js";
 import type { Change, PermissionValue, Phase, QueuedPrompt, Range } from "./types.js";
+
+/** The subprotocol of frames over WebSocket. */
+const FRAMES = "bowline.frames.v1";
 
 /** A session, as the runner lists it. */
 export interface SessionSummary {
@@ -26,8 +30,37 @@ export interface NewSession {
   readonly allowed_tools?: readonly string[];
   readonly resume?: string;
   readonly fork?: boolean;
+  readonly budget?: { readonly cost_usd?: number; readonly tokens?: number; readonly turns?: number; readonly seconds?: number };
   readonly name?: string;
   readonly labels?: Readonly<Record<string, string>>;
+}
+
+/** An agent that is known by name. */
+export interface AgentOnMachine {
+  readonly name: string;
+  /** Its program; `null` if it is not installed. */
+  readonly path: string | null;
+  readonly dialect: string;
+  /** The command that installs it. */
+  readonly install: string;
+}
+
+/** A conversation that an agent keeps itself. */
+export interface PastConversation {
+  readonly id: string;
+  readonly agent: string;
+  readonly title: string | null;
+  readonly cwd: string | null;
+  readonly model: string | null;
+  readonly turns: number;
+  readonly cost_usd: number | null;
+  readonly last_activity_ms: number;
+}
+
+/** A permission request of any session, with the input of its tool. */
+export interface PermissionRequest extends PermissionValue {
+  readonly session: string;
+  readonly input: unknown;
 }
 
 /** The answer to a permission request: an option, a decision, or the answers to its questions. */
@@ -37,9 +70,41 @@ export type Answer =
   | { readonly decision: "deny"; readonly message?: string; readonly interrupt?: boolean }
   | { readonly answers: Readonly<Record<string, string>> };
 
+/** A place that a search has found. */
+export interface SearchHit {
+  readonly in: "text" | "tools" | "bytes";
+  /** The entry, in any thread. */
+  readonly entry: number | null;
+  /** The entry of the main thread that has it within. */
+  readonly main_entry: number | null;
+  readonly tool_call: string | null;
+  readonly bytes: Range | null;
+  readonly before: string;
+  readonly found: string;
+  readonly after: string;
+}
+
+export interface SearchQuery {
+  readonly q: string;
+  /** `text`, `tools` and `bytes`, separated by commas. */
+  readonly in?: string;
+  /** `next` of the last page. */
+  readonly after?: string;
+  readonly max?: number;
+}
+
+/** A picture, a PDF or a text that a prompt brings along. */
+export interface Attachment {
+  readonly media_type: string;
+  /** The bytes in base64. */
+  readonly data: string;
+  readonly title?: string;
+}
+
 export interface PromptOptions {
   /** Whether the prompt waits until the agent is idle, in the queue, where it can be changed until then. */
   readonly queue?: boolean;
+  readonly attachments?: readonly Attachment[];
 }
 
 /** A change of a prompt that waits: its text, or its place beside another one. */
@@ -86,6 +151,24 @@ export class Client {
     return sessions;
   }
 
+  /** Returns the agents that are known by name, and where they are installed. */
+  async agents(): Promise<readonly AgentOnMachine[]> {
+    return (await this.#json<{ agents: AgentOnMachine[] }>("/api/agents")).agents;
+  }
+
+  /** Returns folders of the runner's machine whose path begins with a text. */
+  async folders(prefix: string, signal?: AbortSignal): Promise<readonly string[]> {
+    const query = new URLSearchParams({ prefix });
+    return (await this.#json<{ folders: string[] }>(`/api/folders?${query}`, "GET", undefined, signal ? { signal } : {})).folders;
+  }
+
+  /** Returns conversations that agents keep themselves, those with the newest activity first. */
+  async history(search: string, limit: number, signal?: AbortSignal): Promise<readonly PastConversation[]> {
+    const query = new URLSearchParams({ limit: String(limit), ...(search === "" ? {} : { search }) });
+    const target = `/api/history?${query}`;
+    return (await this.#json<{ conversations: PastConversation[] }>(target, "GET", undefined, signal ? { signal } : {})).conversations;
+  }
+
   /** Starts a session. A repeated call with the same `id`, a UUID, starts one. */
   async start(session: NewSession, id: string = crypto.randomUUID()): Promise<string> {
     return (await this.#json<{ id: string }>("/api/sessions", "POST", { ...session, id })).id;
@@ -109,6 +192,12 @@ export class Client {
   /** Removes a prompt that waits from the queue. */
   async cancelQueued(session: string, prompt: string): Promise<void> {
     await this.#json(`${path(session, "queue")}/${encodeURIComponent(prompt)}`, "DELETE");
+  }
+
+  /** Searches a session's transcript and its bytes. */
+  search(session: string, query: SearchQuery, signal?: AbortSignal): Promise<{ hits: SearchHit[]; next: string | null }> {
+    const text = new URLSearchParams(Object.entries(query).map(([name, value]) => [name, String(value)]));
+    return this.#json(`${path(session, "search")}?${text}`, "GET", undefined, signal ? { signal } : {});
   }
 
   /** Returns the permission requests of a session with the input of their tools, oldest first. */
@@ -137,7 +226,22 @@ export class Client {
 
   /** Ends a session and keeps its log. */
   async end(session: string): Promise<void> {
-    await this.#json(path(session), "DELETE");
+    await this.#json(`${path(session)}?keep=true`, "DELETE");
+  }
+
+  /** Ends a session, and deletes its log. Goes on if the page is closed meanwhile. */
+  async delete(session: string): Promise<void> {
+    await this.#json(path(session), "DELETE", undefined, { keepalive: true });
+  }
+
+  async rename(session: string, name: string): Promise<void> {
+    await this.#json(path(session), "PATCH", { name });
+  }
+
+  /** Returns the agent's id of a session's newest conversation. */
+  async conversation(session: string): Promise<string | null> {
+    const { session_id } = await this.#json<{ session_id: string | null }>(path(session, "transcript"));
+    return session_id;
   }
 
   /** Returns bytes of the agent's output from an offset on, up to the next gap, at most 1 MiB. */
@@ -166,6 +270,28 @@ export class Client {
     return follow(this.#send, `/api/events${query}`, options);
   }
 
+  /** Returns a session. */
+  session(session: string): Promise<SessionSummary> {
+    return this.#json<SessionSummary>(path(session));
+  }
+
+  /** Attaches to a terminal session until `close` of the connection. */
+  terminal(session: string, reader: TerminalReader, options: TerminalOptions = {}): TerminalConnection {
+    const base = new URL(this.#base === "" ? location.origin : this.#base);
+    base.protocol = base.protocol === "https:" ? "wss:" : "ws:";
+    const url = `${base.href.replace(/\/+$/, "")}${path(session, "attach")}`;
+    const open = () => {
+      const token = this.#token();
+      return new WebSocket(url, [FRAMES, ...(token === null ? [] : [`tok.${base64Url(token)}`])]);
+    };
+    const findEnd = async () => {
+      const { state, exit } = await this.session(session);
+      return state === "running" ? null : { exit: (exit ?? null) as TerminalExit | null };
+    };
+    const name = this.#name === undefined ? {} : { name: this.#name };
+    return new TerminalConnection(session, reader, open, findEnd, { ...name, ...options });
+  }
+
   readonly #send = (target: string, init: RequestInit): Promise<Response> => {
     const headers = new Headers(init.headers);
     const token = this.#token();
@@ -173,8 +299,8 @@ export class Client {
     return this.#fetch(this.#base + target, { ...init, headers, credentials: "omit", redirect: "error" });
   };
 
-  async #json<T>(target: string, method = "GET", body?: unknown): Promise<T> {
-    const init: RequestInit = { method, headers: { accept: "application/json" } };
+  async #json<T>(target: string, method = "GET", body?: unknown, more: RequestInit = {}): Promise<T> {
+    const init: RequestInit = { ...more, method, headers: { accept: "application/json" } };
     if (body !== undefined) {
       init.body = JSON.stringify(body);
       init.headers = { accept: "application/json", "content-type": "application/json" };
@@ -188,4 +314,9 @@ export class Client {
 function path(session: string, part?: string): string {
   const base = `/api/sessions/${encodeURIComponent(session)}`;
   return part === undefined ? base : `${base}/${part}`;
+}
+
+function base64Url(text: string): string {
+  const bytes = new TextEncoder().encode(text);
+  return btoa(String.fromCharCode(...bytes)).replaceAll("+", "-").replaceAll("/", "_").replace(/=+$/, "");
 }

@@ -8,20 +8,26 @@
 export { Backoff } from "./backoff.js";
 export { Client } from "./client.js";
 export type {
+  AgentOnMachine,
   Answer,
+  Attachment,
   ClientOptions,
   LogSlice,
   NewSession,
+  PastConversation,
+  PermissionRequest,
   PromptOptions,
   QueueChange,
-  SessionEvent,
-  SessionSummary,
-} from "./client.js";
+  SearchHit,
+  SearchQuery,
+  SessionEvent, SessionSummary } from "./client.js";
 export { RunnerError } from "./error.js";
 export { follow } from "./events.js";
 export type { ConnectionState, Followed, FollowOptions, Send, Timer } from "./events.js";
 export { EventParser } from "./sse.js";
 export type { ServerEvent } from "./sse.js";
+export { TerminalConnection } from "./terminal.js";
+export type { TerminalExit, TerminalMode, TerminalOptions, TerminalReader, TerminalSize, TerminalState } from "./terminal.js";
 export { Transcript, entryBytes } from "./transcript.js";
 export type { Block, Call, Entry, Touched } from "./transcript.js";
 export type * from "./types.js";
