@@ -41,7 +41,7 @@ struct Asset {
     bytes: &'static [u8],
 }
 
-const ASSETS: [Asset; 4] = [
+const ASSETS: [Asset; 7] = [
     Asset {
         path: "/",
         content_type: "text/html; charset=utf-8",
@@ -51,6 +51,21 @@ const ASSETS: [Asset; 4] = [
         path: "/app.js",
         content_type: "text/javascript; charset=utf-8",
         bytes: include_bytes!("../../web/dist/app.js"),
+    },
+    Asset {
+        path: "/chunk.js",
+        content_type: "text/javascript; charset=utf-8",
+        bytes: include_bytes!("../../web/dist/chunk.js"),
+    },
+    Asset {
+        path: "/more.js",
+        content_type: "text/javascript; charset=utf-8",
+        bytes: include_bytes!("../../web/dist/more.js"),
+    },
+    Asset {
+        path: "/terminal.js",
+        content_type: "text/javascript; charset=utf-8",
+        bytes: include_bytes!("../../web/dist/terminal.js"),
     },
     Asset {
         path: "/app.css",

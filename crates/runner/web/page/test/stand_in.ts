@@ -35,6 +35,7 @@ export function transcriptOf(path: string): unknown {
 }
 
 export interface Received {
+  readonly method: string;
   readonly path: string;
   readonly body: unknown;
 }
@@ -49,6 +50,9 @@ export class StandIn {
   readonly #waiting: ((received: Received) => boolean)[] = [];
   /** The response to a request that changes something. */
   respond: (received: Received) => readonly [status: number, body: unknown] = () => [202, { id: "p", state: "written" }];
+
+  /** The response to a request that reads what is not kept here. */
+  read: (path: string, query: URLSearchParams) => unknown = () => undefined;
 
   private constructor(server: Server) {
     this.#server = server;
@@ -118,7 +122,9 @@ export class StandIn {
   #handle(method: string, target: string, text: string, last: string | undefined, response: ServerResponse): void {
     const { pathname } = new URL(target, "http://localhost");
     const parts = pathname.split("/").slice(1);
-    if (method !== "GET") return this.#change(pathname, text, response);
+    if (method !== "GET") return this.#change(method, pathname, text, response);
+    const read = this.read(pathname, new URL(target, "http://localhost").searchParams);
+    if (read !== undefined) return json(response, 200, read);
     if (pathname === "/api/sessions") return json(response, 200, { sessions: this.#summaries });
     if (parts[3] === "log") return this.#log(parts[2]!, new URL(target, "http://localhost").searchParams, response);
     if (pathname === "/api/events") return this.#follow("", [], response);
@@ -144,8 +150,8 @@ export class StandIn {
     response.writeHead(200, { "bowline-from": from, "bowline-next": from + bytes.length, "bowline-end": all.length }).end(bytes);
   }
 
-  #change(path: string, text: string, response: ServerResponse): void {
-    const received = { path, body: text === "" ? null : (JSON.parse(text) as unknown) };
+  #change(method: string, path: string, text: string, response: ServerResponse): void {
+    const received = { method, path, body: text === "" ? null : (JSON.parse(text) as unknown) };
     this.received.push(received);
     const waiting = this.#waiting.splice(0).filter((wants) => !wants(received));
     this.#waiting.push(...waiting);

@@ -97,6 +97,7 @@ export class List extends Component<Props, State> {
         tabIndex={0}
         role="region"
         aria-label={props.label}
+        data-count={props.count}
         onScroll={() => this.#scrolled()}
       >
         <div class="rows" style={{ height: `${this.#heights.total}px` }}>

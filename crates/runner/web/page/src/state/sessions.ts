@@ -10,7 +10,10 @@ export interface ListedSession {
   readonly phase: string;
   readonly reason: string | null;
   readonly costUsd: number | null;
+  readonly contextShare: number | null;
   readonly isTerminal: boolean;
+  /** Number of clients that are attached. */
+  readonly hosts: number | null;
   readonly startedMs: number;
   readonly endedMs: number | null;
 }
@@ -25,6 +28,10 @@ export class SessionsStore extends Store {
   sessions: readonly ListedSession[] = [];
   connection: ConnectionState = { state: "connecting" };
   error: Error | null = null;
+  /** Whether the list was read once. */
+  isKnown = false;
+  #all: readonly ListedSession[] = [];
+  readonly #hidden = new Set<string>();
   readonly #abort = new AbortController();
   #isReading = false;
   #isStale = false;
@@ -60,7 +67,9 @@ export class SessionsStore extends Store {
     try {
       while (this.#isStale) {
         this.#isStale = false;
-        this.sessions = (await this.client.sessions()).map(listed).reverse();
+        this.#all = (await this.client.sessions()).map(listed).reverse();
+        this.isKnown = true;
+        this.#show();
         this.error = null;
       }
     } catch (error) {
@@ -69,6 +78,18 @@ export class SessionsStore extends Store {
       this.#isReading = false;
     }
     this.changed();
+  }
+
+  /** Hides a session that is to be deleted. */
+  hide(id: string, isHidden: boolean): void {
+    if (isHidden) this.#hidden.add(id);
+    else this.#hidden.delete(id);
+    this.#show();
+    this.changed();
+  }
+
+  #show(): void {
+    this.sessions = this.#all.filter(({ id }) => !this.#hidden.has(id));
   }
 
   close(): void {
@@ -86,7 +107,8 @@ export function listed(session: SessionSummary): ListedSession {
   const text = (name: string) => (typeof session[name] === "string" ? (session[name] as string) : null);
   const number = (name: string) => (typeof session[name] === "number" ? (session[name] as number) : null);
   const program = text("program")?.split("/").at(-1) ?? null;
-  const isTerminal = session["kind"] === "terminal";
+  const isTerminal = session["kind"] === "terminal" || session["stdio"] === "pty";
+  const [used, size] = [number("context_used"), number("context_size")];
   const phase = text("phase") ?? text("state") ?? "running";
   return {
     id: session.id,
@@ -96,7 +118,9 @@ export function listed(session: SessionSummary): ListedSession {
     phase: isTerminal && phase === "running" ? "idle" : phase,
     reason: text("reason"),
     costUsd: number("cost_usd"),
+    contextShare: used !== null && size ? used / size : null,
     isTerminal,
+    hosts: number("hosts"),
     startedMs: number("started_ms") ?? 0,
     endedMs: number("ended_ms"),
   };

@@ -2,40 +2,83 @@ import { RunnerError, type Client } from "@bowline/client";
 import type { JSX } from "preact";
 import { useEffect, useMemo, useState } from "preact/hooks";
 import { LOGIN_HINT, forget } from "../login.js";
+import { Commands, CommandsContext, useCommands } from "../state/commands.js";
+import { Actions } from "../state/actions.js";
 import { SessionsStore } from "../state/sessions.js";
 import { useStore } from "../state/store.js";
+import { ActionsContext, ActionsView } from "./actions.js";
+import { Keyboard } from "./keyboard.js";
+import { useMore } from "./lazy.js";
 import { SessionView } from "./session.js";
 import { Sidebar } from "./sidebar.js";
+import { TerminalView } from "./terminal.js";
 
 /** The page of one runner. The address names the session that is shown: `#/ID`. */
 export function App({ client }: { readonly client: Client }): JSX.Element {
   const sessions = useMemo(() => new SessionsStore(client), [client]);
+  const actions = useMemo(() => new Actions(client, sessions), [client, sessions]);
+  const commands = useMemo(() => new Commands(), []);
   useEffect(() => {
     void sessions.follow();
     return () => sessions.close();
   }, [sessions]);
   useStore(sessions);
-  const current = useCurrent();
+  const { current, entry } = useCurrent();
   const { connection } = sessions;
   if (connection.state === "failed" && connection.error instanceof RunnerError && connection.error.status === 401) {
     forget();
     return <Refused reason="This page's token is no longer valid" />;
   }
   return (
-    <div class="app" data-view={current === null ? "sessions" : "session"}>
-      <a class="skip" href="#main">
-        Skip to the transcript
-      </a>
-      <Sidebar store={sessions} current={current} />
-      {current === null ? (
-        <main id="main" tabIndex={-1}>
-          <p class="empty">Choose a session.</p>
-        </main>
-      ) : (
-        <SessionView key={current} id={current} name={sessions.sessions.find(({ id }) => id === current)?.title ?? null} client={client} onClose={() => (location.hash = "#/")} />
-      )}
-    </div>
+    <CommandsContext.Provider value={commands}>
+    <ActionsContext.Provider value={actions}>
+      <div class="app" data-view={current === null ? "sessions" : "session"}>
+        <a class="skip" href="#main">
+          Skip to the session
+        </a>
+        <Sidebar store={sessions} current={current} />
+        <Main client={client} sessions={sessions} current={current} entry={entry} />
+        <ActionsView />
+        <Keyboard sessions={sessions} />
+      </div>
+    </ActionsContext.Provider>
+    </CommandsContext.Provider>
   );
+}
+
+interface MainProps {
+  readonly client: Client;
+  readonly sessions: SessionsStore;
+  readonly current: string | null;
+  readonly entry: number | null;
+}
+
+function Main({ client, sessions, current, entry }: MainProps): JSX.Element {
+  const onClose = () => (location.hash = "#/");
+  const session = sessions.sessions.find(({ id }) => id === current);
+  useCommands(
+    () => [
+      { title: "New session", key: "n", run: () => (location.hash = "#/new") },
+      { title: "Past conversations", key: "p", run: () => (location.hash = "#/past") },
+      { title: "Filter sessions", key: "/", run: () => document.querySelector<HTMLElement>(".sessions .find input")?.focus() },
+    ],
+    [],
+  );
+  const isForm = current === "new" || current === "past";
+  const more = useMore(isForm);
+  if (isForm) {
+    const Form = current === "new" ? more?.Start : more?.Past;
+    return Form ? <Form client={client} onClose={onClose} /> : <main id="main" tabIndex={-1} />;
+  }
+  if (session?.isTerminal) return <TerminalView key={session.id} session={session} client={client} onClose={onClose} />;
+  if (current === null || !sessions.isKnown) {
+    return (
+      <main id="main" tabIndex={-1}>
+        <p class="empty">{current === null && "Choose a session."}</p>
+      </main>
+    );
+  }
+  return <SessionView key={current} id={current} listed={session ?? null} entry={entry} client={client} onClose={onClose} />;
 }
 
 /** A page that cannot go on, with the next step. */
@@ -50,12 +93,14 @@ export function Refused({ reason }: { readonly reason: string }): JSX.Element {
   );
 }
 
-function useCurrent(): string | null {
+/** Returns what the address names: `#/SESSION` or `#/SESSION/ENTRY`. */
+function useCurrent(): { readonly current: string | null; readonly entry: number | null } {
   const [hash, setHash] = useState(location.hash);
   useEffect(() => {
     const read = () => setHash(location.hash);
     addEventListener("hashchange", read);
     return () => removeEventListener("hashchange", read);
   }, []);
-  return /^#\/([\w-]+)/.exec(hash)?.[1] ?? null;
+  const parts = /^#\/([\w-]+)(?:\/(\d+))?/.exec(hash);
+  return { current: parts?.[1] ?? null, entry: parts?.[2] === undefined ? null : Number(parts[2]) };
 }

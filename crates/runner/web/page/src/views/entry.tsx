@@ -1,6 +1,7 @@
 import type { Block, Entry, EntryJson, Transcript } from "@bowline/client";
 import { Fragment, type JSX } from "preact";
 import { useState } from "preact/hooks";
+import { isOfKind, type Kind } from "../state/filter.js";
 import { duration, line } from "../text/format.js";
 import { MAX_MARKDOWN, Markdown } from "../text/markdown.js";
 import { ToolCall } from "./call.js";
@@ -11,6 +12,8 @@ interface Props {
   readonly entry: Entry;
   readonly transcript: Transcript;
   readonly depth: number;
+  /** The blocks that are shown. */
+  readonly kind?: Kind;
 }
 
 /** All entries of a thread, as in the call of a sub-agent. */
@@ -25,13 +28,13 @@ export function Entries({ thread, transcript, depth }: { readonly thread: string
 }
 
 /** One entry of a transcript. */
-export function EntryView({ entry, transcript, depth }: Props): JSX.Element | null {
+export function EntryView({ entry, transcript, depth, kind = "all" }: Props): JSX.Element | null {
   const { value } = entry;
   switch (value.kind) {
     case "assistant":
       return (
         <>
-          {entry.blocks.map((block) => (
+          {entry.blocks.filter((block) => isOfKind(block, kind, transcript)).map((block) => (
             <Fragment key={block.number}>
               <BlockView block={block} transcript={transcript} depth={depth} />
             </Fragment>

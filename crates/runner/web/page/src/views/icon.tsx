@@ -8,6 +8,7 @@ const SHAPES = {
   idle: <rect x="2.6" y="2.6" width="6.8" height="6.8" rx="1.2" fill="none" stroke="currentColor" stroke-width="1.5" />,
   terminal: <path d="M2 3.4 4.8 6 2 8.6M6.4 9H10" fill="none" stroke="currentColor" stroke-width="1.5" stroke-linecap="round" stroke-linejoin="round" />,
   notice: <path d="M6 3v3.6M6 8.8v.2" fill="none" stroke="currentColor" stroke-width="1.6" stroke-linecap="round" />,
+  more: <path d="M2.2 6h.1M6 6h.1M9.8 6h.1" fill="none" stroke="currentColor" stroke-width="2" stroke-linecap="round" />,
   back: <path d="M7.6 2 3.6 6l4 4" fill="none" stroke="currentColor" stroke-width="1.5" stroke-linecap="round" stroke-linejoin="round" />,
 } as const;
 

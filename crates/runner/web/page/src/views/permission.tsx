@@ -1,6 +1,7 @@
 import type { Answer, Client, PermissionOption, PermissionQuestion, PermissionValue, Transcript } from "@bowline/client";
 import type { JSX } from "preact";
 import { useEffect, useRef, useState } from "preact/hooks";
+import { writesText } from "../state/commands.js";
 import { duration, line, plain } from "../text/format.js";
 import { safeTarget } from "../text/markdown.js";
 import { CallTitle } from "./call.js";
@@ -16,12 +17,14 @@ interface Props {
   readonly session: string;
   readonly client: Client;
   readonly transcript: Transcript;
+  /** Called when the request is answered here. */
+  readonly onAnswer: () => void;
 }
 
 type Sent = { readonly state: "open" } | { readonly state: "sending" } | { readonly state: "failed"; readonly text: string };
 
 /** An open permission request with its answers. */
-export function PermissionCard({ request, session, client, transcript }: Props): JSX.Element {
+export function PermissionCard({ request, session, client, transcript, onAnswer }: Props): JSX.Element {
   const isArmed = useArmed(request.request_id);
   const [sent, setSent] = useState<Sent>({ state: "open" });
   const call = request.tool_use_id === null ? undefined : transcript.call(request.tool_use_id);
@@ -29,6 +32,7 @@ export function PermissionCard({ request, session, client, transcript }: Props):
   const answer = async (value: Answer) => {
     if (isBusy) return;
     setSent({ state: "sending" });
+    onAnswer();
     try {
       await client.answer(session, request.request_id, value);
     } catch (error) {
@@ -36,8 +40,9 @@ export function PermissionCard({ request, session, client, transcript }: Props):
     }
   };
   const title = `ask-${request.request_id}`;
+  const keys = useAnswerKeys(request, (option) => void answer({ option: option.id }));
   return (
-    <section class="card" aria-labelledby={title} data-armed={isArmed}>
+    <section class="card" tabIndex={0} aria-labelledby={title} data-armed={isArmed} onKeyDown={keys.onKeyDown}>
       <header>
         <Icon name="ask" label="waits for you" />
         <h2 id={title}>
@@ -51,6 +56,11 @@ export function PermissionCard({ request, session, client, transcript }: Props):
       ) : (
         <Options request={request} isBusy={isBusy} answer={answer} />
       )}
+      {keys.chosen && (
+        <p class="confirm" role="status">
+          Press <kbd>{keys.chosen.key}</kbd> again: {plain(keys.chosen.option.name)}
+        </p>
+      )}
       {sent.state === "failed" && (
         <p class="bad" role="alert">
           {sent.text}
@@ -58,6 +68,35 @@ export function PermissionCard({ request, session, client, transcript }: Props):
       )}
     </section>
   );
+}
+
+/** Time in which a key has to be pressed again, in milliseconds. */
+const CONFIRM_MS = 4_000;
+
+const ANSWER_KEYS: Readonly<Record<string, PermissionOption["kind"]>> = { a: "allow_once", d: "reject_once" };
+
+interface Chosen {
+  readonly key: string;
+  readonly option: PermissionOption;
+}
+
+/** Keys that answer a card which has the focus: the first press chooses, the second one confirms. */
+function useAnswerKeys(request: PermissionValue, answer: (option: PermissionOption) => void): { readonly chosen: Chosen | null; readonly onKeyDown: (event: KeyboardEvent) => void } {
+  const [chosen, choose] = useState<Chosen | null>(null);
+  useEffect(() => {
+    const timer = setTimeout(() => choose(null), CONFIRM_MS);
+    return () => clearTimeout(timer);
+  }, [chosen]);
+  const onKeyDown = (event: KeyboardEvent) => {
+    if (event.ctrlKey || event.metaKey || event.altKey || event.repeat || writesText(event.target)) return;
+    const option = request.options.find(({ kind }) => kind === ANSWER_KEYS[event.key]);
+    if (!option) return;
+    event.preventDefault();
+    if (chosen?.key !== event.key) return choose({ key: event.key, option });
+    choose(null);
+    answer(option);
+  };
+  return { chosen, onKeyDown };
 }
 
 /** A time that goes on, without a new rendering of the card. */

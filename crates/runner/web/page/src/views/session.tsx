@@ -1,28 +1,42 @@
-import { entryBytes, type Client, type Entry, type Status } from "@bowline/client";
+import { entryBytes, type Client, type Entry, type SearchHit } from "@bowline/client";
 import type { JSX, RefObject } from "preact";
-import { useEffect, useMemo, useRef, useState } from "preact/hooks";
+import { useContext, useEffect, useMemo, useRef, useState } from "preact/hooks";
 import { List } from "../list/list.js";
+import { AnswersElsewhere } from "../state/answers.js";
 import { BytesStore } from "../state/bytes.js";
+import { useCommands } from "../state/commands.js";
+import { FilteredEntries, type Kind } from "../state/filter.js";
 import { SessionStore } from "../state/session.js";
+import type { ListedSession } from "../state/sessions.js";
 import { useStore } from "../state/store.js";
-import { cost, count, plain, shortPath } from "../text/format.js";
+import { count, plain } from "../text/format.js";
+import { ActionsContext } from "./actions.js";
 import { Bytes } from "./bytes.js";
 import { EntryView } from "./entry.js";
-import { Icon, type IconName } from "./icon.js";
+import { Head } from "./head.js";
+import { loadMore } from "./lazy.js";
 import { PermissionCard } from "./permission.js";
+import { Plan } from "./plan.js";
 import { PromptBox } from "./prompt_box.js";
+import { saveFile } from "./save.js";
+import { Toolbar } from "./toolbar.js";
+import { walkElements, walkRows } from "./walk.js";
 
 interface Props {
   readonly id: string;
-  /** What the list calls it. */
-  readonly name: string | null;
+  /** What the list says of it. */
+  readonly listed: ListedSession | null;
+  /** The entry that the address names. */
+  readonly entry: number | null;
   readonly client: Client;
   readonly onClose: () => void;
 }
 
 /** Follows one session while it is shown. */
-export function SessionView({ id, name, client, onClose }: Props): JSX.Element {
+export function SessionView({ id, listed, entry, client, onClose }: Props): JSX.Element {
   const store = useMemo(() => new SessionStore(id, client), [id, client]);
+  const actions = useContext(ActionsContext)!;
+  const answers = useMemo(() => new AnswersElsewhere((text) => actions.say(text)), [id, actions]);
   useEffect(() => {
     void store.follow();
     return () => store.close();
@@ -34,72 +48,145 @@ export function SessionView({ id, name, client, onClose }: Props): JSX.Element {
   const bytes = useMemo(() => new BytesStore(client, id), [client, id]);
   const [hasBytes, showBytes] = useState(false);
   useEffect(() => () => bytes.close(), [bytes]);
-  const onBytes = (entry: Entry) => {
-    const range = entryBytes(entry);
-    if (!range) return;
+  const [kind, setKind] = useState<Kind>("all");
+  const [thread, setThread] = useState<string | null>(null);
+  const [marked, mark] = useState<number | null>(entry);
+  const filter = useMemo(() => new FilteredEntries(), [store]);
+  const numbers = filter.read(transcript, thread, kind, store.touched);
+  const onBytes = (range: readonly [number, number]) => {
     showBytes(true);
     void bytes.select(range);
   };
-  const open = transcript.permissions().filter(({ state }) => state === "open");
+  const show = (number: number) => {
+    setKind("all");
+    setThread(null);
+    mark(number);
+  };
+  useShown(list, numbers, marked);
+  useEffect(() => {
+    if (entry !== null) show(entry);
+  }, [entry]);
+  const onHit = ({ main_entry, bytes: range }: SearchHit) => {
+    if (main_entry !== null) show(main_entry);
+    if (main_entry === null && range) onBytes(range);
+  };
+  const title = listed?.title ?? transcript.session?.title ?? "Session";
+  const onExport = (form: "copy" | "markdown" | "html") =>
+    void actions.run(async () => {
+      const { exportHtml, exportMarkdown } = await loadMore();
+      if (form === "html") saveFile(exportHtml(transcript, title), `${title}.html`, "text/html");
+      else if (form === "markdown") saveFile(exportMarkdown(transcript, title), `${title}.md`, "text/markdown");
+      else {
+        await navigator.clipboard.writeText(exportMarkdown(transcript, title));
+        actions.say("copied as Markdown");
+      }
+    });
+  const permissions = transcript.permissions();
+  const open = permissions.filter(({ state }) => state === "open");
+  useEffect(() => answers.read(permissions), [store.touched]);
+  useCommands(() => {
+    const walk = (step: 1 | -1) => {
+      if (document.activeElement?.closest("nav")) return walkElements("nav.sessions li a", step);
+      const scroller = document.querySelector<HTMLElement>(".thread");
+      walkRows(list, scroller, Number(scroller?.dataset["count"] ?? 0), step);
+    };
+    const focus = (selector: string) => document.querySelector<HTMLElement>(selector)?.focus();
+    return [
+      { title: "Next entry", key: "j", isHidden: true, run: () => walk(1) },
+      { title: "Previous entry", key: "k", isHidden: true, run: () => walk(-1) },
+      { title: "Go to the open request", key: "r", run: () => focus(".card") },
+      { title: "Search the session", key: "f", run: () => focus(".search input") },
+      { title: "Go to the end", key: "G", run: () => list.current?.showEnd() },
+      { title: "Write a prompt", key: "i", run: () => focus(".say textarea") },
+      { title: "Copy the session as Markdown", run: () => onExport("copy") },
+      { title: "Save the session as Markdown", run: () => onExport("markdown") },
+      { title: "Save the session as HTML", run: () => onExport("html") },
+      { title: "Interrupt", run: () => void actions.run(() => client.interrupt(id)) },
+    ];
+  }, [store, title]);
   return (
     <>
-    <main id="main" tabIndex={-1}>
-      <Head store={store} name={name} onClose={onClose} />
-      {connection.state === "reconnecting" && (
-        <p class="banner" role="status">
-          The runner does not answer; trying again. What is shown may be old.
-        </p>
-      )}
-      {connection.state === "failed" && (
-        <p class="banner bad" role="alert">
-          {plain(connection.error.message)}
-        </p>
-      )}
-      <div class="stage">
-        <Thread store={store} list={list} onEnd={setAtEnd} onBytes={onBytes} />
-        {!isAtEnd && (
-          <button class="to-end" onClick={() => list.current?.showEnd()}>
-            Go to the end
-          </button>
+      <main id="main" tabIndex={-1} class="session">
+        <Head store={store} listed={listed} onClose={onClose} onExport={onExport} />
+        {connection.state === "reconnecting" && (
+          <p class="banner" role="status">
+            The runner does not answer; trying again. What is shown may be old.
+          </p>
         )}
-      </div>
-      <div class="dock">
-        <div class="asks" aria-live="polite">
-          {open.map((request) => (
-            <PermissionCard key={request.request_id} request={request} session={id} client={client} transcript={transcript} />
-          ))}
+        {connection.state === "failed" && (
+          <p class="banner bad" role="alert">
+            {plain(connection.error.message)}
+          </p>
+        )}
+        <Toolbar session={id} client={client} transcript={transcript} kind={kind} onKind={setKind} thread={thread} onThread={setThread} onHit={onHit} />
+        <div class="stage">
+          <Thread store={store} list={list} numbers={numbers} kind={kind} marked={marked} onEnd={setAtEnd} onBytes={onBytes} />
+          {!isAtEnd && (
+            <button class="to-end" onClick={() => list.current?.showEnd()}>
+              Go to the end
+            </button>
+          )}
         </div>
-        <PromptBox key={id} session={id} client={client} status={transcript.status} queue={transcript.session?.queue ?? []} />
-      </div>
-    </main>
-    {hasBytes && <Bytes store={bytes} onClose={() => showBytes(false)} />}
+        <div class="dock">
+          <Plan transcript={transcript} />
+          <div class="asks" aria-live="polite">
+            {open.map((request) => (
+              <PermissionCard
+                key={request.request_id}
+                request={request}
+                session={id}
+                client={client}
+                transcript={transcript}
+                onAnswer={() => answers.own(request.request_id)}
+              />
+            ))}
+          </div>
+          <PromptBox key={id} session={id} client={client} status={transcript.status} fields={transcript.session} />
+        </div>
+      </main>
+      {hasBytes && <Bytes store={bytes} onClose={() => showBytes(false)} />}
     </>
   );
+}
+
+/** Scrolls to the entry that the address or a search names, once it is there. */
+function useShown(list: RefObject<List | null>, numbers: readonly number[], marked: number | null): void {
+  const shown = useRef<number | null>(null);
+  const at = marked === null ? -1 : numbers.indexOf(marked);
+  useEffect(() => {
+    if (marked === shown.current || at < 0) return;
+    shown.current = marked;
+    list.current?.show(at);
+  }, [marked, at]);
 }
 
 interface ThreadProps {
   readonly store: SessionStore;
   readonly list: RefObject<List | null>;
+  readonly numbers: readonly number[];
+  readonly kind: Kind;
+  /** The entry that the address or a search names. */
+  readonly marked: number | null;
   readonly onEnd: (isAtEnd: boolean) => void;
-  /** Called with an entry whose bytes are to be shown. */
-  readonly onBytes: (entry: Entry) => void;
+  /** Called with a range whose bytes are to be shown. */
+  readonly onBytes: (range: readonly [number, number]) => void;
 }
 
-function Thread({ store, list, onEnd, onBytes }: ThreadProps): JSX.Element {
+function Thread({ store, list, numbers, kind, marked, onEnd, onBytes }: ThreadProps): JSX.Element {
   const { transcript } = store;
-  const numbers = transcript.entryNumbers();
   if (numbers.length === 0) {
     const isWaiting = store.connection.state !== "connected" || transcript.status === null;
-    return <p class="empty">{isWaiting ? "" : "Nothing was said yet."}</p>;
+    return <p class="empty">{isWaiting ? "" : kind === "all" ? "Nothing was said yet." : "Nothing of this kind."}</p>;
   }
   const row = (index: number) => {
     const entry = transcript.entry(numbers[index]!)!;
     return (
-      <article class={`e ${entry.value.kind}`}>
-        <Offset entry={entry} onBytes={onBytes} />
+      <article class={`e ${entry.number === marked ? "marked" : ""}`} tabIndex={-1} data-row={index} aria-label={`Entry ${index + 1}`}>
+        <Offset session={store.id} entry={entry} onBytes={onBytes} />
         <div class="body">
-          <EntryView entry={entry} transcript={transcript} depth={0} />
+          <EntryView entry={entry} transcript={transcript} depth={0} kind={kind} />
         </div>
+        <EntryActions store={store} entry={entry} />
       </article>
     );
   };
@@ -118,94 +205,33 @@ function Thread({ store, list, onEnd, onBytes }: ThreadProps): JSX.Element {
   );
 }
 
-function Offset({ entry, onBytes }: { readonly entry: Entry } & Pick<ThreadProps, "onBytes">): JSX.Element {
+function Offset({ entry, onBytes }: { readonly session: string; readonly entry: Entry } & Pick<ThreadProps, "onBytes">): JSX.Element {
   const bytes = entryBytes(entry);
   // A prompt is in the input, and has no bytes of the output.
   if (!bytes || bytes[0] === bytes[1]) return <span class="offset" />;
   return (
-    <button class="offset" aria-label={`${count(bytes[0])} to ${count(bytes[1])}: show these bytes`} onClick={() => onBytes(entry)}>
+    <button class="offset" aria-label={`${count(bytes[0])} to ${count(bytes[1])}: show these bytes`} onClick={() => onBytes(bytes)}>
       {count(bytes[0])}
     </button>
   );
 }
 
-const PHASES: Record<string, readonly [IconName, string]> = {
-  starting: ["run", "starting"],
-  idle: ["idle", "idle"],
-  running: ["run", "working"],
-  awaiting_permission: ["ask", "waits for you"],
-  ended: ["ok", "ended"],
-  lost: ["bad", "lost"],
-};
-
-function Head({ store, name, onClose }: Pick<Props, "name" | "onClose"> & { readonly store: SessionStore }): JSX.Element {
-  const { session, status, usage } = store.transcript;
-  const title = session?.title ?? name ?? "Session";
-  const context = session?.context;
+function EntryActions({ store, entry }: { readonly store: SessionStore; readonly entry: Entry }): JSX.Element {
+  const actions = useContext(ActionsContext)!;
+  const copy = (text: () => Promise<string>, done: string) =>
+    void actions.run(async () => {
+      await navigator.clipboard.writeText(await text());
+      actions.say(done);
+    });
+  const link = async () => `${location.origin}/#/${store.id}/${entry.number}`;
+  const markdown = async () => (await loadMore()).exportMarkdown(store.transcript, "", [entry]);
   return (
-    <header class="top">
-      <button class="back" aria-label="All sessions" onClick={onClose}>
-        <Icon name="back" />
+    <div class="entry-acts">
+      <button class="ghost" onClick={() => copy(markdown, "copied as Markdown")}>
+        Copy
       </button>
-      <div class="about">
-        <h1>{plain(title)}</h1>
-        <p>
-          {status && <PhaseText status={status} />}
-          {session?.model && <span>{plain(session.model)}</span>}
-          {session?.cwd && <span>{plain(shortPath(session.cwd))}</span>}
-        </p>
-      </div>
-      <dl>
-        {context?.used != null && (
-          <div>
-            <dt>context</dt>
-            <dd>{context.size ? `${Math.round((100 * context.used) / context.size)} %` : count(context.used)}</dd>
-          </div>
-        )}
-        {usage && usage.cost_usd > 0 && (
-          <div>
-            <dt>cost</dt>
-            <dd>{cost(usage.cost_usd)}</dd>
-          </div>
-        )}
-      </dl>
-      <Actions store={store} status={status} />
-    </header>
-  );
-}
-
-function PhaseText({ status }: { readonly status: Status }): JSX.Element {
-  const [icon, text] = PHASES[status.phase] ?? ["notice", status.phase];
-  return (
-    <span class={`phase ${status.phase}`}>
-      <Icon name={icon} />
-      {plain(status.reason || text)}
-    </span>
-  );
-}
-
-function Actions({ store, status }: { readonly store: SessionStore; readonly status: Status | null }): JSX.Element | null {
-  const [error, setError] = useState<string | null>(null);
-  if (!status || status.phase === "ended" || status.phase === "lost") return null;
-  const isBusy = status.phase === "running" || status.phase === "awaiting_permission";
-  const run = (action: Promise<void>) => {
-    setError(null);
-    action.catch((cause: unknown) => setError(cause instanceof Error ? cause.message : String(cause)));
-  };
-  return (
-    <div class="acts">
-      {error && (
-        <span class="bad" role="alert">
-          {plain(error)}
-        </span>
-      )}
-      {isBusy && (
-        <button class="ghost" onClick={() => run(store.client.interrupt(store.id))}>
-          Interrupt
-        </button>
-      )}
-      <button class="ghost" onClick={() => run(store.client.end(store.id))}>
-        End
+      <button class="ghost" onClick={() => copy(link, "copied a link to this entry")}>
+        Link
       </button>
     </div>
   );

@@ -32,10 +32,17 @@ export function Sidebar({ store, current }: Props): JSX.Element {
       <header>
         <Knot />
         <strong>bowline</strong>
+        <a class="new" href="#/past">
+          Past
+        </a>
+        <a class="new" href="#/new">
+          New <kbd>N</kbd>
+        </a>
       </header>
       <label class="find">
         <span class="vh">Filter sessions</span>
         <input type="search" placeholder="Filter sessions" value={filter} onInput={(event) => setFilter(event.currentTarget.value)} />
+        <kbd aria-hidden>/</kbd>
       </label>
       {GROUPS.map(([group, name]) => {
         const sessions = shown.filter((session) => groupOf(session) === group);
@@ -56,7 +63,7 @@ export function Sidebar({ store, current }: Props): JSX.Element {
       })}
       {store.sessions.length === 0 && !store.error && (
         <p class="empty">
-          No sessions. Start one with <code>bowline run -d "…"</code>
+          No sessions. <a href="#/new">Start one</a>, or run <code>bowline run -d "…"</code>
         </p>
       )}
       {store.sessions.length > 0 && shown.length === 0 && <p class="empty">No session has these words.</p>}
@@ -84,8 +91,9 @@ function connectionText({ connection, error }: SessionsStore): string {
 function Item({ session, isCurrent }: { readonly session: ListedSession; readonly isCurrent: boolean }): JSX.Element {
   const group = groupOf(session);
   const [icon, label] = iconOf(session, group);
-  const side = session.costUsd !== null ? cost(session.costUsd) : group === "ended" ? "" : duration(Date.now() - session.startedMs);
-  const about = [session.cwd && shortPath(session.cwd), group === "ended" ? session.agent : session.reason];
+  const side = session.costUsd ? cost(session.costUsd) : group === "ended" ? "" : duration(Date.now() - session.startedMs);
+  const share = session.contextShare === null ? null : `${Math.round(100 * session.contextShare)} %`;
+  const about = [session.cwd && shortPath(session.cwd), group === "ended" ? session.agent : session.reason, share];
   return (
     <li>
       <a href={`#/${session.id}`} aria-current={isCurrent ? "page" : undefined}>

@@ -1,0 +1,5 @@
+const element = document.querySelector("bowline-terminal");
+const { src, session, token } = Object.fromEntries(new URLSearchParams(location.hash.slice(1)));
+element.token = token;
+element.setAttribute("src", src);
+element.setAttribute("session", session);

@@ -1,0 +1,5 @@
+// What the first view has no need of, in a file of its own.
+export { Help, Palette } from "./views/palette.js";
+export { Past } from "./views/past.js";
+export { Start } from "./views/start.js";
+export { exportHtml, exportMarkdown } from "./text/export.js";

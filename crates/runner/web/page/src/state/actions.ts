@@ -1,0 +1,112 @@
+import type { Client, NewSession } from "@bowline/client";
+import type { ListedSession, SessionsStore } from "./sessions.js";
+import { Store } from "./store.js";
+
+/** Time in which a deletion can be undone, in milliseconds. */
+export const UNDO_MS = 8_000;
+
+/** A message at the edge of the page. */
+export interface Note {
+  readonly text: string;
+  readonly isError: boolean;
+  readonly undo?: () => void;
+}
+
+/** What a reader does with sessions, and what came of it. */
+export class Actions extends Store {
+  note: Note | null = null;
+  /** The session to give another name. */
+  renaming: ListedSession | null = null;
+  readonly #deletions = new Map<string, { timer: ReturnType<typeof setTimeout>; session: ListedSession }>();
+  #clear: ReturnType<typeof setTimeout> | null = null;
+
+  constructor(
+    readonly client: Client,
+    readonly sessions: SessionsStore,
+  ) {
+    super();
+    // A page that is closed meanwhile deletes at once: the reader has left the undo behind.
+    addEventListener("pagehide", () => {
+      for (const id of [...this.#deletions.keys()]) void this.#delete(id);
+    });
+  }
+
+  /** Runs an action, and shows its error. */
+  async run(action: () => Promise<void>): Promise<void> {
+    try {
+      await action();
+    } catch (cause) {
+      this.say(cause instanceof Error ? cause.message : String(cause), true);
+    }
+  }
+
+  say(text: string, isError = false, undo?: () => void): void {
+    if (this.#clear !== null) clearTimeout(this.#clear);
+    this.note = { text, isError, ...(undo ? { undo } : {}) };
+    this.#clear = setTimeout(() => this.dismiss(), UNDO_MS);
+    this.changed();
+  }
+
+  dismiss(): void {
+    this.note = null;
+    this.changed();
+  }
+
+  rename(session: ListedSession | null): void {
+    this.renaming = session;
+    this.changed();
+  }
+
+  /** Deletes a session after a time in which the reader can undo it. */
+  delete(session: ListedSession): void {
+    const { id } = session;
+    const timer = setTimeout(() => void this.run(() => this.#delete(id)), UNDO_MS);
+    this.#deletions.set(id, { timer, session });
+    this.sessions.hide(id, true);
+    if (location.hash === `#/${id}`) location.hash = "#/";
+    this.say(`“${session.title}” will be deleted`, false, () => this.#undo(id));
+  }
+
+  /** Starts a session, and shows it. */
+  start(session: NewSession): Promise<void> {
+    return this.run(async () => {
+      const id = await this.client.start(session);
+      await this.sessions.read();
+      location.hash = `#/${id}`;
+    });
+  }
+
+  /** Starts a session that goes on with the conversation of another one, or with a copy of it. */
+  resume(session: ListedSession, isFork: boolean): Promise<void> {
+    return this.run(async () => {
+      const conversation = await this.client.conversation(session.id);
+      if (conversation === null) throw new Error("the session has no conversation to resume; start another one");
+      await this.start({
+        ...(session.agent === null ? {} : { agent: session.agent }),
+        ...(session.cwd === null ? {} : { cwd: session.cwd }),
+        name: isFork ? `${session.title} (copy)` : session.title,
+        resume: conversation,
+        ...(isFork ? { fork: true } : {}),
+      });
+    });
+  }
+
+  #undo(id: string): void {
+    const deletion = this.#deletions.get(id);
+    if (!deletion) return;
+    clearTimeout(deletion.timer);
+    this.#deletions.delete(id);
+    this.sessions.hide(id, false);
+    this.dismiss();
+  }
+
+  async #delete(id: string): Promise<void> {
+    this.#deletions.delete(id);
+    try {
+      await this.client.delete(id);
+    } catch (error) {
+      this.sessions.hide(id, false);
+      throw error;
+    }
+  }
+}

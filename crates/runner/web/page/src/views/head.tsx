@@ -1,0 +1,102 @@
+import type { Status } from "@bowline/client";
+import type { JSX } from "preact";
+import { useContext } from "preact/hooks";
+import type { SessionStore } from "../state/session.js";
+import type { ListedSession } from "../state/sessions.js";
+import { cost, count, plain, shortPath } from "../text/format.js";
+import { ActionsContext } from "./actions.js";
+import { Icon, type IconName } from "./icon.js";
+import { Menu, MenuItem } from "./menu.js";
+import { SessionMenuItems } from "./session_menu.js";
+
+const PHASES: Record<string, readonly [IconName, string]> = {
+  starting: ["run", "starting"],
+  idle: ["idle", "idle"],
+  running: ["run", "working"],
+  awaiting_permission: ["ask", "waits for you"],
+  ended: ["ok", "ended"],
+  lost: ["bad", "lost"],
+};
+
+interface Props {
+  readonly store: SessionStore;
+  /** What the list says of it. */
+  readonly listed: ListedSession | null;
+  readonly onClose: () => void;
+  readonly onExport: (kind: "copy" | "markdown" | "html") => void;
+}
+
+/** What a session is, and what can be done with it. */
+export function Head({ store, listed, onClose, onExport }: Props): JSX.Element {
+  const { session, status, usage } = store.transcript;
+  const context = session?.context;
+  return (
+    <header class="top">
+      <button class="back" aria-label="All sessions" onClick={onClose}>
+        <Icon name="back" />
+      </button>
+      <div class="about">
+        <h1>{plain(listed?.title ?? session?.title ?? "Session")}</h1>
+        <p>
+          {status && <PhaseText status={status} />}
+          {session?.model && <span>{plain(session.model)}</span>}
+          {session?.cwd && <span>{plain(shortPath(session.cwd))}</span>}
+        </p>
+      </div>
+      <dl>
+        {context?.used != null && (
+          <div>
+            <dt>context</dt>
+            <dd>{context.size ? `${Math.round((100 * context.used) / context.size)} %` : count(context.used)}</dd>
+          </div>
+        )}
+        {usage && usage.cost_usd > 0 && (
+          <div>
+            <dt>cost</dt>
+            <dd>{cost(usage.cost_usd)}</dd>
+          </div>
+        )}
+      </dl>
+      <SessionActions store={store} listed={listed} onExport={onExport} />
+    </header>
+  );
+}
+
+function PhaseText({ status }: { readonly status: Status }): JSX.Element {
+  const [icon, text] = PHASES[status.phase] ?? ["notice", status.phase];
+  return (
+    <span class={`phase ${status.phase}`} role="status">
+      <Icon name={icon} />
+      {plain(status.reason || text)}
+    </span>
+  );
+}
+
+function SessionActions({ store, listed, onExport }: Omit<Props, "onClose">): JSX.Element {
+  const actions = useContext(ActionsContext)!;
+  const { status, session } = store.transcript;
+  const isOver = !status || status.phase === "ended" || status.phase === "lost";
+  const isBusy = status?.phase === "running" || status?.phase === "awaiting_permission";
+  const interrupt = (cancelQueued: boolean) => void actions.run(() => store.client.interrupt(store.id, cancelQueued));
+  return (
+    <div class="acts">
+      {isBusy && (
+        <button class="ghost" onClick={() => interrupt(false)}>
+          Interrupt
+        </button>
+      )}
+      {!isOver && (
+        <button class="ghost end-session" onClick={() => void actions.run(() => store.client.end(store.id))}>
+          End
+        </button>
+      )}
+      <Menu label="Session">
+        {isBusy && (session?.queue.length ?? 0) > 0 && <MenuItem onSelect={() => interrupt(true)}>Interrupt, and drop what waits</MenuItem>}
+        <MenuItem onSelect={() => onExport("copy")}>Copy as Markdown</MenuItem>
+        <MenuItem onSelect={() => onExport("markdown")}>Save as Markdown</MenuItem>
+        <MenuItem onSelect={() => onExport("html")}>Save as HTML</MenuItem>
+        {listed && <SessionMenuItems session={listed} client={store.client} />}
+      </Menu>
+    </div>
+  );
+}

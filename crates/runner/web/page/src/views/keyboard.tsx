@@ -1,0 +1,37 @@
+import type { JSX } from "preact";
+import { useContext, useEffect, useState } from "preact/hooks";
+import { CommandsContext, writesText } from "../state/commands.js";
+import type { SessionsStore } from "../state/sessions.js";
+import { useMore } from "./lazy.js";
+
+/** Handles the keys of the whole page, and shows the palette and the help. */
+export function Keyboard({ sessions }: { readonly sessions: SessionsStore }): JSX.Element {
+  const commands = useContext(CommandsContext)!;
+  const [shown, show] = useState<"palette" | "help" | null>(null);
+  const more = useMore(shown !== null);
+  useEffect(() => {
+    const press = (event: KeyboardEvent) => {
+      if (event.defaultPrevented || event.isComposing) return;
+      // In a terminal, Ctrl+K belongs to the program: Ctrl+Shift+K opens the palette there.
+      const inTerminal = event.target instanceof HTMLElement && event.target.closest(".screen") !== null;
+      const opensPalette = event.key.toLowerCase() === "k" && (event.metaKey || (event.ctrlKey && (!inTerminal || event.shiftKey)));
+      if (opensPalette) {
+        show((it) => (it === "palette" ? null : "palette"));
+        return event.preventDefault();
+      }
+      if (event.metaKey || event.ctrlKey || event.altKey || writesText(event.target)) return;
+      if (document.querySelector("dialog[open]")) return;
+      if (event.key === "?") show("help");
+      else if (!commands.press(event.key)) return;
+      event.preventDefault();
+    };
+    addEventListener("keydown", press);
+    return () => removeEventListener("keydown", press);
+  }, [commands]);
+  return (
+    <>
+      {more && shown === "palette" && <more.Palette sessions={sessions} onClose={() => show(null)} onHelp={() => show("help")} />}
+      {more && shown === "help" && <more.Help onClose={() => show(null)} />}
+    </>
+  );
+}

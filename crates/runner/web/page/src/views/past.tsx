@@ -1,0 +1,73 @@
+import type { Client, PastConversation } from "@bowline/client";
+import type { JSX } from "preact";
+import { useContext, useEffect, useState } from "preact/hooks";
+import { cost, duration, plain, shortPath } from "../text/format.js";
+import { ActionsContext } from "./actions.js";
+
+/** Conversations that are listed. */
+const LIMIT = 200;
+
+/** Pause in writing after which it is searched, in milliseconds. */
+const PAUSE_MS = 200;
+
+/** Conversations that agents keep themselves, to go on with. */
+export function Past({ client, onClose }: { readonly client: Client; readonly onClose: () => void }): JSX.Element {
+  const actions = useContext(ActionsContext)!;
+  const [search, setSearch] = useState("");
+  const [found, setFound] = useState<readonly PastConversation[] | null>(null);
+  const [error, setError] = useState<string | null>(null);
+  useEffect(() => {
+    const abort = new AbortController();
+    const fail = (cause: unknown) => {
+      if (!abort.signal.aborted) setError(cause instanceof Error ? cause.message : String(cause));
+    };
+    const timer = setTimeout(() => client.history(search, LIMIT, abort.signal).then(setFound, fail), search === "" ? 0 : PAUSE_MS);
+    return () => {
+      clearTimeout(timer);
+      abort.abort();
+    };
+  }, [client, search]);
+  const resume = ({ agent, id, cwd, title }: PastConversation, isFork: boolean) =>
+    void actions.start({
+      agent,
+      resume: id,
+      ...(cwd === null ? {} : { cwd }),
+      ...(title === null ? {} : { name: title }),
+      ...(isFork ? { fork: true } : {}),
+    });
+  return (
+    <main id="main" tabIndex={-1} class="form past">
+      <header>
+        <h1>Past conversations</h1>
+        <button class="ghost" onClick={onClose}>
+          Close
+        </button>
+      </header>
+      <label class="find">
+        <span class="vh">Search past conversations</span>
+        <input type="search" placeholder="Search titles, prompts and answers" value={search} onInput={(event) => setSearch(event.currentTarget.value)} />
+      </label>
+      {error && (
+        <p class="bad" role="alert">
+          {error}
+        </p>
+      )}
+      {found?.length === 0 && <p class="empty">{search === "" ? "Claude Code and Codex keep no conversations here." : "No conversation has these words."}</p>}
+      <ul>
+        {found?.map((it) => (
+          <li key={it.id}>
+            <span class="name">{plain(it.title ?? "untitled")}</span>
+            <span class="about">{plain([it.agent, it.cwd && shortPath(it.cwd), `${it.turns} turns`, it.cost_usd && cost(it.cost_usd)].filter(Boolean).join(" · "))}</span>
+            <time>{duration(Date.now() - it.last_activity_ms)} ago</time>
+            <button class="ghost" onClick={() => resume(it, false)}>
+              Resume
+            </button>
+            <button class="ghost" onClick={() => resume(it, true)}>
+              Fork
+            </button>
+          </li>
+        ))}
+      </ul>
+    </main>
+  );
+}

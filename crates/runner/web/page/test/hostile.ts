@@ -1,0 +1,69 @@
+// Texts that try to do more than be read.
+import type { Change, EntryValue } from "@bowline/client";
+
+export const HOSTILE = [
+  "<script>alert(1)</script>",
+  "<img src=x onerror=alert(1)>",
+  "<svg onload=alert(1)><script>alert(2)</script></svg>",
+  "[click](javascript:alert(1)) [data](data:text/html,<script>alert(1)</script>)",
+  "![image](https://tracker.example/pixel.png)",
+  '<a href="javascript:alert(1)">x</a><iframe src="https://a.example"></iframe>',
+  "[a]: javascript:alert(1)\n\n[a]",
+  "<style>*{display:none}</style><link rel=stylesheet href=https://a.example/x.css>",
+  "\u202egnp.exe \u0000 \u001b]8;;https://a.example\u0007link\u001b]8;;\u0007",
+  "`".repeat(5_000),
+  "[".repeat(50_000),
+  "> ".repeat(20_000) + "deep",
+  "- ".repeat(100_000) + "deep",
+  "*".repeat(30_000) + "a" + "_".repeat(30_000),
+  `| a |\n|---|\n${"| b |\n".repeat(2_000)}`,
+  "x".repeat(10_000_000),
+];
+
+function entry(number: number, value: EntryValue): Change {
+  return { change: "entry", entry: number, thread: null, value, turn: null, at_ms: null, bytes: [number, number + 1], history: false };
+}
+
+/** Returns entries that have each text in every field that an agent controls. */
+export function hostileChanges(texts: readonly string[]): Change[] {
+  const changes: Change[] = [];
+  texts.forEach((hostile, at) => {
+    const number = at * 4;
+    changes.push(
+      entry(number, { kind: "user", uuid: null, text: hostile, replay: false, synthetic: false }),
+      entry(number + 1, { kind: "assistant", message_id: null, model: null, state: "streaming", blocks: [] }),
+      { change: "block", block: at * 3, entry: number + 1, value: { type: "text", text: hostile }, bytes: [0, 1] },
+      { change: "block", block: at * 3 + 1, entry: number + 1, value: { type: "thinking", text: hostile }, bytes: [0, 1] },
+      { change: "block", block: at * 3 + 2, entry: number + 1, value: { type: "tool_call", id: `c${at}` }, bytes: [0, 1] },
+      {
+        change: "tool_call",
+        call: at,
+        thread: null,
+        value: {
+          id: `c${at}`,
+          name: hostile,
+          input: { [hostile.slice(0, 100)]: hostile },
+          state: "failed",
+          result: { is_error: true, text: hostile },
+          title: hostile,
+          kind: "execute",
+          locations: [{ path: hostile, line: 1 }],
+          content: [
+            { type: "diff", path: hostile, old: hostile, new: `${hostile}!`, patch: null },
+            { type: "terminal", command: hostile, cwd: hostile },
+          ],
+          output: hostile,
+          exit_code: 1,
+          started_ms: 0,
+          ended_ms: 1,
+          bytes: [0, 1],
+          usage: null,
+          subagent: null,
+        },
+      },
+      entry(number + 2, { kind: "notice", notice: hostile, text: hostile }),
+      entry(number + 3, { kind: "error", error: hostile, text: hostile }),
+    );
+  });
+  return changes;
+}

@@ -1,0 +1,101 @@
+// A real runner with the scripted agent, for tests in Chromium.
+import { spawn, type ChildProcess } from "node:child_process";
+import { once } from "node:events";
+import { chmodSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { request } from "node:http";
+import { tmpdir } from "node:os";
+import { join, resolve } from "node:path";
+import { createInterface } from "node:readline";
+import type { Page } from "playwright-core";
+
+const bowline = resolve(process.env["BOWLINE"] ?? "../../../target/debug/bowline");
+
+export class Runner {
+  readonly folder = mkdtempSync(join(tmpdir(), "page-"));
+  #daemon: ChildProcess | null = null;
+
+  private constructor() {}
+
+  static async start(): Promise<Runner> {
+    const runner = new Runner();
+    mkdirSync(join(runner.folder, "bin"));
+    writeFileSync(runner.agent, `#!/bin/sh\nexec '${bowline}' understudy --scenario demo --pace 0 "$@"\n`);
+    chmodSync(runner.agent, 0o700);
+    await runner.serve();
+    return runner;
+  }
+
+  /** The scripted agent. */
+  get agent(): string {
+    return join(this.folder, "bin", "claude");
+  }
+
+  /** Starts the daemon, and returns once it listens. */
+  async serve(): Promise<void> {
+    const env = { ...process.env, HOME: this.folder, PATH: `${join(this.folder, "bin")}:/usr/bin:/bin`, BOWLINE_STATE_DIR: join(this.folder, "state"), PS1: "$ ", ENV: "", HISTFILE: "" };
+    this.#daemon = spawn(bowline, ["serve"], { env, stdio: ["ignore", "pipe", "inherit"] });
+    await once(createInterface({ input: this.#daemon.stdout! }), "line");
+  }
+
+  kill(): void {
+    this.#daemon?.kill("SIGKILL");
+  }
+
+  api<T>(method: string, path: string, body?: unknown): Promise<T> {
+    return new Promise((resolved, reject) => {
+      const headers = { host: "localhost", "content-type": "application/json" };
+      const sent = request({ socketPath: join(this.folder, "state", "runner.sock"), method, path, headers }, (response) => {
+        let text = "";
+        response.setEncoding("utf8").on("data", (piece: string) => (text += piece));
+        response.on("end", () => {
+          if ((response.statusCode ?? 500) < 300) resolved(JSON.parse(text) as T);
+          else reject(new Error(`${method} ${path}: ${response.statusCode} ${text}`));
+        });
+      });
+      sent.on("error", reject).end(body === undefined ? "" : JSON.stringify(body));
+    });
+  }
+
+  /** Starts a conversation with the scripted agent. */
+  async dialogue(prompt: string, more: Record<string, unknown> = {}): Promise<string> {
+    const session = { agent: this.agent, dialect: "claude", cwd: this.folder, name: "the demo", prompt, ...more };
+    return (await this.api<{ id: string }>("POST", "/api/sessions", session)).id;
+  }
+
+  /** Starts a program in a terminal. */
+  async terminal(program: string, args: readonly string[], name: string): Promise<string> {
+    const stdio = { type: "pty", size: { rows: 24, cols: 80 } };
+    const session = { kind: "terminal", program, args, stdio, name, cwd: this.folder };
+    return (await this.api<{ id: string }>("POST", "/api/sessions", session)).id;
+  }
+
+  /** Logs a page in, and shows a session, once at least so many are listed. */
+  async open(page: Page, id: string, least = 1): Promise<void> {
+    const { url } = await this.api<{ url: string }>("POST", "/api/login-links");
+    await page.goto(url);
+    if (least > 0) await page.locator(".sessions li").first().waitFor({ state: "attached" });
+    else await page.locator(".dot.connected").waitFor({ state: "attached" });
+    await page.evaluate((session) => (location.hash = `#/${session}`), id);
+  }
+
+  async stop(): Promise<void> {
+    for (const { id } of (await this.api<{ sessions: { id: string }[] }>("GET", "/api/sessions")).sessions) {
+      await this.api("DELETE", `/api/sessions/${id}?force=true`);
+    }
+    const exit = once(this.#daemon!, "exit");
+    this.#daemon!.kill();
+    await exit;
+    rmSync(this.folder, { recursive: true, force: true });
+  }
+}
+
+/** Collects what a page must not report. */
+export async function watch(page: Page, problems: string[]): Promise<void> {
+  page.on("pageerror", (error) => problems.push(String(error)));
+  page.on("console", (message) => {
+    if (message.type() === "error" && message.text().startsWith("policy")) problems.push(message.text());
+  });
+  await page.addInitScript(() => {
+    addEventListener("securitypolicyviolation", (event) => console.error(`policy: ${event.violatedDirective} ${event.sample}`));
+  });
+}

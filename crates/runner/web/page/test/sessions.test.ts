@@ -1,0 +1,208 @@
+// The list of sessions, its forms, and the keyboard, in Chromium with a real runner.
+import { deepStrictEqual, match, ok, strictEqual } from "node:assert";
+import { mkdirSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { after, afterEach, before, beforeEach, test } from "node:test";
+import { chromium, type Browser, type Page } from "playwright-core";
+import { matching } from "../src/text/matching.js";
+import { splitTools } from "../src/text/tools.js";
+import { Runner, watch } from "./runner.js";
+
+const chromiumPath = process.env["CHROMIUM"] ?? "/usr/bin/chromium";
+
+let browser: Browser;
+let page: Page;
+let runner: Runner;
+let problems: string[];
+
+before(async () => {
+  browser = await chromium.launch({ executablePath: chromiumPath, args: ["--no-sandbox"] });
+});
+
+after(() => browser.close());
+
+beforeEach(async () => {
+  runner = await Runner.start();
+  problems = [];
+  page = await browser.newPage({ viewport: { width: 1280, height: 800 }, reducedMotion: "reduce" });
+  await watch(page, problems);
+});
+
+afterEach(async () => {
+  await page.close();
+  await runner.stop();
+  deepStrictEqual(problems, []);
+});
+
+interface Listed {
+  readonly id: string;
+  readonly name: string | null;
+  readonly state: string;
+}
+
+async function sessions(): Promise<readonly Listed[]> {
+  return (await runner.api<{ sessions: Listed[] }>("GET", "/api/sessions")).sessions;
+}
+
+/** Waits until the sessions of the runner are as they should be. */
+async function until(is: (all: readonly Listed[]) => boolean): Promise<void> {
+  while (!is(await sessions()));
+}
+
+const armed = () => page.locator('.card[data-armed="true"]');
+const PROMPT = "One of the tests fails. Find out why and fix it.";
+
+test("a form starts a session in a folder that it completes", async () => {
+  mkdirSync(join(runner.folder, "work", "project"), { recursive: true });
+  await runner.open(page, "new", 0);
+  await page.getByRole("radio", { name: "claude" }).waitFor();
+  await page.getByLabel("Prompt").fill(PROMPT);
+  await page.getByLabel("Folder", { exact: true }).fill(join(runner.folder, "wo"));
+  await page.getByRole("option", { name: join(runner.folder, "work") }).waitFor();
+  await page.keyboard.press("ArrowDown");
+  await page.keyboard.press("Enter");
+  await page.getByRole("option", { name: join(runner.folder, "work", "project") }).click();
+  await page.getByRole("button", { name: "More options" }).click();
+  await page.getByLabel("Name").fill("from the form");
+  await page.getByLabel("Budget").fill("2.5");
+  await page.getByLabel("Tools").fill("Read, Bash(git log, git diff)");
+  await page.getByRole("button", { name: "Start" }).click();
+  await armed().waitFor();
+  strictEqual(await page.locator("h1").innerText(), "from the form");
+  match(await page.locator(".top .about").innerText(), /work\/project/);
+});
+
+test("what the runner refuses is said in the form", async () => {
+  await runner.open(page, "new", 0);
+  await page.getByRole("radio", { name: "claude" }).waitFor();
+  await page.getByLabel("Folder", { exact: true }).fill("/nowhere");
+  await page.getByRole("button", { name: "Start" }).click();
+  await page.locator(".note.bad").waitFor();
+  strictEqual(await page.getByLabel("Folder", { exact: true }).inputValue(), "/nowhere");
+});
+
+test("a session is renamed, ended, resumed and forked", async () => {
+  const id = await runner.dialogue(PROMPT);
+  await runner.open(page, id);
+  await armed().waitFor();
+  const menu = async (item: string) => {
+    await page.getByRole("button", { name: "Session", exact: true }).click();
+    await page.getByRole("menuitem", { name: item }).click();
+  };
+  await menu("Rename…");
+  await page.getByRole("textbox", { name: "Name" }).fill("a better name");
+  await page.getByRole("button", { name: "Rename" }).click();
+  await page.locator("h1").getByText("a better name").waitFor();
+  await page.locator(".card .primary").click();
+  await page.getByText("turn finished").waitFor();
+  await menu("Fork");
+  await until((all) => all.some(({ name }) => name === "a better name (copy)"));
+  await page.locator("h1").getByText("a better name (copy)").waitFor();
+  await page.evaluate((it) => (location.hash = `#/${it}`), id);
+  await page.locator("h1").getByText("a better name", { exact: true }).waitFor();
+  await menu("End");
+  await until((all) => all.find((it) => it.id === id)?.state === "exited");
+  await page.getByPlaceholder("The session has ended.").waitFor();
+  await menu("Resume");
+  await until((all) => all.filter(({ name, state }) => name === "a better name" && state === "running").length === 1);
+});
+
+test("a deletion can be undone, and takes place otherwise", async () => {
+  const keep = await runner.terminal("/bin/true", [], "to keep");
+  const drop = await runner.terminal("/bin/true", [], "to drop");
+  await until((all) => all.every(({ state }) => state === "exited"));
+  const remove = async (id: string) => {
+    await page.evaluate((it) => (location.hash = `#/${it}`), id);
+    await page.getByRole("button", { name: "Session", exact: true }).click();
+    await page.getByRole("menuitem", { name: "Delete" }).click();
+  };
+  await runner.open(page, keep);
+  await remove(keep);
+  await page.locator(".sessions li", { hasText: "to keep" }).waitFor({ state: "detached" });
+  await page.getByRole("button", { name: "Undo" }).click();
+  await page.locator(".sessions li", { hasText: "to keep" }).waitFor();
+  await remove(drop);
+  await until((all) => all.length === 1);
+  strictEqual((await sessions())[0]!.id, keep);
+});
+
+test("the palette finds commands and sessions, and keys walk", async () => {
+  const id = await runner.dialogue(PROMPT);
+  await runner.terminal("/bin/cat", [], "the other one");
+  await runner.open(page, id);
+  await armed().waitFor();
+  await page.keyboard.press("Control+k");
+  await page.keyboard.type("other");
+  await page.keyboard.press("Enter");
+  await page.locator("h1").getByText("the other one").waitFor();
+  await page.locator(".top .phase").getByText("attached", { exact: true }).waitFor();
+  // The terminal has the keys, until it is left.
+  await page.locator(".xterm-helper-textarea").focus();
+  await page.keyboard.press("?");
+  strictEqual(await page.locator("dialog").count(), 0);
+  await page.keyboard.press("Shift+Escape");
+  await page.keyboard.press("?");
+  await page.getByText("Keyboard shortcuts").waitFor();
+  await page.keyboard.press("Escape");
+  await page.locator("dialog").waitFor({ state: "detached" });
+  await page.keyboard.press("/");
+  strictEqual(await page.evaluate(() => document.activeElement?.getAttribute("placeholder")), "Filter sessions");
+  await page.keyboard.type("demo");
+  strictEqual(await page.locator(".sessions li").count(), 1);
+  await page.evaluate((it) => (location.hash = `#/${it}`), id);
+  await page.locator(".thread").focus();
+  const focused = () => page.evaluate(() => Number(document.activeElement?.getAttribute("data-row") ?? -1));
+  await page.keyboard.press("k");
+  await page.waitForFunction(() => document.activeElement?.hasAttribute("data-row"));
+  const from = await focused();
+  await page.keyboard.press("j");
+  await page.waitForFunction((before) => Number(document.activeElement?.getAttribute("data-row")) === before + 1, from);
+});
+
+test("a key answers a request that has the focus, once it is confirmed", async () => {
+  const id = await runner.dialogue(PROMPT);
+  await runner.open(page, id);
+  await armed().waitFor();
+  await page.locator(".thread").focus();
+  await page.keyboard.press("a");
+  await page.keyboard.press("a");
+  ok(await armed().isVisible(), "keys elsewhere answer nothing");
+  await page.keyboard.press("r");
+  await page.keyboard.press("d");
+  await page.getByText(/Press d again/).waitFor();
+  await page.keyboard.press("a");
+  await page.getByText(/Press a again/).waitFor();
+  ok(await armed().isVisible());
+  await page.keyboard.press("a");
+  await page.getByText("turn finished").waitFor();
+});
+
+test("past conversations are searched and resumed", async () => {
+  const id = "11111111-2222-4333-8444-555555555555";
+  const folder = join(runner.folder, ".claude", "projects", "-tmp-sheep");
+  mkdirSync(folder, { recursive: true });
+  const line = (type: string, content: unknown) =>
+    JSON.stringify({ type, uuid: crypto.randomUUID(), sessionId: id, cwd: runner.folder, timestamp: "2026-01-01T00:00:00Z", message: { role: type, content } });
+  const lines = [line("user", "Count the sheep"), line("assistant", [{ type: "text", text: "There are nine." }])];
+  writeFileSync(join(folder, `${id}.jsonl`), `${lines.join("\n")}\n`);
+  await runner.open(page, "past", 0);
+  const item = page.locator(".past li", { hasText: "Count the sheep" });
+  await item.waitFor();
+  await page.getByLabel("Search past conversations").fill("goats");
+  await page.getByText("No conversation has these words.").waitFor();
+  await page.getByLabel("Search past conversations").fill("sheep");
+  await item.getByRole("button", { name: "Resume" }).click();
+  await page.locator("h1").getByText("Count the sheep").waitFor();
+  strictEqual((await sessions()).length, 1);
+});
+
+test("letters find commands in order, those that begin with them first", () => {
+  const entries = ["Past conversations", "New session", "Fork the session", "Session: new one"].map((title) => ({ title, about: "" }));
+  deepStrictEqual(matching(entries, "session").map(({ title }) => title), ["Session: new one", "New session", "Fork the session"]);
+  deepStrictEqual(matching(entries, "nses").map(({ title }) => title)[0], "New session");
+  deepStrictEqual(matching(entries, "zz"), []);
+});
+
+test("rules of tools are split at their commas", () => {
+  deepStrictEqual(splitTools("Read, Bash(git log, git diff) ,, Edit"), ["Read", "Bash(git log, git diff)", "Edit"]);
+});

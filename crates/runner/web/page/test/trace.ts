@@ -1,0 +1,60 @@
+// Work of the page's main thread, in processor time: other work on the machine does not count.
+import type { CDPSession, Page } from "playwright-core";
+
+interface TraceEvent {
+  readonly name: string;
+  readonly ph: string;
+  readonly pid: number;
+  readonly tid: number;
+  readonly ts: number;
+  readonly tdur?: number;
+  readonly args?: { readonly name?: string };
+}
+
+/** Length of a frame, in microseconds. */
+const FRAME = 1e6 / 60;
+
+export interface Work {
+  /** The longest task, in milliseconds. */
+  readonly longest: number;
+  /** Tasks of over 50 ms. */
+  readonly longTasks: number;
+  /** The work in a frame that 99 % of the frames do not exceed, in milliseconds. */
+  readonly p99: number;
+}
+
+/** Measures the work of a page while something runs. */
+export async function measured(page: Page, run: () => Promise<void>): Promise<Work> {
+  const client = await page.context().browser()!.newBrowserCDPSession();
+  const events: TraceEvent[] = [];
+  client.on("Tracing.dataCollected", ({ value }) => events.push(...(value as unknown as TraceEvent[])));
+  await client.send("Tracing.start", { transferMode: "ReportEvents", categories: "toplevel,disabled-by-default-devtools.timeline,__metadata" });
+  await run();
+  await finish(client);
+  return workOf(events);
+}
+
+async function finish(client: CDPSession): Promise<void> {
+  const complete = new Promise((resolve) => client.once("Tracing.tracingComplete", resolve));
+  await client.send("Tracing.end");
+  await complete;
+  await client.detach();
+}
+
+function workOf(events: readonly TraceEvent[]): Work {
+  const mains = new Set(events.filter(({ name, args }) => name === "thread_name" && args?.name === "CrRendererMain").map(({ pid, tid }) => `${pid} ${tid}`));
+  const tasks = events.filter((it) => it.ph === "X" && it.name === "RunTask" && it.tdur !== undefined && mains.has(`${it.pid} ${it.tid}`));
+  if (tasks.length === 0) throw new Error("the trace has no tasks of the main thread");
+  const frames = new Map<number, number>();
+  for (const { ts, tdur } of tasks) {
+    const frame = Math.floor(ts / FRAME);
+    frames.set(frame, (frames.get(frame) ?? 0) + tdur! / 1_000);
+  }
+  const sums = [...frames.values()].sort((a, b) => a - b);
+  const durations = tasks.map(({ tdur }) => tdur! / 1_000);
+  return {
+    longest: Math.max(...durations),
+    longTasks: durations.filter((ms) => ms > 50).length,
+    p99: sums[Math.floor(sums.length * 0.99)]!,
+  };
+}
