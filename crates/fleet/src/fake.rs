@@ -36,6 +36,7 @@ struct Broker {
     replies: BTreeMap<String, oneshot::Sender<Bytes>>,
     inboxes: u64,
     is_cut: bool,
+    losses: usize,
     faults: VecDeque<BusError>,
 }
 
@@ -64,6 +65,11 @@ impl FakeBus {
     /// Lets the next append fail, and the ones after it, in this order.
     pub fn fail_appends(&self, faults: impl IntoIterator<Item = BusError>) {
         self.broker.lock().faults.extend(faults);
+    }
+
+    /// Loses the next messages to subscribers.
+    pub fn lose_messages(&self, count: usize) {
+        self.broker.lock().losses = count;
     }
 
     /// Removes everything that is stored.
@@ -259,7 +265,11 @@ impl Messages for FakeBus {
             let _ = reply.send(payload);
             return Ok(());
         }
-        broker.deliver(subject, None, &payload);
+        if broker.losses > 0 {
+            broker.losses -= 1;
+        } else {
+            broker.deliver(subject, None, &payload);
+        }
         Ok(())
     }
 

@@ -6,17 +6,27 @@
 //! session needs to go on runs through NATS: losing it, with its disks, costs views and never bytes.
 
 mod bus;
+mod carrier;
 mod directory;
 mod fake;
 mod log;
+mod member;
 #[cfg(feature = "nats")]
 mod nats;
+#[cfg(feature = "nats")]
+mod provision;
 mod replicate;
+mod view;
 
 pub use bus::*;
+pub use carrier::*;
 pub use directory::*;
 pub use fake::FakeBus;
 pub use log::*;
+pub use member::{LocalRunner, LocalSession, Member, MemberConfiguration};
 #[cfg(feature = "nats")]
 pub use nats::*;
+#[cfg(feature = "nats")]
+pub use provision::{FleetFile, FleetPlan, PlanError, provision};
 pub use replicate::{LocalJournal, ReplicaState, replicate};
+pub use view::{FleetRunners, FleetSession, fleet_session, fleet_sessions, read_replica};

@@ -6,14 +6,16 @@ use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
 use bowline_fleet::{
-    Bucket, Bus as _, BusError, KeyStore as _, LocalJournal, LogStore as _, Messages as _,
-    Positions, Replica, ReplicaState, StoredMessage, log_subject, replicate,
+    Bucket, Bus as _, BusError, ConnectError, Connection, FleetPlan, KeyStore as _, LocalJournal,
+    LogStore as _, Messages as _, NatsCredentials, Positions, Replica, ReplicaState, StoredMessage,
+    accept_link, log_subject, open_link, provision, replicate,
 };
 use bowline_journal::{Arrival, Folder, JournalLimits, JournalTail, JournalWriter};
 use bowline_process::SessionId;
 use bowline_wire::{Epoch, StreamId};
 use bytes::Bytes;
 use support::NatsServers;
+use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::sync::{mpsc, watch};
 
 const SUBJECT: &str =
@@ -120,6 +122,8 @@ async fn requests_are_answered_or_nothing_listens() {
     let unheard = a.request("bl.link.x", "hello".into()).await;
     assert_eq!(unheard, Err(BusError::NoResponders("bl.link.x".into())));
     let mut requests = b.subscribe("bl.link.x").await.unwrap();
+    // The server has the subscription once it answers on the same connection.
+    let _ = b.request("bl.link.y", "ping".into()).await;
     tokio::spawn(async move {
         let request = requests.recv().await.unwrap();
         b.publish(&request.reply.unwrap(), request.payload)
@@ -268,4 +272,98 @@ async fn acknowledged_messages_survive_the_leader() {
     let bodies: Vec<_> = all.into_iter().map(|it| it.body).collect();
     assert_eq!(bodies, acknowledged);
     assert!(*connects.borrow_and_update() >= 1);
+}
+
+/// Two runners and a host with the rights of a generated configuration.
+#[tokio::test]
+#[ignore = "needs a NATS server: .ci/nats"]
+async fn generated_rights_are_enough_and_no_more() {
+    let plan = FleetPlan {
+        nodes: vec!["127.0.0.1".to_owned()],
+        runners: vec!["a".to_owned(), "b".to_owned()],
+        hosts: vec!["desk".to_owned()],
+    };
+    let files = provision(&plan).unwrap();
+    let folder = tempfile::tempdir().unwrap();
+    for file in &files {
+        std::fs::write(folder.path().join(&file.name), &file.text).unwrap();
+    }
+    let credentials = |name: &str| {
+        let path = folder.path().join(format!("{name}.creds"));
+        NatsCredentials::read(&path).unwrap()
+    };
+    let text = &files
+        .iter()
+        .find(|it| it.name == "fleet-1.conf")
+        .unwrap()
+        .text;
+    let accounts = text.split_once("accounts").unwrap().1;
+    let servers = NatsServers::start(1, &format!("accounts{accounts}"));
+    let a = servers.connect(Some(&credentials("a"))).await;
+    let b = servers.connect(Some(&credentials("b"))).await;
+    let desk = servers.connect(Some(&credentials("desk"))).await;
+    assert_eq!(a.set_up(None).await.unwrap().replicas, 1);
+    b.set_up(None).await.unwrap();
+    // A runner writes its own record and logs, and not another one's record.
+    a.cas(Bucket::Runners, "a", 0, "{}".into()).await.unwrap();
+    let other = a.cas(Bucket::Runners, "b", 0, "{}".into()).await;
+    assert!(matches!(other, Err(BusError::Denied(_))), "{other:?}");
+    assert_eq!(a.last(SUBJECT).await, Ok(None));
+    a.append(SUBJECT, 0, &Positions::default(), "x".into())
+        .await
+        .unwrap();
+    // A host reads and writes nothing.
+    assert_eq!(collect(desk.read(SUBJECT, 0).await.unwrap()).await.len(), 1);
+    assert_eq!(desk.entries(Bucket::Runners).await.unwrap().len(), 1);
+    let append = desk
+        .append(SUBJECT, 1, &Positions::default(), "x".into())
+        .await;
+    assert!(matches!(append, Err(BusError::Denied(_))), "{append:?}");
+    let record = desk.cas(Bucket::Sessions, "x", 0, "{}".into()).await;
+    assert!(matches!(record, Err(BusError::Denied(_))), "{record:?}");
+    let mut listen = desk.subscribe("bl.link.a").await.unwrap();
+    assert_eq!(listen.recv().await, None);
+    // A link between them.
+    let mut requests = a.subscribe("bl.link.a").await.unwrap();
+    let _ = a.request("bl.link.b", "ping".into()).await;
+    tokio::spawn(async move {
+        let request = requests.recv().await.unwrap();
+        let (mut stream, _) = accept_link(&a, &request).await.unwrap().unwrap();
+        stream.write_all(b"ahoy").await.unwrap();
+    });
+    let mut link = open_link(&desk, "bl.link.a", "desk", "own").await.unwrap();
+    let mut text = String::new();
+    link.read_to_string(&mut text).await.unwrap();
+    assert_eq!(text, "ahoy");
+    // Who has no key of the fleet gets nothing.
+    let stranger = provision(&plan).unwrap();
+    std::fs::write(folder.path().join("x.creds"), &stranger[0].text).unwrap();
+    let refused = Connection::open(&servers.url(), Some(&credentials("x")), "x").await;
+    assert!(
+        matches!(refused, Err(ConnectError::Refused(_))),
+        "{refused:?}"
+    );
+    let system = servers.connect(Some(&credentials("system"))).await;
+    assert_eq!(system.is_sync_always().await, Some(true));
+    assert_eq!(b.is_sync_always().await, None);
+}
+
+#[tokio::test]
+#[ignore = "needs a NATS server: .ci/nats"]
+async fn large_stream_passes_a_link() {
+    let servers = NatsServers::start(1, "");
+    let (a, b) = (servers.connect(None).await, servers.connect(None).await);
+    let mut requests = a.subscribe("bl.link.a").await.unwrap();
+    let _ = a.request("bl.link.y", "ping".into()).await;
+    let bytes: Vec<u8> = (0..20_000_000_u32).map(|n| (n >> 7) as u8).collect();
+    let sent = bytes.clone();
+    tokio::spawn(async move {
+        let request = requests.recv().await.unwrap();
+        let (mut stream, _) = accept_link(&a, &request).await.unwrap().unwrap();
+        stream.write_all(&sent).await.unwrap();
+    });
+    let mut link = open_link(&b, "bl.link.a", "b", "own").await.unwrap();
+    let mut received = Vec::new();
+    link.read_to_end(&mut received).await.unwrap();
+    assert!(received == bytes);
 }

@@ -119,6 +119,12 @@ impl NatsCredentials {
         Self::parse(&text).ok_or(BadCredentials::Empty { path: name })
     }
 
+    /// Returns the name of the user, if the file has one.
+    #[must_use]
+    pub fn user(&self) -> Option<&str> {
+        self.user.as_deref()
+    }
+
     fn parse(text: &str) -> Option<Self> {
         if text.contains("BEGIN NATS USER JWT") {
             let secret = NatsSecret::Jwt(text.to_owned());

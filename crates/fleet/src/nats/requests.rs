@@ -24,6 +24,9 @@ const REPLY_TIMEOUT: Duration = Duration::from_secs(5);
 /// The header with the position of each stream before a message.
 const POSITIONS: &str = "B-At";
 
+/// The subject on which servers report their JetStream settings.
+const SERVER_STATE: &str = "$SYS.REQ.SERVER.PING.JSZ";
+
 /// Codes of errors of the server.
 const WRONG_LAST_SEQUENCE: u64 = 10071;
 const SEQUENCE_IN_PROCESS: u64 = 10164;
@@ -127,6 +130,17 @@ impl Connection {
             found = found => found,
             () = refusals.of(&api) => Err(BusError::Denied(format!("publish to {api}"))),
         }
+    }
+}
+
+impl Connection {
+    /// Returns whether a server syncs what it stores at once; `None` if the credentials are not those of the
+    /// servers' system account, which alone is told.
+    pub async fn is_sync_always(&self) -> Option<bool> {
+        let reply = self.ask(SERVER_STATE, None, Bytes::new()).await.ok()?;
+        let reply: serde_json::Value = serde_json::from_slice(&reply).ok()?;
+        let always = reply.pointer("/data/config/sync_always");
+        Some(always.and_then(serde_json::Value::as_bool).unwrap_or(false))
     }
 }
 

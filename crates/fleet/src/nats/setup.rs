@@ -1,5 +1,6 @@
 //! Creates the stream and the buckets of a fleet.
 
+use async_nats::jetstream::context::{CreateStreamError, CreateStreamErrorKind};
 use async_nats::jetstream::{self, ErrorCode, kv, stream};
 
 use super::connect::Connection;
@@ -68,7 +69,7 @@ impl Connection {
     }
 
     /// Creates the stream of logs unless it exists, and returns its number of replicas.
-    async fn create_log(&self, replicas: usize) -> Result<usize, stream_errors::Create> {
+    async fn create_log(&self, replicas: usize) -> Result<usize, CreateStreamError> {
         let context = jetstream::new(self.client.clone());
         let config = stream::Config {
             name: LOG_STREAM.to_owned(),
@@ -123,28 +124,20 @@ impl Connection {
     }
 }
 
-mod stream_errors {
-    pub(super) type Create = async_nats::jetstream::context::CreateStreamError;
-}
-
-/// Returns the error of the server, if it replied.
-fn server_error(error: &stream_errors::Create) -> Option<&jetstream::Error> {
-    std::error::Error::source(error).and_then(|it| it.downcast_ref())
-}
-
 /// Returns whether the server has no others for replicas.
-fn is_alone(error: &stream_errors::Create) -> bool {
-    let code = server_error(error).map(|it| it.error_code());
+fn is_alone(error: &CreateStreamError) -> bool {
+    let CreateStreamErrorKind::JetStream(error) = error.kind() else {
+        return false;
+    };
     matches!(
-        code,
-        Some(ErrorCode::STREAM_REPLICAS_NOT_SUPPORTED | ErrorCode::CLUSTER_NO_PEERS)
+        error.error_code(),
+        ErrorCode::STREAM_REPLICAS_NOT_SUPPORTED | ErrorCode::CLUSTER_NO_PEERS
     )
 }
 
-fn failed(what: &'static str, error: &stream_errors::Create) -> SetupError {
-    use async_nats::jetstream::context::CreateStreamErrorKind as Kind;
+fn failed(what: &'static str, error: &CreateStreamError) -> SetupError {
     match error.kind() {
-        Kind::JetStreamUnavailable => SetupError::NoJetStream,
+        CreateStreamErrorKind::JetStreamUnavailable => SetupError::NoJetStream,
         _ => SetupError::Failed {
             what,
             reason: error.to_string(),

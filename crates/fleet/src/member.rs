@@ -1,0 +1,90 @@
+//! A runner as a member of the fleet: its lease, the records and the copies of its sessions, and its links.
+
+mod lease;
+mod links;
+mod sessions;
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use bowline_process::SessionId;
+use bowline_wire::Epoch;
+use tokio::io::DuplexStream;
+use tokio::task::JoinSet;
+
+use crate::bus::Bus;
+use crate::carrier::LinkOpening;
+use crate::directory::RunnerId;
+
+/// What a member is.
+#[derive(Clone, Debug)]
+pub struct MemberConfiguration {
+    /// Its id, which no other member has.
+    pub runner: RunnerId,
+    /// Its display name.
+    pub name: String,
+    /// Version of Bowline.
+    pub version: String,
+    /// Identifies this run of the daemon, at random.
+    pub boot: String,
+    /// Whether the servers keep what is stored through a power failure.
+    pub is_durable: bool,
+}
+
+/// A session of this machine.
+#[derive(Clone, Debug, PartialEq)]
+pub struct LocalSession {
+    /// Its id.
+    pub id: SessionId,
+    /// The incarnation of its child.
+    pub epoch: Epoch,
+    /// Whether it has ended, so that its journal does not grow.
+    pub has_ended: bool,
+    /// The folder of its journal.
+    pub journal: PathBuf,
+    /// What the runner's REST API lists of it.
+    pub summary: serde_json::Value,
+}
+
+/// The daemon of this machine.
+pub trait LocalRunner: Send + Sync + 'static {
+    /// Returns the sessions; `None` if they cannot be listed now.
+    fn sessions(&self) -> impl Future<Output = Option<Vec<LocalSession>>> + Send;
+
+    /// Serves a connection that came through the fleet, until it ends.
+    fn serve(&self, stream: DuplexStream, opening: LinkOpening) -> impl Future<Output = ()> + Send;
+}
+
+/// A member of the fleet. Dropping it leaves: its lease lapses, and its sessions go on.
+#[derive(Debug)]
+pub struct Member {
+    _tasks: JoinSet<()>,
+}
+
+impl Member {
+    /// Joins the fleet. Nothing that the runner does waits for it.
+    pub fn join<B: Bus, L: LocalRunner>(
+        bus: B,
+        configuration: MemberConfiguration,
+        local: L,
+    ) -> Self {
+        let (configuration, local) = (Arc::new(configuration), Arc::new(local));
+        let count = Arc::default();
+        let mut tasks = JoinSet::new();
+        tasks.spawn(lease::keep(
+            bus.clone(),
+            Arc::clone(&configuration),
+            Arc::clone(&count),
+        ));
+        tasks.spawn(links::accept(
+            bus.clone(),
+            Arc::clone(&configuration),
+            Arc::clone(&local),
+        ));
+        tasks.spawn(sessions::publish(bus, configuration, local, count));
+        Self { _tasks: tasks }
+    }
+}
+
+#[cfg(test)]
+mod tests;

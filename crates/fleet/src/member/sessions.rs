@@ -1,0 +1,192 @@
+//! Publishes the records and the journals of the runner's sessions.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
+
+use bowline_process::SessionId;
+use bowline_wire::Epoch;
+use tokio::sync::watch;
+use tokio::task::{AbortHandle, JoinSet};
+use tokio::time::{Instant, sleep_until};
+
+use super::{LocalRunner, LocalSession, MemberConfiguration};
+use crate::bus::{Bucket, Bus, BusError, Entry};
+use crate::directory::{OwnershipDecision, SessionRecord, decide_ownership};
+use crate::replicate::{LocalJournal, ReplicaState, replicate};
+
+/// Interval between two looks at the sessions, and for each of them: listing a session connects to its process.
+const LOOK_EVERY: Duration = Duration::from_secs(1);
+const LOOK_EVERY_EACH: Duration = Duration::from_millis(10);
+
+/// Publishes for ever.
+pub(super) async fn publish<B: Bus, L: LocalRunner>(
+    bus: B,
+    configuration: Arc<MemberConfiguration>,
+    local: Arc<L>,
+    count: Arc<AtomicU64>,
+) {
+    let mut published: HashMap<SessionId, Published> = HashMap::new();
+    let mut replications = JoinSet::new();
+    let mut connects = bus.connects();
+    loop {
+        let begin = Instant::now();
+        // What the directory has is not believed after a connect.
+        if connects.has_changed().unwrap_or(false) {
+            connects.mark_unchanged();
+            published.values_mut().for_each(|it| it.stored = None);
+        }
+        while replications.try_join_next().is_some() {}
+        let sessions = local.sessions().await;
+        let number = sessions.as_ref().map_or(published.len(), Vec::len);
+        if let Some(sessions) = sessions {
+            let running = sessions.iter().filter(|it| !it.has_ended).count();
+            count.store(running as u64, Ordering::Relaxed);
+            let ids: Vec<_> = sessions.iter().map(|it| it.id).collect();
+            published.retain(|id, _| ids.contains(id));
+            for session in sessions {
+                let is_same = |it: &Published| it.epoch == session.epoch;
+                if !published.get(&session.id).is_some_and(is_same) {
+                    let fresh = Published::begin(&bus, &session, &mut replications);
+                    published.insert(session.id, fresh);
+                }
+                if let Some(published) = published.get_mut(&session.id) {
+                    published.update(&bus, &configuration, session).await;
+                }
+            }
+        }
+        let pause = LOOK_EVERY_EACH.saturating_mul(u32::try_from(number).unwrap_or(u32::MAX));
+        sleep_until(begin + pause.max(LOOK_EVERY)).await;
+    }
+}
+
+/// What is published of a session. Dropping it stops the replication.
+struct Published {
+    epoch: Epoch,
+    state: watch::Receiver<ReplicaState>,
+    has_ended: watch::Sender<bool>,
+    replication: AbortHandle,
+    /// The record in the directory, and its revision; `None` if unknown.
+    stored: Option<(u64, SessionRecord)>,
+    generation: u64,
+    is_superseded: bool,
+}
+
+impl Drop for Published {
+    fn drop(&mut self) {
+        self.replication.abort();
+    }
+}
+
+impl Published {
+    fn begin<B: Bus>(bus: &B, session: &LocalSession, replications: &mut JoinSet<()>) -> Self {
+        let (sender, state) = watch::channel(ReplicaState::default());
+        let (has_ended, ended) = watch::channel(session.has_ended);
+        let journal = LocalJournal {
+            session: session.id,
+            path: session.journal.clone(),
+        };
+        let bus = bus.clone();
+        let replication = replications.spawn(async move {
+            // An unreadable journal is reported by the runner's own API; its session has no copy.
+            let _ = replicate(&bus, journal, &sender, ended).await;
+            sender.closed().await;
+        });
+        Self {
+            epoch: session.epoch,
+            state,
+            has_ended,
+            replication,
+            stored: None,
+            generation: 1,
+            is_superseded: false,
+        }
+    }
+
+    /// Writes the record if it has changed. A failure is repeated at the next look.
+    async fn update<B: Bus>(
+        &mut self,
+        bus: &B,
+        configuration: &MemberConfiguration,
+        session: LocalSession,
+    ) {
+        self.has_ended
+            .send_if_modified(|it| std::mem::replace(it, session.has_ended) != session.has_ended);
+        if self.is_superseded {
+            return;
+        }
+        let key = session.id.to_string();
+        if self.stored.is_none() {
+            let Ok(found) = bus.get(Bucket::Sessions, &key).await else {
+                return;
+            };
+            let own = self.record(configuration, session, None);
+            return self.decide(bus, &key, found, own).await;
+        }
+        let own = self.record(configuration, session, self.stored.as_ref().map(|it| &it.1));
+        if self.stored.as_ref().is_some_and(|it| it.1 == own) {
+            return;
+        }
+        let revision = self.stored.as_ref().map_or(0, |it| it.0);
+        self.put(bus, &key, revision, own).await;
+    }
+
+    /// Returns the record of the session; `stored` is the one that it continues.
+    fn record(
+        &self,
+        configuration: &MemberConfiguration,
+        session: LocalSession,
+        stored: Option<&SessionRecord>,
+    ) -> SessionRecord {
+        let state = self.state.borrow();
+        SessionRecord {
+            runner: configuration.runner.clone(),
+            generation: self.generation,
+            epoch: session.epoch,
+            summary: session.summary,
+            ends: state.ends.clone(),
+            copied: state.copied.clone(),
+            is_durable: configuration.is_durable,
+            index: state.index.clone(),
+            earlier: stored.map(|it| it.earlier.clone()).unwrap_or_default(),
+        }
+    }
+
+    async fn decide<B: Bus>(
+        &mut self,
+        bus: &B,
+        key: &str,
+        found: Option<Entry>,
+        own: SessionRecord,
+    ) {
+        let revision = found.as_ref().map_or(0, |it| it.revision);
+        let stored = found.and_then(|it| it.value);
+        let stored = stored.and_then(|it| serde_json::from_slice::<SessionRecord>(&it).ok());
+        match decide_ownership(stored.as_ref(), own) {
+            OwnershipDecision::Put(mut record) => {
+                // After a restart, the index of before is continued.
+                if let Some(stored) = stored.filter(|it| it.epoch == record.epoch)
+                    && record.index.is_empty()
+                {
+                    record.index = stored.index;
+                }
+                self.generation = record.generation;
+                self.put(bus, key, revision, *record).await;
+            }
+            OwnershipDecision::Superseded { .. } => self.is_superseded = true,
+        }
+    }
+
+    async fn put<B: Bus>(&mut self, bus: &B, key: &str, revision: u64, record: SessionRecord) {
+        let Ok(value) = serde_json::to_vec(&record) else {
+            return;
+        };
+        match bus.cas(Bucket::Sessions, key, revision, value.into()).await {
+            Ok(revision) => self.stored = Some((revision, record)),
+            // It is read and decided again at the next look.
+            Err(BusError::WrongLast) => self.stored = None,
+            Err(_) => {}
+        }
+    }
+}

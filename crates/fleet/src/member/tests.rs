@@ -1,0 +1,198 @@
+//! Members of a fleet over a broker in memory, under virtual time.
+
+use std::time::{Duration, Instant};
+
+use bowline_journal::{Arrival, Folder, JournalLimits, JournalTail, JournalWriter};
+use bowline_wire::StreamId;
+use parking_lot::Mutex;
+use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+use tokio::time::sleep;
+
+use super::*;
+use crate::bus::{Bucket, KeyStore as _};
+use crate::carrier::open_link;
+use crate::directory::{Reach, link_subject, take_over};
+use crate::fake::FakeBus;
+use crate::view::{FleetSession, fleet_session, fleet_sessions, read_replica};
+
+/// A daemon whose sessions are journals in a folder.
+#[derive(Clone, Default)]
+struct Daemon {
+    sessions: Arc<Mutex<Vec<LocalSession>>>,
+}
+
+impl LocalRunner for Daemon {
+    async fn sessions(&self) -> Option<Vec<LocalSession>> {
+        Some(self.sessions.lock().clone())
+    }
+
+    async fn serve(&self, mut stream: DuplexStream, opening: LinkOpening) {
+        let _ = stream.write_all(opening.scope.as_bytes()).await;
+    }
+}
+
+impl Daemon {
+    /// Adds a session with so many bytes of output.
+    fn add(&self, folder: &tempfile::TempDir, epoch: u128, bytes: usize) -> SessionId {
+        let id = SessionId::random();
+        let journal = folder.path().join(id.to_string());
+        let disk = Folder::make(&journal).unwrap();
+        let limits = JournalLimits::default();
+        let mut writer = JournalWriter::create(disk, limits, Epoch(epoch), 1).unwrap();
+        let (bytes, at) = (vec![b'x'; bytes].into(), Arrival::at(1));
+        writer
+            .append(StreamId::STDOUT, 0, bytes, at, Instant::now())
+            .unwrap();
+        let session = LocalSession {
+            id,
+            epoch: Epoch(epoch),
+            has_ended: false,
+            journal,
+            summary: serde_json::json!({ "id": id, "state": "running" }),
+        };
+        self.sessions.lock().push(session);
+        id
+    }
+
+    fn join(&self, bus: &FakeBus, name: &str) -> Member {
+        let configuration = MemberConfiguration {
+            runner: name.parse().unwrap(),
+            name: format!("{name}.example"),
+            version: "1".to_owned(),
+            boot: format!("boot of {name}"),
+            is_durable: false,
+        };
+        Member::join(bus.clone(), configuration, self.clone())
+    }
+}
+
+/// Waits until a session satisfies a condition.
+async fn until(
+    bus: &FakeBus,
+    id: SessionId,
+    condition: impl Fn(&FleetSession) -> bool,
+) -> FleetSession {
+    loop {
+        if let Ok(Some(session)) = fleet_session(bus, id).await
+            && condition(&session)
+        {
+            return session;
+        }
+        sleep(Duration::from_millis(100)).await;
+    }
+}
+
+fn copied(bytes: u64) -> impl Fn(&FleetSession) -> bool {
+    move |it| it.record.copied.at(StreamId::STDOUT) == bytes
+}
+
+#[tokio::test(start_paused = true)]
+async fn runners_see_and_reach_each_others_sessions() {
+    let (folder, bus) = (tempfile::tempdir().unwrap(), FakeBus::default());
+    let (a, b) = (Daemon::default(), Daemon::default());
+    let first = a.add(&folder, 1, 1000);
+    let second = b.add(&folder, 2, 500);
+    let _members = (a.join(&bus, "a"), b.join(&bus, "b"));
+    let session = until(&bus, first, copied(1000)).await;
+    until(&bus, second, copied(500)).await;
+    assert_eq!(session.runner_name, "a.example");
+    assert_eq!(fleet_sessions(&bus).await.unwrap().len(), 2);
+    let Reach::Live { link } = session.reach else {
+        panic!("its runner renews its lease");
+    };
+    let mut stream = open_link(&bus, &link, "test", "look").await.unwrap();
+    let mut scope = String::new();
+    stream.read_to_string(&mut scope).await.unwrap();
+    assert_eq!(scope, "look");
+}
+
+#[tokio::test(start_paused = true)]
+async fn session_of_a_gone_runner_is_silent_and_readable() {
+    let (folder, bus) = (tempfile::tempdir().unwrap(), FakeBus::default());
+    let daemon = Daemon::default();
+    let id = daemon.add(&folder, 1, 300_000);
+    let member = daemon.join(&bus, "a");
+    until(&bus, id, copied(300_000)).await;
+    drop(member);
+    let is_silent = |it: &FleetSession| matches!(it.reach, Reach::Silent { since_ms: Some(_) });
+    let begin = tokio::time::Instant::now();
+    let session = until(&bus, id, is_silent).await;
+    assert!(begin.elapsed() <= Duration::from_secs(31));
+    let mut replica = read_replica(&bus, &session).await.unwrap();
+    let journal = folder.path().join(id.to_string());
+    let mut tail = JournalTail::new(Folder::at(journal), std::collections::BTreeMap::new());
+    let records: Vec<_> = std::iter::from_fn(|| tail.next_record().unwrap()).collect();
+    assert_eq!(replica.take_records(), records);
+}
+
+#[tokio::test(start_paused = true)]
+async fn partitioned_runner_keeps_both_epochs_after_a_takeover() {
+    let (folder, bus) = (tempfile::tempdir().unwrap(), FakeBus::default());
+    let daemon = Daemon::default();
+    let id = daemon.add(&folder, 1, 1000);
+    let _member = daemon.join(&bus, "a");
+    until(&bus, id, copied(1000)).await;
+    bus.cut();
+    sleep(Duration::from_secs(600)).await;
+    bus.connect();
+    // Another runner takes it over before the first has written again.
+    let entry = bus
+        .get(Bucket::Sessions, &id.to_string())
+        .await
+        .unwrap()
+        .unwrap();
+    let stored = serde_json::from_slice(&entry.value.unwrap()).unwrap();
+    let taken = take_over(&stored, "b".parse().unwrap(), Epoch(2));
+    let value = serde_json::to_vec(&taken).unwrap();
+    bus.cas(
+        Bucket::Sessions,
+        &id.to_string(),
+        entry.revision,
+        value.into(),
+    )
+    .await
+    .unwrap();
+    // The first goes on, and leaves the record as it is.
+    daemon.sessions.lock()[0].summary = serde_json::json!({ "id": id, "state": "exited" });
+    sleep(Duration::from_secs(30)).await;
+    let session = fleet_session(&bus, id).await.unwrap().unwrap();
+    assert_eq!(session.record, taken);
+    assert_eq!(session.record.generation, 2);
+    assert_eq!(session.record.earlier[0].epoch, Epoch(1));
+    let mut old = session.clone();
+    old.record.epoch = Epoch(1);
+    assert_eq!(
+        read_replica(&bus, &old)
+            .await
+            .unwrap()
+            .end()
+            .at(StreamId::STDOUT),
+        1000
+    );
+}
+
+#[tokio::test(start_paused = true)]
+async fn wiped_directory_is_written_again() {
+    let (folder, bus) = (tempfile::tempdir().unwrap(), FakeBus::default());
+    let daemon = Daemon::default();
+    let ids: Vec<_> = (0..20).map(|n| daemon.add(&folder, n + 1, 700)).collect();
+    let _member = daemon.join(&bus, "a");
+    for id in &ids {
+        until(&bus, *id, copied(700)).await;
+    }
+    bus.cut();
+    bus.wipe();
+    bus.connect();
+    for id in &ids {
+        let session = until(&bus, *id, copied(700)).await;
+        let replica = read_replica(&bus, &session).await.unwrap();
+        assert_eq!(replica.end().at(StreamId::STDOUT), 700);
+    }
+    until(&bus, ids[0], |it| {
+        it.reach
+            == Reach::Live {
+                link: link_subject(&"a".parse().unwrap()),
+            }
+    })
+    .await;
+}
