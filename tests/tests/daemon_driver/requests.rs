@@ -86,6 +86,28 @@ async fn attached_host_stops_tasks_and_gets_responses_of_the_agent() {
     }
 }
 
+/// Claude stops its sub-agents with the turn, before the host reads which tasks are open.
+#[tokio::test(flavor = "multi_thread")]
+async fn tasks_that_end_with_the_turn_are_reported() {
+    let daemon = Daemon::start().await;
+    let scenario = daemon.write("task.toml", &TASK.repeat(2));
+    let more = json!({"prompt": "go", "agent_args": ["--scenario", scenario]});
+    let id = daemon.agent("claude", more).await;
+    for scope in [InterruptScope::TurnAndTasks, InterruptScope::All] {
+        let host = daemon.host(&id, "host").await;
+        until(&host, "a task", |now| open_tasks(now) == 1).await;
+        let open = host.inspect(|it| {
+            let mut tasks = it.tasks().filter(|task| task.state().is_open());
+            tasks.next().map(|task| task.id().to_owned())
+        });
+        let open = open.await.expect("a task");
+        let stopped = within("an interrupt", host.interrupt_scope(scope)).await;
+        assert_eq!(stopped.expect("it is taken").tasks, [open]);
+        until(&host, "the task's end", |now| open_tasks(now) == 0).await;
+        daemon.post(&id, "prompt", &json!({"text": "again"})).await;
+    }
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn late_interrupt_over_rest_does_not_reach_the_next_turn() {
     let daemon = Daemon::start().await;

@@ -1,6 +1,7 @@
 //! Interrupting an agent's work.
 
 use bowline_jsonl::HostRequest;
+use bowline_reducer::{TaskState, Transcript};
 use serde::Deserialize;
 
 use super::handle::DialogueSession;
@@ -32,7 +33,7 @@ pub struct InterruptReport {
     pub still_queued: Vec<String>,
     /// Uuids of prompts that were cancelled.
     pub cancelled: Vec<String>,
-    /// Ids of tasks that were asked to stop.
+    /// Ids of tasks that ended with the turn, or were asked to stop.
     pub tasks: Vec<String>,
 }
 
@@ -71,13 +72,15 @@ impl DialogueSession {
             InterruptScope::Turn => self.stop_turn(false).await,
             InterruptScope::TurnAndQueued => self.stop_turn_and_queued().await,
             InterruptScope::TurnAndTasks => {
+                let open = self.open_tasks().await;
                 let mut stopped = self.stop_turn(false).await?;
-                stopped.tasks = self.stop_tasks().await?;
+                stopped.tasks = self.stop_tasks(open).await?;
                 Ok(stopped)
             }
             InterruptScope::All => {
+                let open = self.open_tasks().await;
                 let mut stopped = self.stop_turn_and_queued().await?;
-                stopped.tasks = self.stop_tasks().await?;
+                stopped.tasks = self.stop_tasks(open).await?;
                 Ok(stopped)
             }
             InterruptScope::Task(task) => Ok(InterruptReport {
@@ -105,8 +108,17 @@ impl DialogueSession {
         Ok(stopped)
     }
 
-    async fn stop_tasks(&self) -> Result<Vec<String>, DialogueError> {
-        let mut stopped = Vec::new();
+    /// Stops the open tasks. Of `before`, those that were open before the turn was stopped, returns also the ones
+    /// that have ended with it: an agent may stop its sub-agents itself.
+    async fn stop_tasks(&self, before: Vec<String>) -> Result<Vec<String>, DialogueError> {
+        let with_turn = move |transcript: &Transcript| {
+            let killed = transcript
+                .tasks()
+                .filter(|task| matches!(task.state(), TaskState::Killed | TaskState::Lost))
+                .map(|task| task.id().to_owned());
+            killed.filter(|id| before.contains(id)).collect()
+        };
+        let mut stopped: Vec<String> = self.inspect(with_turn).await;
         for task in self.open_tasks().await {
             stopped.push(self.stop_task(task).await?);
         }

@@ -105,14 +105,8 @@ impl ChatView<'_> {
 
     fn interrupt(&mut self) {
         let session = self.chat.session.clone();
-        // A runner stops the turn; background tasks are its driver's.
-        let scope = if self.chat.is_driven {
-            InterruptScope::Turn
-        } else {
-            InterruptScope::TurnAndTasks
-        };
         self.work.spawn(async move {
-            let stopped = session.interrupt_scope(scope).await;
+            let stopped = session.interrupt_scope(InterruptScope::TurnAndTasks).await;
             stopped
                 .err()
                 .map(|error| format!("failed to {}", error_chain(&error)))
