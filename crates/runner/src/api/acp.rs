@@ -44,6 +44,7 @@ mod prompt;
 mod server;
 mod session;
 mod settings;
+mod shared;
 mod tool_call;
 mod update;
 mod v1;

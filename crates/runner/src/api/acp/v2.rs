@@ -5,23 +5,22 @@ mod tool_call;
 
 use agent_client_protocol_schema::v2::{
     AgentCapabilities, AgentMessage, AgentThought, AvailableCommand, AvailableCommandsUpdate,
-    ConfigOptionUpdate, ContentBlock, ContentChunk, Cost, Error, ErrorStopReason, IdleStateUpdate,
-    Implementation, InitializeResponse, McpCapabilities, McpHttpCapabilities, McpStdioCapabilities,
-    Notice, NoticeSeverity, PermissionOption, PermissionOptionKind, PlanEntry, PlanEntryPriority,
-    PlanEntryStatus, PlanItems, PlanUpdate, PlanUpdateContent, PromptCapabilities,
-    PromptEmbeddedContextCapabilities, PromptImageCapabilities, RequestPermissionRequest,
-    RequestPermissionSubject, RequiresActionStateUpdate, RunningStateUpdate, SessionCapabilities,
-    SessionConfigOption, SessionConfigOptionCategory, SessionConfigSelectOption, SessionInfoUpdate,
-    SessionUpdate, StateUpdate, StopReason, SubagentUpdate, TextContent, ToolCallPermissionSubject,
-    UpdateSessionNotification, UsageUpdate, UserMessage,
+    ContentBlock, ContentChunk, Error, ErrorStopReason, IdleStateUpdate, Implementation,
+    InitializeResponse, McpCapabilities, McpHttpCapabilities, McpStdioCapabilities, PlanItems,
+    PlanUpdate, PlanUpdateContent, PromptCapabilities, PromptEmbeddedContextCapabilities,
+    PromptImageCapabilities, RequestPermissionRequest, RequestPermissionSubject,
+    RequiresActionStateUpdate, RunningStateUpdate, SessionCapabilities, SessionUpdate, StateUpdate,
+    StopReason, TextContent, ToolCallPermissionSubject, UpdateSessionNotification, UserMessage,
 };
 use agent_client_protocol_schema::{ProtocolVersion, v1, v2};
-use bowline_reducer::model::{
-    AnswerKind, Command, PlanItem, PlanPriority, PlanState, SessionOption,
-};
+use bowline_reducer::model::Command;
 
 use super::permissions::PermissionRequest;
+use super::shared::shared_messages;
 use super::update::{Progress, SessionUpdate as Told, Speaker, Stop, Text, Update};
+
+shared_messages!(v2);
+pub(super) use self::shared::options;
 
 /// The id of a session's only plan.
 const PLAN: &str = "plan";
@@ -73,50 +72,14 @@ pub(super) fn notification(told: Told) -> Option<UpdateSessionNotification> {
         Update::Text(text) => message(text),
         Update::ToolCall(call) => SessionUpdate::ToolCallUpdate(tool_call::update(*call)),
         Update::Plan(plan) => {
-            let plan = PlanItems::new(PLAN, plan.iter().map(step).collect());
+            let plan = PlanItems::new(PLAN, plan.iter().map(shared::step).collect());
             SessionUpdate::PlanUpdate(PlanUpdate::new(PlanUpdateContent::Items(plan)))
         }
         Update::Commands(all) => {
             SessionUpdate::AvailableCommandsUpdate(AvailableCommandsUpdate::new(commands(&all)))
         }
-        Update::Options(all) => {
-            SessionUpdate::ConfigOptionUpdate(ConfigOptionUpdate::new(options(&all)))
-        }
-        Update::Title(title) => {
-            SessionUpdate::SessionInfoUpdate(SessionInfoUpdate::new().title(title))
-        }
-        Update::Usage {
-            used,
-            size,
-            cost_usd,
-        } => {
-            let update = UsageUpdate::new(used, size);
-            SessionUpdate::UsageUpdate(match cost_usd {
-                some if some > 0.0 => update.cost(Cost::new(some, "USD")),
-                _ => update,
-            })
-        }
-        Update::Notice { is_error, text } => {
-            let severity = if is_error {
-                NoticeSeverity::Error
-            } else {
-                NoticeSeverity::Info
-            };
-            SessionUpdate::Notice(Notice::new(severity, text))
-        }
-        Update::Child {
-            session,
-            title,
-            progress,
-        } => {
-            let mut update = SubagentUpdate::new(session).state(state(progress));
-            if let Some(title) = title {
-                update = update.title(title);
-            }
-            SessionUpdate::SubagentUpdate(update)
-        }
         Update::Progress(progress) => SessionUpdate::StateUpdate(state(progress)),
-        Update::Mode(_) => return None,
+        other => shared::update(other, state)?,
     };
     Some(UpdateSessionNotification::new(told.session, update))
 }
@@ -183,33 +146,11 @@ fn stop_reason(stop: Stop) -> StopReason {
 pub(super) fn permission(request: PermissionRequest) -> RequestPermissionRequest {
     let call = tool_call::update(request.call);
     let title = request.title.or_else(|| call.title.clone().take());
-    let options = request.options.into_iter().map(|option| {
-        let kind = match option.kind {
-            AnswerKind::AllowOnce => PermissionOptionKind::AllowOnce,
-            AnswerKind::AllowAlways => PermissionOptionKind::AllowAlways,
-            AnswerKind::RejectAlways => PermissionOptionKind::RejectAlways,
-            _ => PermissionOptionKind::RejectOnce,
-        };
-        PermissionOption::new(option.id, option.name, kind)
-    });
     let subject =
         RequestPermissionSubject::ToolCall(Box::new(ToolCallPermissionSubject::new(call)));
     let title = title.unwrap_or_default();
-    RequestPermissionRequest::new(request.session, title, options.collect()).subject(subject)
-}
-
-fn step(item: &PlanItem) -> PlanEntry {
-    let priority = match item.priority {
-        Some(PlanPriority::High) => PlanEntryPriority::High,
-        Some(PlanPriority::Low) => PlanEntryPriority::Low,
-        _ => PlanEntryPriority::Medium,
-    };
-    let status = match item.state {
-        PlanState::InProgress => PlanEntryStatus::InProgress,
-        PlanState::Completed => PlanEntryStatus::Completed,
-        _ => PlanEntryStatus::Pending,
-    };
-    PlanEntry::new(item.text.clone(), priority, status)
+    let options = shared::answers(request.options);
+    RequestPermissionRequest::new(request.session, title, options).subject(subject)
 }
 
 /// Writes commands.
@@ -219,31 +160,4 @@ pub(super) fn commands(commands: &[Command]) -> Vec<AvailableCommand> {
         AvailableCommand::Command(v2::Command::new(command.name.clone(), description))
     };
     commands.iter().map(command).collect()
-}
-
-/// Writes settings. One without a value is left out.
-pub(super) fn options(options: &[SessionOption]) -> Vec<SessionConfigOption> {
-    options.iter().filter_map(option).collect()
-}
-
-fn option(option: &SessionOption) -> Option<SessionConfigOption> {
-    let value = option.value.clone()?;
-    let (id, name) = (option.id.clone(), option.name.clone());
-    let config = if option.choices.is_empty() {
-        SessionConfigOption::boolean(id, name, value.parse().ok()?)
-    } else {
-        let choices = option.choices.iter().map(|choice| {
-            SessionConfigSelectOption::new(choice.id.clone(), choice.name.clone())
-                .description(choice.description.clone())
-        });
-        SessionConfigOption::select(id, name, value, choices.collect::<Vec<_>>())
-    };
-    let category = option.category.as_deref().map(|category| match category {
-        "mode" => SessionConfigOptionCategory::Mode,
-        "model" => SessionConfigOptionCategory::Model,
-        "model_config" => SessionConfigOptionCategory::ModelConfig,
-        "thought_level" => SessionConfigOptionCategory::ThoughtLevel,
-        other => SessionConfigOptionCategory::Other(other.to_owned()),
-    });
-    Some(config.category(category))
 }

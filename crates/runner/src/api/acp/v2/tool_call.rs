@@ -2,12 +2,11 @@
 
 use agent_client_protocol_schema::MaybeUndefined;
 use agent_client_protocol_schema::v2::{
-    Content, ContentBlock, TextContent, ToolCallContent, ToolCallLocation, ToolCallStatus,
-    ToolCallUpdate, ToolKind,
+    Content, ContentBlock, TextContent, ToolCallContent, ToolCallStatus, ToolCallUpdate,
 };
 use bowline_reducer::model;
 
-use super::diff;
+use super::{diff, shared};
 use crate::api::acp::tool_call::{CallStatus, CallUpdate, child_of};
 
 /// Writes what is new of a call.
@@ -18,13 +17,13 @@ pub(super) fn update(call: CallUpdate) -> ToolCallUpdate {
     ToolCallUpdate::new(call.id)
         .title(said(call.title))
         .name(said(call.name))
-        .kind(said(call.kind.map(kind)))
+        .kind(said(call.kind.map(shared::kind)))
         .status(said(call.status.map(status)))
         .content(said(
             content.map(|it| it.iter().filter_map(part).collect::<Vec<_>>()),
         ))
         .locations(said(
-            locations.map(|it| it.iter().map(location).collect::<Vec<_>>()),
+            locations.map(|it| it.iter().map(shared::location).collect::<Vec<_>>()),
         ))
         .raw_input(said(call.input))
         .raw_output(said(output))
@@ -44,26 +43,6 @@ const fn status(status: CallStatus) -> ToolCallStatus {
         CallStatus::Failed => ToolCallStatus::Failed,
         CallStatus::Cancelled => ToolCallStatus::Cancelled,
     }
-}
-
-const fn kind(kind: model::ToolKind) -> ToolKind {
-    match kind {
-        model::ToolKind::Read => ToolKind::Read,
-        model::ToolKind::Edit => ToolKind::Edit,
-        model::ToolKind::Delete => ToolKind::Delete,
-        model::ToolKind::Move => ToolKind::Move,
-        model::ToolKind::Search => ToolKind::Search,
-        model::ToolKind::Execute => ToolKind::Execute,
-        model::ToolKind::Think => ToolKind::Think,
-        model::ToolKind::Fetch => ToolKind::Fetch,
-        model::ToolKind::SwitchMode => ToolKind::SwitchMode,
-        _ => ToolKind::Other,
-    }
-}
-
-fn location(location: &model::Location) -> ToolCallLocation {
-    let line = location.line.and_then(|line| u32::try_from(line).ok());
-    ToolCallLocation::new(location.path.as_str()).line(line)
 }
 
 fn part(part: &model::Content) -> Option<ToolCallContent> {
