@@ -2,7 +2,7 @@
 
 mod parts;
 
-use std::collections::{HashMap, HashSet, VecDeque};
+use std::collections::{HashMap, HashSet};
 
 use foldhash::fast::FixedState;
 use serde::Serialize;
@@ -180,101 +180,47 @@ impl Transcript {
 
     /// Returns the whole transcript as changes, a reset first, to be read in parts.
     pub fn change_parts(&mut self) -> ChangeParts {
-        // What changes from now on is logged after the cursor.
-        self.log.seal();
-        let (records, cursor) = (self.everything(), Cursor::at(self.log.revision()));
-        ChangeParts::new(self.snapshot(), records, cursor)
+        self.snapshot().change_parts()
     }
 
-    /// A change for each record that is present.
+    /// A change for each record that is present, in the order of the conversation: a call comes before its block,
+    /// and before the entries of its sub-agent.
     fn everything(&self) -> Vec<LogRecord> {
-        let mut slots = vec![ChangedItem::Session, ChangedItem::Status];
-        let entries = self.entries.numbers();
-        for id in entries.map(|at| EntryId::new(at as u32)) {
-            if !self.entries[id].is_removed {
-                slots.push(ChangedItem::Entry(id.number()));
-                slots.extend(
-                    self.live_blocks(id)
-                        .map(|block| ChangedItem::Block(block.number())),
-                );
-            }
-        }
-        let calls = self.calls.numbers();
-        let calls = calls.filter(|&at| self.calls[at].presence != CallPresence::Removed);
-        slots.extend(calls.map(|at| ChangedItem::Call(at as u32)));
-        let tasks = self.tasks.numbers();
-        slots.extend(tasks.map(|at| ChangedItem::Task(at as u32)));
-        let permissions = self.permissions.numbers();
-        slots.extend(permissions.map(|at| ChangedItem::Permission(at as u32)));
-        slots.extend([ChangedItem::Usage, ChangedItem::Stats]);
-        slots
-            .into_iter()
-            .map(|item| LogRecord { item, from: 0 })
-            .collect()
-    }
-}
-
-impl Snapshot {
-    /// Returns the changes that make the transcript from nothing, in the order of the conversation: a call
-    /// comes before its block, and before the entries of its sub-agent.
-    ///
-    /// Each change is made when it is read, so that a transcript of any size can be passed on in pieces. What
-    /// comes later is read with [`Cursor::at`] the snapshot's revision.
-    pub fn changes(&self) -> impl Iterator<Item = Change<'_>> {
-        let it: &Transcript = self;
-        let changes = Changes {
-            transcript: it,
-            cursor: Cursor::at(it.revision()),
-            is_reset: true,
-            records: Vec::new(),
-            revisions: Vec::new(),
-        };
+        let mut items = vec![ChangedItem::Session, ChangedItem::Status];
         let mut known = HashSet::with_hasher(FixedState::default());
-        let mut entries = it.entries.numbers().map(|at| EntryId::new(at as u32));
-        let mut calls = it.calls.numbers().map(|at| CallId::new(at as u32));
-        let tasks = it.tasks.numbers();
-        let tasks = tasks.map(|at| ChangedItem::Task(at as u32));
-        let permissions = it.permissions.numbers();
-        let permissions = permissions.map(|at| ChangedItem::Permission(at as u32));
-        let last = [ChangedItem::Usage, ChangedItem::Stats];
-        let mut rest = tasks.chain(permissions).chain(last);
-        let mut next = VecDeque::from([ChangedItem::Session, ChangedItem::Status]);
-        let items = std::iter::from_fn(move || {
-            while next.is_empty() {
-                if let Some(entry) = entries.next() {
-                    next.extend(it.entry_items(entry, &mut known));
-                } else if let Some(call) = calls.next() {
-                    let is_shown = it.calls[call].presence != CallPresence::Removed;
-                    let is_new = is_shown && known.insert(call);
-                    next.extend(is_new.then_some(ChangedItem::Call(call.number())));
-                } else {
-                    next.extend([rest.next()?]);
-                }
-            }
-            next.pop_front()
-        });
-        let changes = items.map(move |item| changes.change(LogRecord { item, from: 0 }));
-        std::iter::once(Change::Reset).chain(changes)
+        for at in self.entries.numbers() {
+            self.entry_items(EntryId::new(at as u32), &mut known, &mut items);
+        }
+        let calls = self.calls.numbers().map(|at| CallId::new(at as u32));
+        let shown = calls.filter(|&call| self.calls[call].presence != CallPresence::Removed);
+        let rest = shown.filter(|&call| known.insert(call));
+        items.extend(rest.map(|call| ChangedItem::Call(call.number())));
+        let tasks = self.tasks.numbers();
+        items.extend(tasks.map(|at| ChangedItem::Task(at as u32)));
+        let permissions = self.permissions.numbers();
+        items.extend(permissions.map(|at| ChangedItem::Permission(at as u32)));
+        items.extend([ChangedItem::Usage, ChangedItem::Stats]);
+        let items = items.into_iter();
+        items.map(|item| LogRecord { item, from: 0 }).collect()
     }
-}
 
-impl Transcript {
-    /// An entry and its blocks, each after the calls that it depends on and that are not `known`.
+    /// Adds an entry and its blocks, each after the calls that it depends on and that are not `known`.
     fn entry_items(
         &self,
         id: EntryId,
         known: &mut HashSet<CallId, FixedState>,
-    ) -> Vec<ChangedItem> {
-        let mut items = Vec::new();
+        items: &mut Vec<ChangedItem>,
+    ) {
         if self.entries[id].is_removed {
-            return items;
+            return;
         }
+        let first = items.len();
         let mut holder = self.threads[self.entries[id].thread].call;
         while let Some(call) = holder.filter(|&call| known.insert(call)) {
             items.push(ChangedItem::Call(call.number()));
             holder = self.threads[self.calls[call].thread].call;
         }
-        items.reverse();
+        items[first..].reverse();
         items.push(ChangedItem::Entry(id.number()));
         for block in self.live_blocks(id) {
             if let BlockBody::Call(call) = self.blocks[block].body
@@ -284,7 +230,15 @@ impl Transcript {
             }
             items.push(ChangedItem::Block(block.number()));
         }
-        items
+    }
+}
+
+impl Snapshot {
+    /// Returns the changes that make the transcript from nothing, a reset first, to be read in parts.
+    #[must_use]
+    pub fn change_parts(&self) -> ChangeParts {
+        let cursor = Cursor::at(self.revision());
+        ChangeParts::new(self.clone(), self.everything(), cursor)
     }
 }
 

@@ -118,8 +118,7 @@ fn conversation_loaded_in_pieces_is_shown_as_one_loaded_at_once() {
         recorded.finish();
         for capabilities in [plain(), with_children()] {
             let whole = loaded(&mut recorded, &capabilities);
-            let snapshot = recorded.transcript.snapshot();
-            let changes: Vec<_> = snapshot.changes().map(Into::into).collect();
+            let changes = recorded.changes(&mut Cursor::default());
             let mut editor = Editor::new(&capabilities);
             editor.load_in_pieces(SESSION, &changes, 3);
             assert_eq!(editor.shown, whole, "{}", recorded.name);

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use bowline_lifecycle::{DialogueEventKind, DialogueEvents, DialogueSession, ReceiptState};
-use bowline_reducer::{Changes, Cursor, Snapshot, TranscriptChange};
+use bowline_reducer::{ChangeParts, Changes, Cursor, TranscriptChange};
 use bowline_transport::SessionId;
 use tokio::sync::mpsc;
 
@@ -29,7 +29,7 @@ pub(super) async fn follow(
         Ok(Attached::Driven(conversation)) => conversation,
         Ok(Attached::Ended(ended)) => {
             let EndedSession { transcript, reason } = ended;
-            if send_pieces(&events, attachment, &transcript.snapshot)
+            if send_pieces(&events, attachment, transcript.snapshot.change_parts())
                 .await
                 .is_some()
             {
@@ -69,9 +69,9 @@ pub(super) async fn follow(
 async fn send_pieces(
     events: &mpsc::Sender<Event>,
     attachment: Attachment,
-    snapshot: &Snapshot,
+    parts: ChangeParts,
 ) -> Option<()> {
-    let mut pieces = pieces(snapshot).peekable();
+    let mut pieces = pieces(parts).peekable();
     while let Some(changes) = pieces.next() {
         let input = Input::Changes {
             attachment,
@@ -140,10 +140,9 @@ impl Follower {
     async fn run(mut self, conversation: Conversation) -> Option<()> {
         let attached = Event::Attached(self.attachment, conversation);
         self.events.send(attached).await.ok()?;
-        let snapshot = self.session.snapshot().await;
-        self.cursor = Cursor::at(snapshot.revision());
-        send_pieces(&self.events, self.attachment, &snapshot).await?;
-        drop(snapshot);
+        let parts = self.session.change_parts().await;
+        self.cursor = parts.cursor();
+        send_pieces(&self.events, self.attachment, parts).await?;
         let mut ended = Vec::new();
         loop {
             // Both before the read: what they say is in the transcript then.

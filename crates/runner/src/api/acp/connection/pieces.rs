@@ -1,7 +1,7 @@
 //! A whole transcript, in pieces.
 
 use bowline_reducer::owned::{BlockValue, EntryValue};
-use bowline_reducer::{Snapshot, TranscriptChange};
+use bowline_reducer::{ChangeParts, TranscriptChange};
 
 /// Maximum number of changes of a piece.
 const MAX_COUNT: usize = 256;
@@ -11,15 +11,18 @@ const BYTES: usize = 256 << 10;
 
 /// Returns the changes that make a transcript from nothing, in pieces of a bounded size. A piece is made when
 /// it is read.
-pub(super) fn pieces(snapshot: &Snapshot) -> impl Iterator<Item = Vec<TranscriptChange>> {
-    let mut changes = snapshot.changes();
+pub(super) fn pieces(mut parts: ChangeParts) -> impl Iterator<Item = Vec<TranscriptChange>> {
     std::iter::from_fn(move || {
         let (mut piece, mut bytes) = (Vec::new(), 0);
         while piece.len() < MAX_COUNT && bytes < BYTES {
-            let Some(change) = changes.next() else { break };
-            let change = TranscriptChange::from(change);
-            bytes += text_bytes(&change);
-            piece.push(change);
+            // One by one, since a change may be of any size.
+            let Some(changes) = parts.next_part(1) else {
+                break;
+            };
+            for change in changes.iter().map(TranscriptChange::from) {
+                bytes += text_bytes(&change);
+                piece.push(change);
+            }
         }
         (!piece.is_empty()).then_some(piece)
     })
@@ -47,7 +50,7 @@ fn text_bytes(change: &TranscriptChange) -> usize {
 
 #[cfg(test)]
 mod tests {
-    use bowline_reducer::{HostEvent, Meta, Transcript};
+    use bowline_reducer::{Cursor, HostEvent, Meta, Transcript};
 
     use super::*;
 
@@ -64,10 +67,9 @@ mod tests {
             };
             transcript.apply_host(prompt, Meta::default());
         }
-        let snapshot = transcript.snapshot();
         let mut bytes = 0;
         let mut changes = 0;
-        for piece in pieces(&snapshot) {
+        for piece in pieces(transcript.change_parts()) {
             let its_bytes: usize = piece.iter().map(text_bytes).sum();
             assert!(its_bytes < BYTES + PROMPT_BYTES, "{its_bytes} bytes");
             assert!(piece.len() <= MAX_COUNT);
@@ -75,6 +77,9 @@ mod tests {
             changes += piece.len();
         }
         assert_eq!(bytes, PROMPTS * PROMPT_BYTES);
-        assert_eq!(changes, snapshot.changes().count());
+        assert_eq!(
+            changes,
+            transcript.changes_since(Cursor::default()).iter().count()
+        );
     }
 }
