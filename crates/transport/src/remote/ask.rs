@@ -63,7 +63,7 @@ impl Remote {
         if !answer.status().is_success() {
             let problem = Problem::parse(answer.body());
             let is_redirect = answer.status().is_redirection();
-            if is_redirect || problem.is_empty() || problem.refused_host(&self.url).is_some() {
+            if is_redirect || problem.is_empty() || problem.not_of_token(&self.url).is_some() {
                 return Err(refused(&self.url, &answer).into());
             }
         }

@@ -152,7 +152,7 @@ fn ascii(text: &str) -> Result<MetadataValue<tonic::metadata::Ascii>, LinkError>
 /// Maps the status of a refused call, as the runner assigns them to its HTTP statuses.
 fn refused(url: &RemoteUrl, status: &Status) -> LinkError {
     let problem = Problem::of_grpc(status.message());
-    if let Some(refused) = problem.refused_host(url) {
+    if let Some(refused) = problem.not_of_token(url) {
         return refused;
     }
     let message = status.message();
@@ -240,6 +240,13 @@ mod tests {
         let message = "TOKEN_WRONG: the token is wrong; read it again";
         let error = refusal(Code::Unauthenticated, message);
         assert_eq!(error.failure, ReconnectFailure::Auth);
+        assert_eq!(error.detail, format!("the runner answered {message}"));
+        let message = "SCOPE_REFUSED: the token t has the scope look; this needs own; use another";
+        let error = refusal(Code::PermissionDenied, message);
+        assert_eq!(error.detail, format!("the runner answered {message}"));
+        let message = "ORIGIN_REFUSED: the origin is not allowed; start the runner with --origin";
+        let error = refusal(Code::PermissionDenied, message);
+        assert_eq!(error.failure, ReconnectFailure::Misconfigured);
         assert_eq!(error.detail, format!("the runner answered {message}"));
         let error = refusal(Code::PermissionDenied, "no");
         assert!(

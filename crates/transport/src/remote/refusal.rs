@@ -16,6 +16,9 @@ use crate::connection::ReconnectFailure;
 /// The error code of a runner that does not accept the `Host` header.
 const HOST_REFUSED: &str = "HOST_REFUSED";
 
+/// Error codes of a runner that does not accept the page that a request comes from.
+const PAGE_REFUSED: [&str; 2] = ["ORIGIN_REFUSED", "SITE_REFUSED"];
+
 /// Maximum length of a quoted redirect target, in characters.
 const MAX_LOCATION: usize = 200;
 
@@ -57,14 +60,22 @@ impl Problem {
             .join("; ")
     }
 
-    /// Returns the error if the runner refused the `Host` header, which another token does not change.
-    pub(super) fn refused_host(&self, url: &RemoteUrl) -> Option<LinkError> {
-        (self.code == HOST_REFUSED).then(|| {
+    /// Returns the code with its text.
+    fn with_code(&self) -> String {
+        format!("{}: {}", self.code, self.text())
+    }
+
+    /// Returns the error of a refusal that another token does not change: the `Host` header or the page that the
+    /// request comes from.
+    pub(super) fn not_of_token(&self, url: &RemoteUrl) -> Option<LinkError> {
+        if self.code == HOST_REFUSED {
             let host = url.authority();
-            misconfigured(format!(
+            return Some(misconfigured(format!(
                 "the runner refused the host name {host}; start it with --host {host}"
-            ))
-        })
+            )));
+        }
+        let is_page = PAGE_REFUSED.contains(&self.code.as_str());
+        is_page.then(|| misconfigured(format!("the runner answered {}", self.with_code())))
     }
 }
 
@@ -73,24 +84,24 @@ pub(super) fn refused(url: &RemoteUrl, response: &Response<Bytes>) -> LinkError 
     let status = response.status();
     let problem = Problem::parse(response.body());
     if status == StatusCode::FORBIDDEN
-        && let Some(refused) = problem.refused_host(url)
+        && let Some(refused) = problem.not_of_token(url)
     {
         return refused;
     }
     let header = |name| response.headers().get(name).and_then(|it| it.to_str().ok());
-    let remedy = match failure(status) {
+    let text = match failure(status) {
         ReconnectFailure::Misconfigured if status.is_redirection() => {
             return misconfigured(redirected(status.as_str(), header(LOCATION)));
         }
-        _ if !problem.is_empty() => problem.text(),
-        ReconnectFailure::Auth => "check the token".to_owned(),
-        ReconnectFailure::Version => "use a runner of this version".to_owned(),
-        ReconnectFailure::Misconfigured => format!("no runner answers at {url}; check the URL"),
-        _ => String::new(),
+        _ if !problem.is_empty() => format!("{} {}", status.as_str(), problem.with_code()),
+        ReconnectFailure::Auth => format!("{status}; check the token"),
+        ReconnectFailure::Version => format!("{status}; use a runner of this version"),
+        ReconnectFailure::Misconfigured => {
+            format!("{status}; no runner answers at {url}; check the URL")
+        }
+        _ => status.to_string(),
     };
-    let separator = if remedy.is_empty() { "" } else { "; " };
-    let detail = format!("the runner answered {status}{separator}{remedy}");
-    let mut why = LinkError::new(failure(status), detail);
+    let mut why = LinkError::new(failure(status), format!("the runner answered {text}"));
     let seconds = header(RETRY_AFTER).and_then(|it| it.parse().ok());
     why.after = seconds.map(Duration::from_secs);
     why
@@ -170,7 +181,7 @@ mod tests {
 
     #[test]
     fn other_refusals_are_authentication_failures() {
-        for body in ["", "<html>", r#"{"code":"ORIGIN_REFUSED"}"#] {
+        for body in ["", "<html>", r#"{"code":"SCOPE_REFUSED"}"#] {
             let error = refusal(StatusCode::FORBIDDEN, None, body);
             assert_eq!(error.failure, ReconnectFailure::Auth, "{body}");
         }
@@ -180,6 +191,26 @@ mod tests {
             "{}",
             error.detail
         );
+    }
+
+    #[test]
+    fn every_refusal_names_its_own_code() {
+        for (status, code, failure) in [
+            (403, "ORIGIN_REFUSED", ReconnectFailure::Misconfigured),
+            (403, "SITE_REFUSED", ReconnectFailure::Misconfigured),
+            (403, "SCOPE_REFUSED", ReconnectFailure::Auth),
+            (401, "TOKEN_WRONG", ReconnectFailure::Auth),
+            (426, "VERSION", ReconnectFailure::Version),
+            (429, "RATE_LIMITED", ReconnectFailure::Lost),
+            (503, "SESSION_BUSY", ReconnectFailure::Lost),
+        ] {
+            let body = format!(r#"{{"code":"{code}","detail":"a fact","next":"a remedy"}}"#);
+            let error = refusal(StatusCode::from_u16(status).unwrap(), None, &body);
+            assert_eq!(error.failure, failure, "{code}");
+            let text = format!("{code}: a fact; a remedy");
+            assert!(error.detail.ends_with(&text), "{}", error.detail);
+            assert!(!error.detail.contains("check the token"), "{code}");
+        }
     }
 
     #[test]
