@@ -9,7 +9,6 @@ mod qwen;
 mod random;
 mod repetition;
 mod scaling;
-mod scaling_dialects;
 mod snapshot;
 mod stream;
 mod subagent;
