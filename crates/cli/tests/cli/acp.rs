@@ -41,7 +41,7 @@ pub(crate) struct Editor {
     prompts: Vec<String>,
     /// Requests of the agent that were not looked at.
     asked: Vec<Value>,
-    cancelled: Vec<Value>,
+    pub(crate) cancelled: Vec<Value>,
 }
 
 impl Editor {

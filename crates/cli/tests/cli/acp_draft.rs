@@ -47,6 +47,30 @@ fn draft(state: &str, agent: &ScriptedAgent, dialect: &str) -> Editor {
     Editor::start_with(state, agent, dialect, AGENT, &["--protocol", "2"])
 }
 
+/// An editor that has resumed a session, and what it was shown of it.
+fn resumed(state: &str, agent: &ScriptedAgent, dialect: &str, session: &str) -> (Editor, Messages) {
+    let shown = Messages::default();
+    let mut editor = draft(state, agent, dialect);
+    let params = json!({"sessionId": session, "cwd": "/tmp", "mcpServers": [],
+        "replayFrom": {"type": "start"}});
+    let resume = editor.request("session/resume", &params);
+    let resumed = editor.until(|line, _| {
+        shown.read(line);
+        line["id"] == resume && line["method"].is_null()
+    });
+    assert!(resumed["error"].is_null(), "{dialect}: {resumed}");
+    (editor, shown)
+}
+
+/// Reads up to the end of a turn; returns why it ended.
+fn idle(editor: &mut Editor, shown: &Messages) -> Value {
+    let mut idle = editor.until(|line, _| {
+        shown.read(line);
+        line["params"]["update"]["state"] == "idle"
+    });
+    idle["params"]["update"]["stopReason"].take()
+}
+
 #[test]
 fn killed_editor_of_the_draft_loses_nothing_in_all_dialects() {
     for dialect in DIALECTS {
@@ -62,16 +86,7 @@ fn killed_editor_of_the_draft_loses_nothing_in_all_dialects() {
         editor.question();
         editor.kill();
 
-        let shown = Messages::default();
-        let mut editor = draft(&served.state(), &agent, dialect);
-        let params = json!({"sessionId": session, "cwd": "/tmp", "mcpServers": [],
-            "replayFrom": {"type": "start"}});
-        let resume = editor.request("session/resume", &params);
-        let resumed = editor.until(|line, _| {
-            shown.read(line);
-            line["id"] == resume && line["method"].is_null()
-        });
-        assert!(resumed["error"].is_null(), "{dialect}: {resumed}");
+        let (mut editor, shown) = resumed(&served.state(), &agent, dialect, &session);
         assert_eq!(shown.texts("user_message"), ["make it"], "{dialect}");
         assert_eq!(
             shown.texts("agent_message"),
@@ -82,17 +97,51 @@ fn killed_editor_of_the_draft_loses_nothing_in_all_dialects() {
         let question = editor.question();
         assert!(question["params"]["title"].is_string(), "{question}");
         editor.choose(&question, "allow_once");
-        let idle = editor.until(|line, _| {
-            shown.read(line);
-            line["params"]["update"]["state"] == "idle"
-        });
-        assert_eq!(
-            idle["params"]["update"]["stopReason"], "end_turn",
-            "{dialect}"
-        );
+        assert_eq!(idle(&mut editor, &shown), "end_turn", "{dialect}");
         let texts = shown.texts("agent_message");
         assert_eq!(texts, ["I will make it.", "It is made."], "{dialect}");
         editor.close();
+    }
+}
+
+#[test]
+fn two_editors_of_the_draft_share_a_session_in_all_dialects() {
+    for dialect in DIALECTS {
+        let (served, agent) = (TestRunner::start(), ScriptedAgent::new(ASKS));
+        let mut first = draft(&served.state(), &agent, dialect);
+        let session = first.new_session();
+        first.prompt(&session, "make it");
+        let asked = first.question();
+        let (mut second, seen) = resumed(&served.state(), &agent, dialect, &session);
+        let question = second.question();
+        second.choose(&question, "allow_once");
+        let shown = Messages::default();
+        assert_eq!(idle(&mut first, &shown), "end_turn", "{dialect}");
+        assert_eq!(idle(&mut second, &seen), "end_turn", "{dialect}");
+        assert_eq!(first.cancelled.len(), 1, "{dialect}");
+        assert_eq!(first.cancelled[0]["params"]["requestId"], asked["id"]);
+        assert!(second.cancelled.is_empty(), "{dialect}");
+
+        second.prompt(&session, "again");
+        assert_eq!(idle(&mut first, &shown), "end_turn", "{dialect}");
+        assert_eq!(idle(&mut second, &seen), "end_turn", "{dialect}");
+        assert_eq!(shown.texts("user_message"), ["again"], "{dialect}");
+        assert_eq!(
+            seen.texts("user_message"),
+            ["again", "make it"],
+            "{dialect}"
+        );
+        let texts = seen.texts("agent_message");
+        assert_eq!(
+            texts,
+            ["I will make it.", "It is made.", "Once more."],
+            "{dialect}"
+        );
+        assert_eq!(
+            shown.texts("agent_message"),
+            ["It is made.", "Once more."],
+            "{dialect}: after its question"
+        );
     }
 }
 

@@ -81,6 +81,16 @@ impl Server {
         let accepted = session.feed.take_accepted();
         session.is_cancelling &= !changes.iter().any(is_turn_end);
         let opening = session.opening.take();
+        let permissions = changes.iter().filter_map(|change| match change {
+            TranscriptChange::Permission { value, .. } => Some(value),
+            _ => None,
+        });
+        let closed = permissions.clone();
+        let closed: Vec<_> = closed
+            .filter_map(|it| session.permissions.close(it))
+            .collect();
+        // Before the updates, of which the last may be the end of the turn.
+        closed.into_iter().for_each(|rpc| self.cancel(rpc));
         for (uuid, message) in accepted {
             self.prompt_accepted(&id, &uuid, message);
         }
@@ -103,10 +113,8 @@ impl Server {
                 }
             }
         }
-        for change in changes {
-            if let TranscriptChange::Permission { value, .. } = change {
-                self.permission(&id, value);
-            }
+        for value in permissions {
+            self.permission(&id, value);
         }
     }
 
@@ -162,9 +170,6 @@ impl Server {
         let Some(session) = self.sessions.get_mut(id) else {
             return;
         };
-        if let Some(rpc) = session.permissions.close(value) {
-            return self.cancel(rpc);
-        }
         let calls = session.feed.calls();
         let thread = value.tool_use_id.as_deref();
         let thread = thread.and_then(|call| calls.thread(call));
