@@ -182,10 +182,9 @@ fn agent_directory(agent: &OsStr) -> Option<PathBuf> {
 /// other failure.
 fn verdict(options: &args::Run, outcome: &SessionOutcome) -> Result<ExitCode, Failure> {
     let verdict = dialogue_verdict(options, outcome);
-    let Some(reason) = &outcome.ended.recording_failed else {
+    let Some(failure) = outcome.recording_failure() else {
         return verdict;
     };
-    let failure = Failure::failed(format!("the recording is incomplete: {reason}"));
     if verdict.is_err() {
         report(&failure);
         return verdict;

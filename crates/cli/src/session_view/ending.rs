@@ -11,6 +11,7 @@ use crate::args::Output;
 use crate::failure::Failure;
 use crate::printer::Printer;
 use crate::runner::{unconfirmed_end, unreachable_session, until_connection_failed};
+use crate::stdio::report;
 
 impl SessionView<'_> {
     pub(super) async fn end_session(&mut self) -> Result<SessionOutcome, Failure> {
@@ -53,10 +54,8 @@ impl SessionView<'_> {
         // A failed connection may have ended the session already.
         let _ = self.session.detach().await;
         let ended = self.session.ended().await;
-        match self.close(ended).await {
-            Ok(_) => unreachable_session(&self.runner_options, id, &reason),
-            Err(failure) => failure,
-        }
+        let failure = unreachable_session(&self.runner_options, id, &reason);
+        self.close_with(ended, failure).await
     }
 
     /// Whether the end of a remote session was requested, and is not to be waited for.
@@ -73,8 +72,20 @@ impl SessionView<'_> {
         // The session may have ended meanwhile.
         let _ = self.session.detach().await;
         let ended = self.session.ended().await;
+        let failure = unconfirmed_end(&self.runner_options, id);
+        self.close_with(ended, failure).await
+    }
+
+    /// Prints the rest of a session that was left, and why its recording is incomplete. Returns the failure to
+    /// report.
+    async fn close_with(&mut self, ended: DialogueEnd, failure: Failure) -> Failure {
         match self.close(ended).await {
-            Ok(_) => unconfirmed_end(&self.runner_options, id),
+            Ok(outcome) => {
+                if let Some(incomplete) = outcome.recording_failure() {
+                    report(&incomplete);
+                }
+                failure
+            }
             Err(failure) => failure,
         }
     }

@@ -3,6 +3,8 @@
 use bowline_lifecycle::DialogueEnd;
 use bowline_reducer::{EntryKind, Outcome, Transcript};
 
+use crate::failure::Failure;
+
 /// The end of a session and the outcome of its last turn.
 #[derive(Debug)]
 pub(crate) struct SessionOutcome {
@@ -34,6 +36,13 @@ pub(crate) struct TurnOutcome {
 }
 
 impl SessionOutcome {
+    /// Returns the failure to report if the recording is incomplete.
+    pub(crate) fn recording_failure(&self) -> Option<Failure> {
+        let reason = self.ended.recording_failed.as_ref()?;
+        let text = format!("the recording is incomplete: {reason}");
+        Some(Failure::failed(text))
+    }
+
     /// Whether the agent exited when it was expected to. After its answer it may exit in any way: whether it
     /// was asked to exit before is a matter of microseconds.
     pub(crate) fn is_orderly(&self) -> bool {

@@ -52,6 +52,19 @@ fn run_ends_when_token_is_refused() {
 }
 
 #[test]
+fn recording_of_a_lost_session_is_reported_as_incomplete() {
+    let (served, scripted) = (TestRunner::start(), ScriptedAgent::new(LONG));
+    let (proxy, file) = (proxy(&served), scripted.path("recording.jsonl"));
+    let args = ["--runner", &proxy.url(), "--record", &file, "go"];
+    let run = scripted.run_until(&args, "One line.");
+    proxy.refuse("401 Unauthorized");
+    let done = run.finish();
+    let line = "bowline: the recording is incomplete: the session goes on without this host\n";
+    assert!(done.stderr.contains(line), "{done:?}");
+    assert_detached(&served, &done, &proxy.url(), "the runner answered 401");
+}
+
+#[test]
 fn run_ends_by_signal_without_connection() {
     let (served, scripted) = (TestRunner::start(), ScriptedAgent::new(LONG));
     let proxy = proxy(&served);

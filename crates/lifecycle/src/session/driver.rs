@@ -37,6 +37,9 @@ use crate::message::{Message, ReplySender};
 /// millisecond's work.
 const YIELD_AFTER: usize = 256 << 10;
 
+/// Why a recording is incomplete whose agent goes on without it.
+const DETACHED: &str = "the session goes on without this host";
+
 /// How a session ends whose task was dropped, and why its recording is incomplete.
 const ABANDONED: &str = "the runtime of the session was dropped";
 
@@ -131,7 +134,7 @@ impl DriverTask {
         (Self(Some(Box::new(driver))), (newest, last))
     }
 
-    /// Passes decisions of the machine to the one who appends them to the control stream.
+    /// Passes decisions of the machine to the task that appends them to the control stream.
     #[cfg(feature = "remote")]
     pub(super) fn send_decisions_to(&mut self, decisions: mpsc::UnboundedSender<ControlLine>) {
         if let Some(driver) = &mut self.0 {
@@ -419,7 +422,10 @@ impl Driver {
             self.terminal.terminate(rest).await
         };
         let recording_failed = match self.sources.log.end() {
-            Some(recording) => recording.finish(exit).await,
+            Some(recording) => recording.finish(exit).await.or_else(|| {
+                let goes_on = self.is_detached && exit.status == ExitStatus::Unknown;
+                goes_on.then(|| DETACHED.to_owned())
+            }),
             None => None,
         };
         (report, recording_failed)
