@@ -39,7 +39,7 @@ pub(crate) fn client_of(url: &str, credentials: &Credentials) -> Result<RunnerCl
 
 /// Returns this user's state folder.
 pub(crate) fn state_dir() -> Result<StateDir, Failure> {
-    StateDir::from_environment().map_err(|error| Failure::caused("cannot", &error))
+    StateDir::from_environment().map_err(Failure::failed)
 }
 
 /// Describes a failed request to the runner.

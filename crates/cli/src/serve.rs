@@ -92,7 +92,7 @@ fn stopped(running: usize) -> String {
 
 fn configuration(options: args::Serve) -> Result<ServeConfiguration, Failure> {
     let state = match &options.state_dir {
-        Some(path) => StateDir::at(path).map_err(|error| Failure::caused("cannot", &error))?,
+        Some(path) => StateDir::at(path).map_err(Failure::failed)?,
         None => state_dir()?,
     };
     let program = std::env::current_exe();

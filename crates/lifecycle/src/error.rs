@@ -428,8 +428,8 @@ pub fn error_chain(error: &dyn std::error::Error) -> String {
     let mut source = error.source();
     while let Some(cause) = source {
         let message = cause.to_string();
-        // Some errors of other crates repeat their source.
-        if !text.ends_with(&message) {
+        // Some errors repeat their source.
+        if !text.contains(&message) {
             text.push_str(": ");
             text.push_str(&message);
         }

@@ -1,7 +1,7 @@
 //! The runner's token: the file that holds it, and the hash that requests are checked against.
 
 use std::fmt;
-use std::fs::{File, OpenOptions};
+use std::fs::{self, File, OpenOptions};
 use std::io::{self, Read as _, Write as _};
 use std::os::unix::fs::{MetadataExt as _, OpenOptionsExt as _};
 use std::path::{Path, PathBuf};
@@ -153,12 +153,15 @@ pub fn read_or_create_token(path: &Path) -> Result<String, TokenError> {
 fn write_new(mut file: File, path: &Path) -> Result<String, TokenError> {
     let token = random_secret()?;
     let written = file.write_all(format!("{token}\n").as_bytes());
-    written
-        .and_then(|()| file.sync_all())
-        .map_err(|source| TokenError::File {
+    let written = written.and_then(|()| file.sync_all());
+    written.map_err(|source| {
+        // A file without a token would be refused at the next start.
+        let _ = fs::remove_file(path);
+        TokenError::File {
             path: path.to_owned(),
             source,
-        })?;
+        }
+    })?;
     Ok(token)
 }
 
@@ -231,7 +234,7 @@ pub(crate) fn hmac_sha256(key: &[u8], message: &[u8]) -> [u8; 32] {
 
 #[cfg(test)]
 mod tests {
-    use std::fs::{self, Permissions};
+    use std::fs::Permissions;
     use std::os::unix::fs::PermissionsExt as _;
 
     use super::*;

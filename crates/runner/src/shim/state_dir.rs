@@ -42,7 +42,9 @@ pub(super) struct SessionLock {
 #[non_exhaustive]
 pub enum StateDirError {
     /// The directory has another owner, is accessible to others, or is a symbolic link.
-    #[error("keep sessions in {path:?}: {reason}; use a directory of your own with mode 0700")]
+    #[error(
+        "cannot keep sessions in {path:?}: {reason}; use a directory of your own with mode 0700"
+    )]
     Unsafe {
         /// The directory.
         path: PathBuf,
@@ -51,7 +53,7 @@ pub enum StateDirError {
     },
     /// The path of a socket in it would be longer than the system permits.
     #[error(
-        "keep sessions in {path:?}: the paths of sockets would be too long; use a shorter path"
+        "cannot keep sessions in {path:?}: the paths of sockets would be too long; use a shorter path"
     )]
     TooLong {
         /// The directory.
