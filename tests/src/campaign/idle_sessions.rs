@@ -3,23 +3,20 @@
 use std::fs;
 use std::time::Instant;
 
-use bowline_transport::{Configuration, PtyMode, Stream, TerminalSession, TerminationPolicy};
+use bowline_transport::{Configuration, PtyMode, Stream, TerminalSession};
 
-use super::support::{on_pty, runtime, start, within};
+use super::support::{on_pty, run_to_end, start, terminate_all, within};
 use super::{Job, Report};
 
 /// Maximum number of descriptors that a session may hold.
 const MOST: f64 = 8.0;
 
 pub(super) fn run(job: &Job) -> Report {
-    let mut report = Report::default();
-    if let Err(error) = runtime().block_on(measure(job.count, &mut report)) {
-        report.violation(error);
-    }
-    report
+    run_to_end(job, measure)
 }
 
-async fn measure(count: u64, report: &mut Report) -> Result<(), String> {
+async fn measure(job: &Job, report: &mut Report) -> Result<(), String> {
+    let count = job.count;
     // The first session allocates what all sessions share.
     drop(open(1).await?);
     let (descriptors, memory) = (open_descriptors(), resident());
@@ -37,20 +34,7 @@ async fn measure(count: u64, report: &mut Report) -> Result<(), String> {
     if descriptors > MOST {
         report.violation(format!("{descriptors} descriptors a session"));
     }
-    let started = Instant::now();
-    let mut ends = tokio::task::JoinSet::new();
-    for session in sessions {
-        ends.spawn(async move { session.terminate(TerminationPolicy::AT_ONCE).await });
-    }
-    while let Some(end) = within("terminate", ends.join_next()).await? {
-        let end = end.map_err(|error| error.to_string())?;
-        if !end.survivors.is_empty() {
-            report.violation(format!("{end:?}"));
-        }
-    }
-    let took = started.elapsed().as_secs_f64();
-    report.note(format!("all terminated in {took:.2} s"));
-    Ok(())
+    terminate_all(sessions, report).await
 }
 
 /// Starts shells and waits for their prompts.

@@ -7,8 +7,10 @@ use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
 use bowline_transport::{
-    Configuration, Containment, PtyMode, Stdio, TerminalEngine, TerminalSession, WindowSize,
+    Configuration, Containment, PtyMode, Stdio, TerminalEngine, TerminalSession, TerminationPolicy,
+    WindowSize,
 };
+use tokio::task::JoinSet;
 
 use super::{Job, Random, Report};
 
@@ -83,6 +85,39 @@ pub(super) fn runtime() -> tokio::runtime::Runtime {
     let mut builder = tokio::runtime::Builder::new_multi_thread();
     builder.worker_threads(2).enable_all();
     builder.build().expect("a runtime can be made")
+}
+
+/// Runs a campaign that is one future; its error is a violation.
+pub(super) fn run_to_end(
+    job: &Job,
+    campaign: impl AsyncFnOnce(&Job, &mut Report) -> Result<(), String>,
+) -> Report {
+    let mut report = Report::default();
+    if let Err(error) = runtime().block_on(campaign(job, &mut report)) {
+        report.violation(error);
+    }
+    report
+}
+
+/// Terminates sessions at once, and notes how long that took. A survivor is a violation.
+pub(super) async fn terminate_all(
+    sessions: Vec<TerminalSession>,
+    report: &mut Report,
+) -> Result<(), String> {
+    let started = Instant::now();
+    let mut ends = JoinSet::new();
+    for session in sessions {
+        ends.spawn(async move { session.terminate(TerminationPolicy::AT_ONCE).await });
+    }
+    while let Some(end) = within("terminate", ends.join_next()).await? {
+        let end = end.map_err(|error| error.to_string())?;
+        if !end.survivors.is_empty() {
+            report.violation(format!("{end:?}"));
+        }
+    }
+    let took = started.elapsed().as_secs_f64();
+    report.note(format!("all terminated in {took:.2} s"));
+    Ok(())
 }
 
 /// The containment levels available on this machine.

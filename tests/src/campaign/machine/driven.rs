@@ -13,7 +13,7 @@ use tokio::time::sleep;
 
 use super::station::Station;
 use crate::campaign::hidden::AGENT;
-use crate::campaign::support::{own, runtime, within};
+use crate::campaign::support::{own, run_to_end, within};
 use crate::campaign::{Job, Random, Report};
 
 /// The protocols of the agents, one session each.
@@ -30,11 +30,7 @@ const KILL_WITHIN_US: u64 = 30_000;
 const RETRY_PAUSE: Duration = Duration::from_millis(5);
 
 pub(crate) fn run(job: &Job) -> Report {
-    let mut report = Report::default();
-    if let Err(error) = runtime().block_on(campaign(job, &mut report)) {
-        report.violation(error);
-    }
-    report
+    run_to_end(job, campaign)
 }
 
 /// A conversation, and the ids of the prompts that were sent.

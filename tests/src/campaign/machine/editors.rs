@@ -12,7 +12,7 @@ use serde_json::json;
 use super::driven::{DIALECTS, write_script};
 use super::station::Station;
 use crate::campaign::hidden::AGENT;
-use crate::campaign::support::{describe, left_after, own, runtime, token, within};
+use crate::campaign::support::{describe, left_after, own, run_to_end, token, within};
 use crate::campaign::{Job, Random, Report};
 use editor::{CALL, Editor, Shown};
 pub(super) use pipe::{EDITOR, pipe};
@@ -31,11 +31,7 @@ const BEFORE: &str = "It asks first. ";
 const AFTER: &str = "It was allowed. ";
 
 pub(crate) fn run(job: &Job) -> Report {
-    let mut report = Report::default();
-    if let Err(error) = runtime().block_on(campaign(job, &mut report)) {
-        report.violation(error);
-    }
-    report
+    run_to_end(job, campaign)
 }
 
 async fn campaign(job: &Job, report: &mut Report) -> Result<(), String> {

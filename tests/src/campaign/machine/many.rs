@@ -3,15 +3,13 @@
 use std::time::{Duration, Instant};
 
 use bowline_runner::wire::Lease;
-use bowline_transport::{
-    Attachment, PtyMode, Stdio, TerminalEngine, TerminalSession, TerminationPolicy, WindowSize,
-};
+use bowline_transport::{Attachment, PtyMode, Stdio, TerminalEngine, TerminalSession, WindowSize};
 use tokio::task::JoinSet;
 use tokio::time::sleep;
 
 use super::station::Station;
 use super::usage::{descriptors, in_memory, on_processor};
-use crate::campaign::support::{percentiles, runtime, within};
+use crate::campaign::support::{percentiles, run_to_end, terminate_all, within};
 use crate::campaign::{Job, Random, Report};
 
 /// Number of concurrent start requests.
@@ -37,11 +35,7 @@ const MOST_DESCRIPTORS: f64 = 8.0;
 const GOALS: &str = "goals at 1,000: 4 s, 6 MiB, 2 % of a core, 8 descriptors, 50 ms";
 
 pub(crate) fn run(job: &Job) -> Report {
-    let mut report = Report::default();
-    if let Err(error) = runtime().block_on(campaign(job, &mut report)) {
-        report.violation(error);
-    }
-    report
+    run_to_end(job, campaign)
 }
 
 async fn campaign(job: &Job, report: &mut Report) -> Result<(), String> {
@@ -80,7 +74,7 @@ async fn campaign(job: &Job, report: &mut Report) -> Result<(), String> {
             "{runners:.1} descriptors of the runner for a session"
         ));
     }
-    end(sessions, report).await
+    terminate_all(sessions, report).await
 }
 
 /// Starts shells and waits for their prompts.
@@ -151,21 +145,4 @@ async fn attach(
         times.push(started.elapsed());
     }
     Ok(times)
-}
-
-async fn end(sessions: Vec<TerminalSession>, report: &mut Report) -> Result<(), String> {
-    let started = Instant::now();
-    let mut ends = JoinSet::new();
-    for session in sessions {
-        ends.spawn(async move { session.terminate(TerminationPolicy::AT_ONCE).await });
-    }
-    while let Some(end) = within("terminate", ends.join_next()).await? {
-        let end = end.map_err(|error| error.to_string())?;
-        if !end.survivors.is_empty() {
-            report.violation(format!("{end:?}"));
-        }
-    }
-    let took = started.elapsed().as_secs_f64();
-    report.note(format!("all terminated in {took:.2} s"));
-    Ok(())
 }

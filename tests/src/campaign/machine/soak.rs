@@ -18,7 +18,7 @@ use super::host::Host;
 use super::program::{SPEAK, socket};
 use super::station::Station;
 use super::usage::on_processor;
-use crate::campaign::support::{own, runtime, within};
+use crate::campaign::support::{own, run_to_end, within};
 use crate::campaign::{Job, Random, Report};
 use crate::chaos::{Address, ChaosProxy, Faults, Impatient};
 use dialogue::Dialogue;
@@ -51,11 +51,7 @@ const LARGE: (&str, &str) = ("MALLOC_MMAP_THRESHOLD_", "65536");
 const PAUSE_MS: u64 = 500;
 
 pub(crate) fn run(job: &Job) -> Report {
-    let mut report = Report::default();
-    if let Err(error) = runtime().block_on(campaign(job, &mut report)) {
-        report.violation(error);
-    }
-    report
+    run_to_end(job, campaign)
 }
 
 async fn campaign(job: &Job, report: &mut Report) -> Result<(), String> {

@@ -12,7 +12,7 @@ use tokio::time::sleep;
 use super::host::Host;
 use super::program::FOLLOW;
 use super::station::{Station, send};
-use crate::campaign::support::{own, runtime, within};
+use crate::campaign::support::{own, run_to_end, within};
 use crate::campaign::{Job, Random, Report};
 
 /// Number of sessions, each with a host in its own process.
@@ -31,11 +31,7 @@ const LONG: Duration = Duration::from_secs(17);
 const SHORT_MS: u64 = 400;
 
 pub(crate) fn run(job: &Job) -> Report {
-    let mut report = Report::default();
-    if let Err(error) = runtime().block_on(campaign(job, &mut report)) {
-        report.violation(error);
-    }
-    report
+    run_to_end(job, campaign)
 }
 
 /// The process to stop.
