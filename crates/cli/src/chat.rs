@@ -167,7 +167,7 @@ async fn attach_started(
     ChatSession::attach(remote, id, &agent, options).await
 }
 
-/// Gives this client a name by which others know who answered: the user and the terminal.
+/// Gives this client a name, which others see with its answers: the user and the terminal.
 fn named(mut remote: Remote) -> Remote {
     let user = std::env::var("USER").ok().filter(|it| !it.is_empty());
     let user = user.unwrap_or_else(|| "user".to_owned());

@@ -8,7 +8,7 @@ use serde_json::{Map, Value, json};
 
 use super::rig::{self, DIALECTS, Daemon, results};
 
-/// A turn that leaves a task behind.
+/// A turn whose task goes on after it.
 const TASK: &str = r#"
 [[turn]]
 steps = [

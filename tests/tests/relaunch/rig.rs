@@ -85,7 +85,7 @@ impl Rig {
         names.filter_map(|it| it.name).collect()
     }
 
-    /// Ends a session behind the back of its host.
+    /// Ends a session without its host.
     pub(crate) async fn end(&self, session: SessionId, removes: bool) {
         let path = format!("/api/sessions/{session}?force=true&keep={}", !removes);
         let remote = self.remote();

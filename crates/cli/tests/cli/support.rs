@@ -57,7 +57,7 @@ pub(crate) fn command(args: &[&str]) -> Command {
         .args(args)
         .env("BOWLINE", BOWLINE)
         .env("TERM", "xterm")
-        // No policy of the user who runs the tests.
+        // No policy of this user.
         .env("XDG_CONFIG_HOME", "/nonexistent");
     for name in ["NO_COLOR", "UNDERSTUDY_PACE", "COLUMNS", "RUST_LOG"] {
         command.env_remove(name);

@@ -18,7 +18,7 @@ const PING_AFTER: Duration = PING_EVERY.saturating_mul(2);
 /// Pings per second that a client may send.
 const MAX_PINGS_PER_SECOND: u32 = 20;
 
-/// Maximal number of requests of a client that are refused per second. A person who types into a session that is
+/// Maximal number of requests of a client that are refused per second. A person typing into a session that is
 /// only watched stays below it.
 const MAX_REFUSALS_PER_SECOND: u32 = 50;
 

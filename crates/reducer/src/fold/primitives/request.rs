@@ -109,7 +109,7 @@ impl Transcript {
         id
     }
 
-    /// Records who answered an open request, and how.
+    /// Records which client answered an open request, and how.
     pub(crate) fn note_answer(
         &mut self,
         id: PermissionId,
@@ -128,7 +128,7 @@ impl Transcript {
         }
     }
 
-    /// Records who answered a request, and by what if that is more than the answer, before or after the answer
+    /// Records which client answered a request, and by what if that is more than the answer, before or after the answer
     /// itself.
     pub(crate) fn attribute_answer(&mut self, id: PermissionId, who: &str, how: Option<&str>) {
         self.depend_on_permission(id);

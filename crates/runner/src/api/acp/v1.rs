@@ -15,14 +15,14 @@ use super::intent::{Failure, FailureKind};
 use super::permissions::PermissionRequest;
 use super::shared::shared_messages;
 use super::tool_call::{CallStatus, CallUpdate, child_of, fenced};
-use super::update::{Progress, SessionUpdate as Told, Speaker, Stop, Text, Update};
+use super::update::{Progress, SessionUpdate as NeutralUpdate, Speaker, Stop, Text, Update};
 
 shared_messages!(v1);
 pub(super) use self::shared::options;
 
 /// Writes an update; `None` if the version has none for it.
-pub(super) fn notification(told: Told) -> Option<SessionNotification> {
-    let update = match told.update {
+pub(super) fn notification(neutral: NeutralUpdate) -> Option<SessionNotification> {
+    let update = match neutral.update {
         Update::Text(text) => chunk(text),
         Update::ToolCall(call) => tool_call(*call),
         Update::Plan(plan) => {
@@ -35,7 +35,7 @@ pub(super) fn notification(told: Told) -> Option<SessionNotification> {
         Update::Mode(mode) => SessionUpdate::CurrentModeUpdate(CurrentModeUpdate::new(mode)),
         other => shared::update(other, state)?,
     };
-    Some(SessionNotification::new(told.session, update))
+    Some(SessionNotification::new(neutral.session, update))
 }
 
 fn chunk(text: Text) -> SessionUpdate {

@@ -17,7 +17,7 @@ use bowline_reducer::model::Command;
 
 use super::permissions::PermissionRequest;
 use super::shared::shared_messages;
-use super::update::{Progress, SessionUpdate as Told, Speaker, Stop, Text, Update};
+use super::update::{Progress, SessionUpdate as NeutralUpdate, Speaker, Stop, Text, Update};
 
 shared_messages!(v2);
 pub(super) use self::shared::options;
@@ -67,8 +67,8 @@ pub(super) fn mcp_server(server: v2::McpServer) -> Result<v1::McpServer, v1::Err
 }
 
 /// Writes an update; `None` if the version has none for it.
-pub(super) fn notification(told: Told) -> Option<UpdateSessionNotification> {
-    let update = match told.update {
+pub(super) fn notification(neutral: NeutralUpdate) -> Option<UpdateSessionNotification> {
+    let update = match neutral.update {
         Update::Text(text) => message(text),
         Update::ToolCall(call) => SessionUpdate::ToolCallUpdate(tool_call::update(*call)),
         Update::Plan(plan) => {
@@ -81,7 +81,7 @@ pub(super) fn notification(told: Told) -> Option<UpdateSessionNotification> {
         Update::Progress(progress) => SessionUpdate::StateUpdate(state(progress)),
         other => shared::update(other, state)?,
     };
-    Some(UpdateSessionNotification::new(told.session, update))
+    Some(UpdateSessionNotification::new(neutral.session, update))
 }
 
 fn message(text: Text) -> SessionUpdate {

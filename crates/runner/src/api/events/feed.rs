@@ -14,7 +14,7 @@ use crate::api::problem::Problem;
 use crate::app_state::AppState;
 use crate::sessions::{SessionRecord, summary_of};
 
-/// Maximum bytes of JSON that are kept for readers that are behind others.
+/// Maximum bytes of JSON that are kept for slower readers.
 const MAX_RECENT_BYTES: usize = 256 << 10;
 
 /// The events of one session.
@@ -190,7 +190,7 @@ impl Recent {
             return;
         }
         if batch.from != self.end {
-            // A reader behind the others.
+            // A slower reader.
             if batch.to.instance == self.end.instance && batch.to.revision <= self.end.revision {
                 return;
             }

@@ -206,7 +206,7 @@ test("a hundred thousand entries have few elements, and stay where they are read
   await open("a");
   await page.getByText("prompt 99999").waitFor();
   ok((await page.locator("*").count()) < 500, "few elements");
-  // A reader who scrolls up stays at the same row while others arrive.
+  // A reader that has scrolled up stays at the same row while others arrive.
   await page.locator(".thread").hover();
   await page.mouse.wheel(0, -5_000);
   await page.getByText("Go to the end").waitFor();

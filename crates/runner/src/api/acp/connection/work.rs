@@ -13,7 +13,7 @@ use crate::api::mcp;
 use crate::app_state::AppState;
 use crate::conversations::{Conversation, ConversationError, StartConversation};
 
-/// Who answers, as the transcript says it.
+/// The client that answers, as the transcript names it.
 const EDITOR: &str = "editor";
 
 /// The agent of the sessions that an editor begins.
