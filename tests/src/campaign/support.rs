@@ -61,7 +61,7 @@ where
 {
     runtime().block_on(async {
         let mut report = Report::default();
-        let mut running = tokio::task::JoinSet::new();
+        let mut running = JoinSet::new();
         for number in 0..job.count {
             if running.len() as u64 >= lanes {
                 count(&mut report, running.join_next().await);
