@@ -196,6 +196,35 @@ test("past conversations are searched and resumed", async () => {
   strictEqual((await sessions()).length, 1);
 });
 
+test("a session that begins to ask is notified of, once that is chosen", async () => {
+  await page.addInitScript(() => {
+    const made: string[] = [];
+    class Notification {
+      static permission = "default";
+      static async requestPermission() {
+        return (Notification.permission = "granted");
+      }
+      constructor(title: string, { body }: { body: string }) {
+        made.push(`${title}: ${body}`);
+      }
+    }
+    Object.assign(globalThis, { Notification, made });
+  });
+  const made = () => page.evaluate(() => (globalThis as unknown as { made: string[] }).made);
+  await runner.open(page, "", 0);
+  await page.evaluate(() => Object.defineProperty(document, "hidden", { value: true }));
+  await runner.dialogue(PROMPT, { name: "unasked" });
+  await page.locator("section", { hasText: "Needs you" }).getByText("unasked").waitFor();
+  deepStrictEqual(await made(), []);
+  await page.keyboard.press("Control+k");
+  await page.keyboard.type("notifications");
+  await page.keyboard.press("Enter");
+  await page.getByText("notifications are on").waitFor();
+  await runner.dialogue(PROMPT, { name: "asked" });
+  await page.waitForFunction(() => (globalThis as unknown as { made: string[] }).made.length > 0);
+  deepStrictEqual(await made(), ["asked: Edit waits for permission"]);
+});
+
 test("letters find commands in order, those that begin with them first", () => {
   const entries = ["Past conversations", "New session", "Fork the session", "Session: new one"].map((title) => ({ title, about: "" }));
   deepStrictEqual(matching(entries, "session").map(({ title }) => title), ["Session: new one", "New session", "Fork the session"]);

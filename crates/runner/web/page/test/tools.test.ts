@@ -272,3 +272,22 @@ test("the answer of another client is told by its name", async () => {
   server.push("a", [{ ...asked, value: { ...asked.value, state: "allowed", decided_by: { who: "laptop", how: "allow", at_ms: null } } }]);
   await page.getByText(`${asked.value.tool_name}: allowed by laptop`).waitFor();
 });
+
+test("a picture of a result is read from its bytes when it is asked for", async () => {
+  const data = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==";
+  const image = { type: "image", source: { type: "base64", media_type: "image/png", data } };
+  const lines = [
+    { type: "assistant", uuid: "1", session_id: "s", message: { id: "m", role: "assistant", model: "m", content: [{ type: "tool_use", id: "t", name: "Read", input: { file_path: "/a.png" } }] } },
+    { type: "user", uuid: "2", session_id: "s", message: { role: "user", content: [{ type: "tool_result", tool_use_id: "t", content: [image] }] } },
+  ];
+  const file = "target/picture.jsonl";
+  writeFileSync(file, lines.map((line) => `${JSON.stringify(line)}\n`).join(""));
+  server.session("a", {}, changesOf(file));
+  server.log("a", readFileSync(file));
+  await open("a");
+  await page.locator(".call .head").click();
+  await page.getByRole("button", { name: "Show the picture" }).click();
+  const picture = page.getByRole("img", { name: "Picture 1 of the result" });
+  await picture.waitFor();
+  strictEqual(await picture.evaluate((it: HTMLImageElement) => it.naturalWidth), 1);
+});

@@ -1,9 +1,10 @@
 import { RunnerError, type Client } from "@bowline/client";
 import type { JSX } from "preact";
-import { useEffect, useMemo, useState } from "preact/hooks";
+import { useContext, useEffect, useMemo, useState } from "preact/hooks";
 import { LOGIN_HINT, forget } from "../login.js";
 import { Commands, CommandsContext, useCommands } from "../state/commands.js";
 import { Actions } from "../state/actions.js";
+import { Notifier, isNotifying, setNotifying } from "../state/notify.js";
 import { SessionsStore } from "../state/sessions.js";
 import { useStore } from "../state/store.js";
 import { ActionsContext, ActionsView } from "./actions.js";
@@ -23,6 +24,10 @@ export function App({ client }: { readonly client: Client }): JSX.Element {
     return () => sessions.close();
   }, [sessions]);
   useStore(sessions);
+  const notifier = useMemo(() => new Notifier(), [sessions]);
+  useEffect(() => {
+    if (sessions.isKnown) notifier.read(sessions.sessions);
+  }, [sessions.sessions]);
   const { current, entry } = useCurrent();
   const { connection } = sessions;
   if (connection.state === "failed" && connection.error instanceof RunnerError && connection.error.status === 401) {
@@ -54,12 +59,17 @@ interface MainProps {
 }
 
 function Main({ client, sessions, current, entry }: MainProps): JSX.Element {
+  const actions = useContext(ActionsContext)!;
   const onClose = () => (location.hash = "#/");
   const session = sessions.sessions.find(({ id }) => id === current);
   useCommands(
     () => [
       { title: "New session", key: "n", run: () => (location.hash = "#/new") },
       { title: "Past conversations", key: "p", run: () => (location.hash = "#/past") },
+      {
+        title: "Turn notifications on or off",
+        run: () => void actions.run(async () => actions.say(await setNotifying(!isNotifying()))),
+      },
       { title: "Filter sessions", key: "/", run: () => document.querySelector<HTMLElement>(".sessions .find input")?.focus() },
     ],
     [],

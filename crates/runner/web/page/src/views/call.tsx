@@ -1,10 +1,11 @@
-import type { Call, CallContent, CallState, CallValue, Transcript } from "@bowline/client";
+import type { Call, CallContent, CallState, CallValue, TokenUsage, Transcript } from "@bowline/client";
 import type { JSX } from "preact";
 import { useState } from "preact/hooks";
-import { duration, line } from "../text/format.js";
+import { count, duration, line } from "../text/format.js";
 import { Diff, useDiff } from "./diff.js";
 import { Entries } from "./entry.js";
 import { Icon, type IconName } from "./icon.js";
+import { Images } from "./images.js";
 import { Output } from "./output.js";
 
 const ICONS: Record<CallState, readonly [IconName, string]> = {
@@ -39,6 +40,7 @@ export function ToolCall({ call, transcript, depth }: Props): JSX.Element {
         <CallTitle value={value} />
         {diff && <DiffCount content={diff} />}
         {value.exit_code !== null && value.exit_code !== 0 && <span class="why">exit {value.exit_code}</span>}
+        {value.subagent?.usage && <span class="why">{count(totalTokens(value.subagent.usage))} tokens</span>}
         <Elapsed value={value} />
       </button>
       {isOpen && <Body call={call} transcript={transcript} depth={depth} />}
@@ -51,6 +53,10 @@ export function CallTitle({ value }: { readonly value: CallValue }): JSX.Element
   const isCode = value.kind !== "think" && value.kind !== "other" && value.kind !== null;
   const title = line(value.title ?? "");
   return isCode ? <code class="title">{title}</code> : <span class="title">{title}</span>;
+}
+
+function totalTokens({ input_tokens, output_tokens, cache_read_tokens, cache_creation_tokens }: TokenUsage): number {
+  return input_tokens + output_tokens + cache_read_tokens + cache_creation_tokens;
 }
 
 function DiffCount({ content }: { readonly content: Extract<CallContent, { type: "diff" }> }): JSX.Element {
@@ -99,7 +105,12 @@ function Content({ content, name }: { readonly content: CallContent; readonly na
 function Result({ value, name }: { readonly value: CallValue; readonly name: string }): JSX.Element | null {
   if (value.result) {
     const label = `Result of ${name}`;
-    return <Output text={value.result.text} label={label} isError={value.result.is_error} />;
+    return (
+      <>
+        <Output text={value.result.text} label={label} isError={value.result.is_error} />
+        <Images text={value.result.text} bytes={value.bytes} />
+      </>
+    );
   }
   return value.output === null ? null : <Output text={value.output} label={`Output of ${name}`} />;
 }

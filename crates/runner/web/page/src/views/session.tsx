@@ -14,6 +14,7 @@ import { ActionsContext } from "./actions.js";
 import { Bytes } from "./bytes.js";
 import { EntryView } from "./entry.js";
 import { Head } from "./head.js";
+import { LogContext } from "./images.js";
 import { loadMore } from "./lazy.js";
 import { PermissionCard } from "./permission.js";
 import { Plan } from "./plan.js";
@@ -104,8 +105,9 @@ export function SessionView({ id, listed, entry, client, onClose }: Props): JSX.
       { title: "Interrupt", run: () => void actions.run(() => client.interrupt(id)) },
     ];
   }, [store, title]);
+  const log = useMemo(() => ({ client, session: id }), [client, id]);
   return (
-    <>
+    <LogContext.Provider value={log}>
       <main id="main" tabIndex={-1} class="session">
         <Head store={store} listed={listed} onClose={onClose} onExport={onExport} />
         {connection.state === "reconnecting" && (
@@ -145,7 +147,7 @@ export function SessionView({ id, listed, entry, client, onClose }: Props): JSX.
         </div>
       </main>
       {hasBytes && <Bytes store={bytes} onClose={() => showBytes(false)} />}
-    </>
+    </LogContext.Provider>
   );
 }
 
