@@ -200,6 +200,11 @@ export class Client {
     return this.#json(`${path(session, "search")}?${text}`, "GET", undefined, signal ? { signal } : {});
   }
 
+  /** Returns the open permission requests of all sessions, oldest first. */
+  async openPermissions(): Promise<readonly PermissionRequest[]> {
+    return (await this.#json<{ permissions: PermissionRequest[] }>("/api/permissions")).permissions;
+  }
+
   /** Returns the permission requests of a session with the input of their tools, oldest first. */
   async permissions(session: string): Promise<(PermissionValue & { input: unknown })[]> {
     const body = await this.#json<{ permissions: (PermissionValue & { input: unknown })[] }>(

@@ -31,3 +31,5 @@ export type { TerminalExit, TerminalMode, TerminalOptions, TerminalReader, Termi
 export { Transcript, entryBytes } from "./transcript.js";
 export type { Block, Call, Entry, Touched } from "./transcript.js";
 export type * from "./types.js";
+/** The bodies of the API, generated from its OpenAPI document. */
+export type * as Api from "./api.js";

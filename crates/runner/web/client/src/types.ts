@@ -30,6 +30,10 @@ export interface Stats {
   readonly parse_errors: number;
   readonly unknown: Readonly<Record<string, number>>;
   readonly truncated: boolean;
+  /** Bytes that are missing; absent if none are. */
+  readonly missing?: number;
+  /** Whether a part of unknown length is missing; absent if none is. */
+  readonly damaged?: boolean;
 }
 
 /** What is known of the session as a whole. */

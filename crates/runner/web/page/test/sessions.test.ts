@@ -132,6 +132,7 @@ test("the palette finds commands and sessions, and keys walk", async () => {
   await runner.open(page, id);
   await armed().waitFor();
   await page.keyboard.press("Control+k");
+  await page.getByLabel("Command or session").waitFor();
   await page.keyboard.type("other");
   await page.keyboard.press("Enter");
   await page.locator("h1").getByText("the other one").waitFor();
@@ -196,6 +197,20 @@ test("past conversations are searched and resumed", async () => {
   strictEqual((await sessions()).length, 1);
 });
 
+test("a request is answered from the list, with its whole input", async () => {
+  const id = await runner.dialogue(PROMPT, { name: "asks in the list" });
+  await runner.open(page, "");
+  const quick = page.locator(".quick");
+  await quick.waitFor();
+  const { permissions } = await runner.api<{ permissions: { input: { new_string: string } }[] }>("GET", `/api/sessions/${id}/permissions`);
+  const shown = await quick.locator("pre").innerText();
+  for (const line of permissions[0]!.input.new_string.split("\n")) ok(shown.includes(JSON.stringify(line).slice(1, -1)), line);
+  const allow = quick.getByRole("button", { name: "Allow" });
+  await quick.locator('button[aria-disabled="false"]').first().waitFor();
+  await allow.click();
+  await quick.waitFor({ state: "detached" });
+});
+
 test("a session that begins to ask is notified of, once that is chosen", async () => {
   await page.addInitScript(() => {
     const made: string[] = [];
@@ -217,6 +232,7 @@ test("a session that begins to ask is notified of, once that is chosen", async (
   await page.locator("section", { hasText: "Needs you" }).getByText("unasked").waitFor();
   deepStrictEqual(await made(), []);
   await page.keyboard.press("Control+k");
+  await page.getByLabel("Command or session").waitFor();
   await page.keyboard.type("notifications");
   await page.keyboard.press("Enter");
   await page.getByText("notifications are on").waitFor();

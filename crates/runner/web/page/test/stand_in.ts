@@ -126,6 +126,7 @@ export class StandIn {
     const read = this.read(pathname, new URL(target, "http://localhost").searchParams);
     if (read !== undefined) return json(response, 200, read);
     if (pathname === "/api/sessions") return json(response, 200, { sessions: this.#summaries });
+    if (pathname === "/api/permissions") return json(response, 200, { permissions: [], cursor: "" });
     if (parts[3] === "log") return this.#log(parts[2]!, new URL(target, "http://localhost").searchParams, response);
     if (pathname === "/api/events") return this.#follow("", [], response);
     if (parts[1] === "sessions" && parts[3] === "events") {

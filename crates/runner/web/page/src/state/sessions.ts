@@ -1,4 +1,4 @@
-import { type Client, type ConnectionState, type SessionSummary } from "@bowline/client";
+import { type Client, type ConnectionState, type PermissionRequest, type SessionSummary } from "@bowline/client";
 import { Store } from "./store.js";
 
 /** A session of the list. Fields that the runner does not report are `null`. */
@@ -21,13 +21,15 @@ export interface ListedSession {
 export type Group = "asks" | "working" | "idle" | "ended";
 
 /** Events after which the list is read again. */
-const LIST_EVENTS = ["created", "phase", "ended", "removed"] as const;
+const LIST_EVENTS = ["created", "phase", "permission", "ended", "removed"] as const;
 
 /** The sessions of the runner, read again when an event says that one has changed. */
 export class SessionsStore extends Store {
   sessions: readonly ListedSession[] = [];
   connection: ConnectionState = { state: "connecting" };
   error: Error | null = null;
+  /** The open permission requests of all sessions, oldest first. */
+  requests: readonly PermissionRequest[] = [];
   /** Whether the list was read once. */
   isKnown = false;
   #all: readonly ListedSession[] = [];
@@ -68,6 +70,8 @@ export class SessionsStore extends Store {
       while (this.#isStale) {
         this.#isStale = false;
         this.#all = (await this.client.sessions()).map(listed).reverse();
+        const isAsking = this.#all.some((session) => groupOf(session) === "asks");
+        this.requests = isAsking ? await this.client.openPermissions() : [];
         this.isKnown = true;
         this.#show();
         this.error = null;

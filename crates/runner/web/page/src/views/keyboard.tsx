@@ -2,13 +2,15 @@ import type { JSX } from "preact";
 import { useContext, useEffect, useState } from "preact/hooks";
 import { CommandsContext, writesText } from "../state/commands.js";
 import type { SessionsStore } from "../state/sessions.js";
-import { useMore } from "./lazy.js";
+import { loadMore, useMore } from "./lazy.js";
 
 /** Handles the keys of the whole page, and shows the palette and the help. */
 export function Keyboard({ sessions }: { readonly sessions: SessionsStore }): JSX.Element {
   const commands = useContext(CommandsContext)!;
   const [shown, show] = useState<"palette" | "help" | null>(null);
   const more = useMore(shown !== null);
+  // So that the palette opens at once.
+  useEffect(() => void requestIdleCallback(() => void loadMore().catch(() => {})), []);
   useEffect(() => {
     const press = (event: KeyboardEvent) => {
       if (event.defaultPrevented || event.isComposing) return;
@@ -20,14 +22,15 @@ export function Keyboard({ sessions }: { readonly sessions: SessionsStore }): JS
         return event.preventDefault();
       }
       if (event.metaKey || event.ctrlKey || event.altKey || writesText(event.target)) return;
-      if (document.querySelector("dialog[open]")) return;
+      // A dialog that is open or still loaded has the keys.
+      if (shown !== null || document.querySelector("dialog[open]")) return;
       if (event.key === "?") show("help");
       else if (!commands.press(event.key)) return;
       event.preventDefault();
     };
     addEventListener("keydown", press);
     return () => removeEventListener("keydown", press);
-  }, [commands]);
+  }, [commands, shown]);
   return (
     <>
       {more && shown === "palette" && <more.Palette sessions={sessions} onClose={() => show(null)} onHelp={() => show("help")} />}

@@ -109,7 +109,8 @@ function Asked({ since }: { readonly since: number }): JSX.Element {
   return <time>asked {duration(now - since)} ago</time>;
 }
 
-function useArmed(id: string): boolean {
+/** Returns whether a request was shown for long enough to be answered. */
+export function useArmed(id: string): boolean {
   const [armed, setArmed] = useState<string | null>(null);
   useEffect(() => {
     const timer = setTimeout(() => setArmed(id), ARM_MS);

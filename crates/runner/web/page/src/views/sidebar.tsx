@@ -1,8 +1,10 @@
+import type { PermissionRequest } from "@bowline/client";
 import type { JSX } from "preact";
 import { useState } from "preact/hooks";
 import { groupOf, type Group, type ListedSession, type SessionsStore } from "../state/sessions.js";
 import { useStore } from "../state/store.js";
 import { cost, duration, plain, shortPath } from "../text/format.js";
+import { QuickAnswer } from "./quick_answer.js";
 import { Icon, type IconName } from "./icon.js";
 
 const GROUPS: readonly [Group, string][] = [
@@ -55,7 +57,7 @@ export function Sidebar({ store, current }: Props): JSX.Element {
             </h2>
             <ul>
               {sessions.map((session) => (
-                <Item key={session.id} session={session} isCurrent={session.id === current} />
+                <Item key={session.id} session={session} isCurrent={session.id === current} request={store.requests.find((it) => it.session === session.id)} />
               ))}
             </ul>
           </section>
@@ -88,7 +90,13 @@ function connectionText({ connection, error }: SessionsStore): string {
   }
 }
 
-function Item({ session, isCurrent }: { readonly session: ListedSession; readonly isCurrent: boolean }): JSX.Element {
+interface ItemProps {
+  readonly session: ListedSession;
+  readonly isCurrent: boolean;
+  readonly request: PermissionRequest | undefined;
+}
+
+function Item({ session, isCurrent, request }: ItemProps): JSX.Element {
   const group = groupOf(session);
   const [icon, label] = iconOf(session, group);
   const side = session.costUsd ? cost(session.costUsd) : group === "ended" ? "" : duration(Date.now() - session.startedMs);
@@ -102,6 +110,7 @@ function Item({ session, isCurrent }: { readonly session: ListedSession; readonl
         <span class="side">{side}</span>
         <span class="about">{plain(about.filter(Boolean).join(" · "))}</span>
       </a>
+      {group === "asks" && !isCurrent && request && <QuickAnswer key={request.request_id} request={request} />}
     </li>
   );
 }
