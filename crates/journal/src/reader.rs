@@ -96,6 +96,16 @@ impl<D: Disk> JournalReader<D> {
         Ok(ends.into_iter().map(kept).collect())
     }
 
+    /// Returns the offset of a stream at which each segment begins, oldest first. A record begins there.
+    ///
+    /// # Errors
+    ///
+    /// Errors of the disk.
+    pub fn begins(&mut self, stream: StreamId) -> io::Result<Vec<u64>> {
+        self.refresh()?;
+        Ok(self.segments.iter().map(|it| it.begin(stream)).collect())
+    }
+
     /// Reads the whole journal, so that [`damage`](Self::damage) is complete.
     ///
     /// # Errors

@@ -30,6 +30,8 @@ impl StreamId {
     pub const CONTROL: Self = Self(16);
     /// The events of the agent's hooks as JSON lines, of a session whose hooks its owner serves.
     pub const HOOKS: Self = Self(32);
+    /// States of a terminal's screen and its sizes, each with its offset in the output. Only in journals.
+    pub const SCREENS: Self = Self(64);
 
     /// Returns the output stream of a terminal session that this id names, if any.
     #[must_use]
@@ -52,6 +54,7 @@ impl fmt::Display for StreamId {
             Self::INPUT => f.write_str("input"),
             Self::CONTROL => f.write_str("control"),
             Self::HOOKS => f.write_str("hooks"),
+            Self::SCREENS => f.write_str("screens"),
             Self(other) => write!(f, "stream {other}"),
         }
     }
