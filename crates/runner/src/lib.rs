@@ -20,6 +20,7 @@
 //! | `session` | one running session: child, connections, journal |
 //! | `session_machine` | the state machine of a session, without I/O |
 //! | `screen` | the terminal screen model that snapshots come from |
+//! | `scrollback` | the lines above a screen, from the recorded output |
 //! | `client` | a client of the daemon |
 //!
 //! # Terms
@@ -40,6 +41,7 @@ mod client;
 mod conversations;
 mod descriptor_limit;
 mod screen;
+mod scrollback;
 mod serve;
 mod session;
 mod session_machine;
@@ -62,6 +64,7 @@ pub use client::{LogRange, RunnerClient, RunnerError, RunnerProblem};
 pub use screen::{
     OutputToken, ReplayFilter, SequenceKind, SequenceSplitter, SessionScreen, VtEngine,
 };
+pub use scrollback::DEFAULT_SCROLLBACK_LINES;
 pub use serve::{
     Certificate, Runner, ServeConfiguration, ServeError, StopReport, Tls, TlsError, runtime,
 };
@@ -74,9 +77,10 @@ pub use session_machine::{
 };
 pub use sessions::EndedSession;
 pub use shim::{
-    DEFAULT_RING_BYTES, JournalSpec, RING_VARIABLE, STATE_VARIABLE, SessionDir, SessionInfo,
-    SessionPhase, SessionSpec, ShimError, ShimProgram, ShimStarted, SpawnFault, SpecEnvironment,
-    SpecStdio, StateDir, StateDirError, TerminalMode, run_shim, spawn_shim,
+    DEFAULT_RING_BYTES, JournalSpec, RING_VARIABLE, SCROLLBACK_VARIABLE, STATE_VARIABLE,
+    SessionDir, SessionInfo, SessionPhase, SessionSpec, ShimError, ShimProgram, ShimStarted,
+    SpawnFault, SpecEnvironment, SpecStdio, StateDir, StateDirError, TerminalMode, run_shim,
+    spawn_shim,
 };
 
 /// Private pure functions, exposed to the fuzz targets. Not part of the API.

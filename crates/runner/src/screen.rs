@@ -11,6 +11,7 @@
 mod modes;
 mod query;
 mod replay_filter;
+mod scrollback;
 mod sequence;
 mod splitter;
 #[cfg(test)]
@@ -18,6 +19,7 @@ mod tests;
 mod tracker;
 mod vterm;
 
+use std::collections::VecDeque;
 use std::fmt::Debug;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
@@ -28,10 +30,12 @@ use unicode_width::UnicodeWidthChar as _;
 use crate::session_machine::ScreenSnapshot;
 
 pub use replay_filter::ReplayFilter;
+pub(crate) use scrollback::{BareSnapshot, ScrollbackLines};
 pub use splitter::{OutputToken, SequenceKind, SequenceSplitter};
 
 use modes::Modes;
 use query::{Query, ReplyFacts, query, write_reply};
+use scrollback::ScrollbackEngine;
 use sequence::Sequence;
 use tracker::StateTracker;
 use vterm::Vterm;
@@ -58,6 +62,27 @@ pub trait VtEngine: Debug + Send {
 
     /// Returns the cursor's row and column, from 1 and relative to the origin (DECOM).
     fn cursor(&self) -> (u16, u16);
+
+    /// Returns what [`contents`](Self::contents) does, without the rows above the screen; the position in it
+    /// at which those may be printed; and whether all rows of the screen are printed after it. `None` if the
+    /// engine cannot tell.
+    fn screen_contents(&self) -> Option<(Vec<u8>, usize, bool)> {
+        None
+    }
+
+    /// Limits the lines above the screen that are kept for [`take_scrollback`](Self::take_scrollback).
+    fn limit_scrollback(&mut self, _max_lines: usize) {}
+
+    /// Returns how many lines have begun above the screen.
+    fn count_scrollback(&mut self) -> u64 {
+        0
+    }
+
+    /// Takes the lines above the screen, of an engine that keeps them, and returns whether the last one
+    /// continues on the screen.
+    fn take_scrollback(&mut self) -> (VecDeque<Vec<u8>>, bool) {
+        Default::default()
+    }
 }
 
 /// The screen of one session.
@@ -131,6 +156,17 @@ impl SessionScreen {
         self.end
     }
 
+    /// Returns the size.
+    pub(crate) fn size(&self) -> WindowSize {
+        self.size
+    }
+
+    /// Returns the offset at which a snapshot continues.
+    pub(crate) fn at_offset(&self) -> u64 {
+        let held = self.held_cluster.len() + self.splitter.held().len();
+        self.end - held as u64
+    }
+
     /// Returns whether the alternate screen is shown.
     #[must_use]
     pub fn is_alternate(&self) -> bool {
@@ -176,15 +212,52 @@ impl SessionScreen {
         self.guard(|engine| engine.resize(size));
     }
 
+    /// Restores the screen that a snapshot has, in a model that keeps the lines above it.
+    pub(crate) fn restore_with_scrollback(snapshot: &ScreenSnapshot, max_lines: usize) -> Self {
+        let create = |size| -> Box<dyn VtEngine> { Box::new(ScrollbackEngine::new(size)) };
+        let mut screen = Self::with_engine(snapshot.size, create);
+        screen.engine.limit_scrollback(max_lines);
+        screen.feed(0, &snapshot.bytes);
+        screen.end = snapshot.at_offset;
+        screen
+    }
+
+    /// Returns how many lines have begun above the screen, of a model that keeps them.
+    pub(crate) fn count_scrollback(&mut self) -> u64 {
+        self.guard(|engine| engine.count_scrollback()).unwrap_or(0)
+    }
+
+    /// Takes the lines above the screen, of a model that keeps them.
+    pub(crate) fn take_scrollback(&mut self) -> ScrollbackLines {
+        let taken = self.guard(|engine| engine.take_scrollback());
+        ScrollbackLines::of(taken.unwrap_or_default())
+    }
+
     /// Returns a snapshot of the screen, to be followed by the output from its offset on.
     #[must_use]
     pub fn snapshot(&mut self) -> ScreenSnapshot {
+        let contents = self.guard(|engine| engine.contents());
+        self.snapshot_of(&contents.unwrap_or_default())
+    }
+
+    /// Returns a snapshot without the rows above the screen; `None` if the engine cannot make one.
+    pub(crate) fn bare_snapshot(&mut self) -> Option<BareSnapshot> {
+        let contents = self.guard(|engine| engine.screen_contents()).flatten()?;
+        let (contents, start, is_full) = contents;
+        let mut reset = Vec::new();
+        self.tracker.write_reset(&mut reset, self.size.cols);
+        Some(BareSnapshot {
+            snapshot: self.snapshot_of(&contents),
+            start: reset.len() + start,
+            is_full,
+        })
+    }
+
+    fn snapshot_of(&self, contents: &[u8]) -> ScreenSnapshot {
         let mut bytes = Vec::new();
         self.tracker.write_reset(&mut bytes, self.size.cols);
-        let contents = self.guard(|engine| engine.contents());
-        bytes.extend(contents.unwrap_or_default());
+        bytes.extend(contents);
         self.tracker.write_state(&mut bytes);
-        let held = self.held_cluster.len() + self.splitter.held().len();
         if let Some(kind) = self.splitter.open_string() {
             // The rest of the string follows and must not be taken for text.
             let introducer: &[u8] = match kind {
@@ -194,7 +267,7 @@ impl SessionScreen {
             bytes.extend(introducer);
         }
         ScreenSnapshot {
-            at_offset: self.end - held as u64,
+            at_offset: self.at_offset(),
             size: self.size,
             bytes: bytes.into(),
         }

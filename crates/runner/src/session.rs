@@ -11,6 +11,7 @@ mod connection;
 mod connections;
 mod journal;
 mod recorder;
+mod scrollback_job;
 
 use std::io;
 use std::sync::Arc;
@@ -23,6 +24,7 @@ use tokio::sync::{mpsc, watch};
 use tracing::{Instrument as _, info_span};
 
 use self::actor::{Request, SessionActor};
+use crate::scrollback::DEFAULT_SCROLLBACK_LINES;
 use crate::session_machine::MachineConfiguration;
 use crate::wire::ExitNotice;
 
@@ -53,6 +55,27 @@ pub struct Decision {
     pub line: String,
 }
 
+/// What a session begins with beside its child.
+#[derive(Debug)]
+pub(crate) struct SessionStart<'a> {
+    /// What the control stream begins with.
+    pub(crate) decisions: &'a [Decision],
+    /// The hooks to forward.
+    pub(crate) hooks: Option<RunnerHooks>,
+    /// Lines above the screen that joining clients receive.
+    pub(crate) scrollback_lines: u32,
+}
+
+impl Default for SessionStart<'_> {
+    fn default() -> Self {
+        Self {
+            decisions: &[],
+            hooks: None,
+            scrollback_lines: DEFAULT_SCROLLBACK_LINES,
+        }
+    }
+}
+
 /// Progress of a running session.
 #[derive(Clone, Debug, Default)]
 pub struct SessionStatus {
@@ -65,13 +88,8 @@ pub struct SessionStatus {
 impl SessionHandle {
     /// Spawns a session without a journal. Panics outside a tokio runtime with time enabled.
     pub fn start(configuration: MachineConfiguration, child: Child) -> Self {
-        Self::spawn(
-            configuration,
-            child,
-            None::<SessionJournal<Folder>>,
-            &[],
-            None,
-        )
+        let journal = None::<SessionJournal<Folder>>;
+        Self::spawn(configuration, child, journal, SessionStart::default())
     }
 
     /// Spawns a session that records its streams in a new journal on `disk`.
@@ -89,16 +107,16 @@ impl SessionHandle {
         D: Disk<File: Send + Sync> + Clone + Send + 'static,
     {
         let journal = SessionJournal::on(disk, limits, configuration.epoch, wall_ms())?;
-        Ok(Self::spawn(configuration, child, Some(journal), &[], None))
+        let start = SessionStart::default();
+        Ok(Self::spawn(configuration, child, Some(journal), start))
     }
 
-    /// Spawns the actor in a span of its own. The control stream begins with `decisions`.
+    /// Spawns the actor in a span of its own.
     pub(crate) fn spawn<D: SharedDisk>(
         configuration: MachineConfiguration,
         child: Child,
         journal: Option<SessionJournal<D>>,
-        decisions: &[Decision],
-        hooks: Option<RunnerHooks>,
+        start: SessionStart<'_>,
     ) -> Self {
         let span = info_span!(
             "session",
@@ -107,9 +125,8 @@ impl SessionHandle {
         );
         let (requests, queue) = mpsc::channel(REQUEST_QUEUE);
         let (publisher, status) = watch::channel(SessionStatus::default());
-        let mut actor = span
-            .in_scope(|| SessionActor::new(configuration, child, journal, publisher, decisions));
-        actor.serve_hooks(hooks);
+        let actor =
+            span.in_scope(|| SessionActor::new(configuration, child, journal, publisher, start));
         tokio::spawn(actor.run(queue).instrument(span));
         Self { requests, status }
     }

@@ -25,8 +25,8 @@ pub use self::info::{SessionInfo, SessionPhase};
 pub use self::process::run_shim;
 pub use self::spawn::{ShimError, ShimProgram, ShimStarted, spawn_shim};
 pub use self::spec::{
-    DEFAULT_RING_BYTES, JournalSpec, RING_VARIABLE, SessionSpec, SpecEnvironment, SpecStdio,
-    TerminalMode,
+    DEFAULT_RING_BYTES, JournalSpec, RING_VARIABLE, SCROLLBACK_VARIABLE, SessionSpec,
+    SpecEnvironment, SpecStdio, TerminalMode,
 };
 pub(crate) use self::state_dir::is_ours;
 pub use self::state_dir::{STATE_VARIABLE, SessionDir, StateDir, StateDirError};

@@ -74,6 +74,11 @@ impl<'a> Csi<'a> {
         })
     }
 
+    /// Returns the parameters as they are written, with their sub-parameters.
+    pub(super) fn raw_params(&self) -> impl Iterator<Item = &'a [u8]> + use<'a> {
+        self.params.split(|byte| *byte == b';')
+    }
+
     /// Returns the parameters, `None` for an empty one. Of sub-parameters only the first is
     /// returned.
     pub(super) fn params(&self) -> impl Iterator<Item = Option<u16>> {

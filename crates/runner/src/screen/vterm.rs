@@ -9,9 +9,9 @@ use super::VtEngine;
 use super::sequence::Csi;
 use super::splitter::{OutputToken, SequenceKind, SequenceSplitter};
 
-/// Lines that the engine keeps, including those of the screen. Older output is in the journal; a
-/// thousand lines would take 11 MB.
-const LINES: usize = 100;
+/// Rows that the engine keeps, including those of the screen. Older output is in the journal; a
+/// thousand rows would take 11 MB.
+pub(super) const ROWS: usize = 100;
 
 /// Maximal rows and columns.
 const MAX_CELLS: u16 = 1_000;
@@ -23,10 +23,90 @@ pub(super) struct Vterm {
 
 impl Vterm {
     pub(super) fn new(size: WindowSize) -> Self {
+        Self::with_rows(size, ROWS)
+    }
+
+    /// Creates an engine that keeps this many rows.
+    pub(super) fn with_rows(size: WindowSize, rows: usize) -> Self {
         let size = clamp_size(size);
-        let term = Term::new(LINES.max(size.height), size);
+        let term = Term::new(rows.max(size.height), size);
         Self { term }
     }
+
+    /// Returns the rows of the screen.
+    pub(super) fn height(&self) -> usize {
+        self.term.size().height
+    }
+
+    /// Returns bytes that print the rows of the main screen above its newest ones, or those above the
+    /// screen if these are more. A row ends in CR and LF unless the next one continues it.
+    pub(super) fn rows_above(&self, newest: usize) -> Vec<u8> {
+        let newest = newest.max(self.height());
+        let all = self.dump(ContentRegion::All);
+        let below = self.dump(ContentRegion::BottomLines(newest));
+        let rows = rows_start(&all).and_then(|start| {
+            let rows = all.strip_suffix(below.get(start..)?)?;
+            rows.get(start..)
+        });
+        rows.unwrap_or_default().to_vec()
+    }
+
+    /// Removes the rows that [`rows_above`](Self::rows_above) returns.
+    pub(super) fn take_rows(&mut self, keep: usize) -> Vec<u8> {
+        let rows = self.rows_above(keep);
+        if !rows.is_empty() {
+            let kept = self.term.scrollback_lines();
+            self.term.set_scrollback_lines(keep.max(self.height()));
+            self.term.set_scrollback_lines(kept);
+        }
+        rows
+    }
+
+    /// The engine writes a double underline as SGR 21, which resets bold in some terminals. `4:2`
+    /// is understood by all terminals that distinguish underlines.
+    fn dump(&self, region: ContentRegion) -> Vec<u8> {
+        let contents = self.term.contents(region);
+        let mut out = Vec::with_capacity(contents.len());
+        SequenceSplitter::default().feed(&contents, |token| match token {
+            OutputToken::Sequence(SequenceKind::Csi, bytes @ [.., b'm']) => {
+                rewrite_double_underline(bytes, &mut out)
+            }
+            OutputToken::Text(bytes)
+            | OutputToken::Sequence(_, bytes)
+            | OutputToken::Aborted(bytes) => out.extend(bytes),
+            OutputToken::Skipped => {}
+        });
+        out
+    }
+}
+
+/// Returns where the rows of the main screen begin in a dump: after the screen is erased and the tab stops
+/// are set, which leaves the cursor in the first column of the first row.
+fn rows_start(dump: &[u8]) -> Option<usize> {
+    let (mut at, mut start) = (0, None);
+    let (mut is_tab, mut is_over) = (false, false);
+    SequenceSplitter::default().feed(dump, |token| {
+        let (OutputToken::Text(bytes)
+        | OutputToken::Sequence(_, bytes)
+        | OutputToken::Aborted(bytes)) = token
+        else {
+            return;
+        };
+        at += bytes.len();
+        let is_move = matches!(bytes, [0x1b, b'[', .., b'H']);
+        match bytes {
+            b"\x1b[J" if start.is_none() => start = Some(at),
+            _ if start.is_none() || is_over => {}
+            b"\x1bH" | [0x1b, b'[', .., b'g'] => {
+                start = Some(at);
+                is_tab = bytes != b"\x1b[3g";
+            }
+            // After the last tab stop.
+            _ if is_move && std::mem::take(&mut is_tab) => start = Some(at),
+            _ => is_over = !is_move,
+        }
+    });
+    start
 }
 
 /// Appends an SGR sequence with `4:2` in place of each 21 that is not part of a colour.
@@ -75,21 +155,16 @@ impl VtEngine for Vterm {
         self.term.resize(clamp_size(size));
     }
 
-    /// The engine writes a double underline as SGR 21, which resets bold in some terminals. `4:2`
-    /// is understood by all terminals that distinguish underlines.
     fn contents(&self) -> Vec<u8> {
-        let contents = self.term.contents(ContentRegion::All);
-        let mut out = Vec::with_capacity(contents.len());
-        SequenceSplitter::default().feed(&contents, |token| match token {
-            OutputToken::Sequence(SequenceKind::Csi, bytes @ [.., b'm']) => {
-                rewrite_double_underline(bytes, &mut out)
-            }
-            OutputToken::Text(bytes)
-            | OutputToken::Sequence(_, bytes)
-            | OutputToken::Aborted(bytes) => out.extend(bytes),
-            OutputToken::Skipped => {}
-        });
-        out
+        self.dump(ContentRegion::All)
+    }
+
+    fn screen_contents(&self) -> Option<(Vec<u8>, usize, bool)> {
+        let contents = self.dump(ContentRegion::Screen);
+        let start = rows_start(&contents)?;
+        // With rows above it, each row of the screen is printed.
+        let is_full = !self.rows_above(0).is_empty();
+        Some((contents, start, is_full))
     }
 
     /// The engine does not report the cursor, but its dump ends by positioning it. Text after that

@@ -20,9 +20,13 @@ use super::connection::{ByteLink, ConnectionEvent};
 use super::connections::Connections;
 use super::journal::{SessionJournal, SharedDisk};
 use super::recorder::{Recorder, report_degraded};
-use super::{Decision, SessionStatus};
+use super::scrollback_job::Scrollback;
+use super::{Decision, SessionStart, SessionStatus};
 use crate::screen::SessionScreen;
-use crate::session_machine::{ClientId, Effect, HookChange, MachineConfiguration, SessionMachine};
+use crate::scrollback::ScreenLog;
+use crate::session_machine::{
+    ClientId, Effect, HookChange, MachineConfiguration, ScreenSnapshot, SessionMachine,
+};
 use crate::wire::StreamId;
 
 /// How long connections may take at the end of the session for what was sent to them.
@@ -51,6 +55,7 @@ enum ActorEvent {
     Connection((ClientId, ConnectionEvent)),
     Request(Request),
     Synced(SyncDone),
+    Screen(ScreenSnapshot),
     Hook(HookLine),
     Timer,
 }
@@ -72,6 +77,7 @@ pub(super) struct SessionActor<D: SharedDisk> {
     screen: Option<SessionScreen>,
     /// Failures of the screen model that were reported.
     screen_faults: u32,
+    scrollback: Scrollback,
     connections: Connections,
     hooks: Option<RunnerHooks>,
     started: Instant,
@@ -87,10 +93,14 @@ impl<D: SharedDisk> SessionActor<D> {
         child: Child,
         journal: Option<SessionJournal<D>>,
         status: watch::Sender<SessionStatus>,
-        decisions: &[Decision],
+        start: SessionStart<'_>,
     ) -> Self {
         let (epoch, facts) = (configuration.epoch, configuration.facts.clone());
         let size = facts.size.filter(|_| configuration.has_screen);
+        let tty = configuration.streams.iter();
+        let tty = tty.copied().find(|it| it.id == StreamId::TTY);
+        let ring_bytes = tty.map_or(0, |it| it.ring_bytes);
+        let log = ScreenLog::new(ring_bytes, journal.is_some());
         let streams = configuration.streams.iter().map(|it| it.id).collect();
         let mut actor = Self {
             machine: SessionMachine::new(configuration),
@@ -98,8 +108,9 @@ impl<D: SharedDisk> SessionActor<D> {
             recorder: Recorder::new(journal, streams),
             screen: size.map(SessionScreen::new),
             screen_faults: 0,
+            scrollback: Scrollback::new(start.scrollback_lines, log),
             connections: Connections::new(),
-            hooks: None,
+            hooks: start.hooks,
             started: Instant::now(),
             pending_exit: None,
             is_stopping: false,
@@ -111,17 +122,13 @@ impl<D: SharedDisk> SessionActor<D> {
             facts: &facts,
         };
         actor.recorder.audit(&mut actor.machine, &event);
-        for Decision { id, line } in decisions {
+        actor.record_size();
+        for Decision { id, line } in start.decisions {
             let line = Bytes::from(line.clone().into_bytes());
             actor.machine.record_decision(id, &line);
         }
         actor.flush();
         actor
-    }
-
-    /// Forwards hooks to the session's hosts.
-    pub(super) fn serve_hooks(&mut self, hooks: Option<RunnerHooks>) {
-        self.hooks = hooks;
     }
 
     /// Runs until the session is over.
@@ -209,6 +216,7 @@ impl<D: SharedDisk> SessionActor<D> {
             Some(event) = self.connections.next_event() => ActorEvent::Connection(event),
             Some(event) = self.child.events.recv() => ActorEvent::Child(event),
             Some(done) = self.recorder.next_sync() => ActorEvent::Synced(done),
+            Some(screen) = self.scrollback.next() => ActorEvent::Screen(screen),
             (id, piece) = output => ActorEvent::Output(id, piece),
             Some(request) = requests.recv() => ActorEvent::Request(request),
             () = until(deadline) => ActorEvent::Timer,
@@ -240,6 +248,7 @@ impl<D: SharedDisk> SessionActor<D> {
                 }
             }
             ActorEvent::Synced(done) => self.recorder.on_synced(&mut self.machine, done),
+            ActorEvent::Screen(screen) => self.on_screen(screen),
             ActorEvent::Hook(line) => self.on_hook(&line),
             ActorEvent::Timer => self.on_timer(),
         }
@@ -283,6 +292,8 @@ impl<D: SharedDisk> SessionActor<D> {
         };
         screen.set_replies_enabled(!self.machine.has_writer());
         screen.feed(offset, bytes);
+        self.scrollback
+            .on_output((offset, bytes), screen, &self.machine, &mut self.recorder);
         let replies = screen.take_replies();
         self.machine
             .set_bracketed_paste(screen.has_bracketed_paste());
@@ -292,6 +303,25 @@ impl<D: SharedDisk> SessionActor<D> {
             report_degraded(&mut self.machine, SCREEN, detail);
         }
         self.machine.queue_terminal_reply(replies);
+    }
+
+    /// Delivers a snapshot with the lines above the screen to the clients that begin with it.
+    fn on_screen(&mut self, snapshot: ScreenSnapshot) {
+        for client in self.scrollback.take_clients() {
+            self.machine.on_snapshot(client, Some(snapshot.clone()));
+        }
+        if let Some(screen) = &mut self.screen {
+            self.scrollback
+                .start_next(screen, &self.machine, &self.recorder);
+        }
+    }
+
+    /// Records the size of the screen.
+    fn record_size(&mut self) {
+        if let Some(screen) = &self.screen {
+            self.scrollback
+                .on_resized(screen, &self.machine, &mut self.recorder);
+        }
     }
 
     fn on_output_ended(&mut self, id: StreamId) {
@@ -404,14 +434,15 @@ impl<D: SharedDisk> SessionActor<D> {
                 if let Some(screen) = &mut self.screen {
                     screen.resize(size);
                 }
+                self.record_size();
                 self.command(ChildCommand::Resize(size));
             }
             Effect::Signal(signal) => self.command(ChildCommand::Signal(signal)),
             Effect::Kill(policy) => self.command(ChildCommand::Kill(policy)),
-            Effect::Snapshot { client } => {
-                let snapshot = self.screen.as_mut().map(SessionScreen::snapshot);
-                self.machine.on_snapshot(client, snapshot);
-            }
+            Effect::Snapshot {
+                client,
+                with_scrollback,
+            } => self.take_snapshot(client, with_scrollback),
             Effect::ReadJournal {
                 client,
                 stream,
@@ -459,6 +490,19 @@ impl<D: SharedDisk> SessionActor<D> {
                     requested,
                 };
                 self.recorder.audit(&mut self.machine, &event);
+            }
+        }
+    }
+
+    fn take_snapshot(&mut self, client: ClientId, with_scrollback: bool) {
+        match &mut self.screen {
+            Some(screen) if with_scrollback => {
+                self.scrollback
+                    .request(client, screen, &self.machine, &self.recorder);
+            }
+            screen => {
+                let snapshot = screen.as_mut().map(SessionScreen::snapshot);
+                self.machine.on_snapshot(client, snapshot);
             }
         }
     }

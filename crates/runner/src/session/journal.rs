@@ -10,6 +10,7 @@ use bowline_transport::journal::{
     Arrival, Arrived, Disk, Folder, JournalEvent, JournalLimits, JournalReader, JournalWriter,
     SyncDone, SyncJob,
 };
+use bytes::Bytes;
 
 use super::audit_log::wall_ms;
 use crate::session_machine::{JournalRead, SessionMachine};
@@ -129,6 +130,18 @@ impl<D: SharedDisk> SessionJournal<D> {
             }
         };
         done.is_ok()
+    }
+
+    /// Appends a record of the screen. Returns whether it was written.
+    pub(super) fn append_screen(&mut self, record: Bytes, now: Instant) -> bool {
+        let (id, arrival) = (StreamId::SCREENS, Arrival::at(wall_ms()));
+        let end = self.writer.end(id);
+        self.writer.append(id, end, record, arrival, now).is_ok()
+    }
+
+    /// Returns the disk, for a reader in another thread.
+    pub(super) fn disk(&self) -> D {
+        self.disk.clone()
     }
 
     /// Does what is due at `now`.

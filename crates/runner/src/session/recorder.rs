@@ -7,6 +7,7 @@ use tokio::time::Instant;
 use super::audit_log::AuditEvent;
 use super::journal::{JournalState, SessionJournal, SharedDisk};
 use crate::blocking::spawn_or_run;
+use crate::scrollback::ScreenRecord;
 use crate::session_machine::{JournalRead, SessionMachine};
 use crate::wire::StreamId;
 
@@ -68,6 +69,25 @@ impl<D: SharedDisk> Recorder<D> {
         for id in self.streams.clone() {
             self.record(machine, id);
         }
+    }
+
+    /// Returns whether there is a journal.
+    pub(super) fn has_journal(&self) -> bool {
+        self.journal.is_some()
+    }
+
+    /// Returns the journal's disk.
+    pub(super) fn disk(&self) -> Option<D> {
+        self.journal.as_ref().map(SessionJournal::disk)
+    }
+
+    /// Writes a record of the screen. Returns whether it was written.
+    pub(super) fn record_screen(&mut self, record: &ScreenRecord) -> bool {
+        let (journal, bytes) = (self.journal.as_mut(), record.encode());
+        let now = Instant::now().into_std();
+        journal
+            .zip(bytes)
+            .is_some_and(|(journal, bytes)| journal.append_screen(bytes, now))
     }
 
     /// Reads up to `max` bytes of a stream from `offset`.

@@ -75,11 +75,12 @@ impl SessionMachine {
         };
         self.admit(id, attachment);
         self.send_missed_notices(id, resumes.is_some());
-        if attach.mode == AttachMode::Snapshot {
-            self.request_snapshot(id);
-        }
+        // The size comes first: the snapshot is for the client's window.
         if let Some(size) = attach.size.filter(|_| lease == Lease::Write) {
             self.resize(size);
+        }
+        if attach.mode == AttachMode::Snapshot {
+            self.request_snapshot(id);
         }
         // Readers are not recorded: monitoring may attach one every second.
         if lease != Lease::Read {
@@ -218,7 +219,10 @@ impl SessionMachine {
         let attachment = client.and_then(Client::attachment_mut);
         if let Some(cursor) = attachment.and_then(|it| it.cursors.get_mut(&StreamId::TTY)) {
             cursor.wait = CursorWait::Snapshot { gone: false };
-            self.effects.push_back(Effect::Snapshot { client: id });
+            self.effects.push_back(Effect::Snapshot {
+                client: id,
+                with_scrollback: true,
+            });
         }
     }
 

@@ -66,6 +66,11 @@ impl SessionMachine {
             .ok_or_else(|| stream.ring_start())
     }
 
+    /// Returns the oldest offset of a stream in memory.
+    pub fn memory_start(&self, id: StreamId) -> u64 {
+        self.streams.get(&id).map_or(0, Stream::ring_start)
+    }
+
     /// Returns the offset in the output at which the input at an offset was taken; `None` if there is no
     /// such input. Unknown places are 0.
     pub fn input_place(&self, offset: u64) -> Option<u64> {

@@ -96,7 +96,10 @@ impl SessionMachine {
             }
             StreamRead::Gone { .. } if stream == StreamId::TTY && self.has_screen => {
                 cursor.wait = CursorWait::Snapshot { gone: true };
-                self.effects.push_back(Effect::Snapshot { client: id });
+                self.effects.push_back(Effect::Snapshot {
+                    client: id,
+                    with_scrollback: false,
+                });
                 None
             }
             StreamRead::Gone { to } => self.gap(id, stream, to, None),

@@ -27,6 +27,8 @@ pub enum Effect {
     Snapshot {
         /// The client.
         client: ClientId,
+        /// Whether it begins, so that it lacks the lines above the screen, too.
+        with_scrollback: bool,
     },
     /// Read bytes from the journal that have left memory. Answered with
     /// [`on_journal_read`](super::SessionMachine::on_journal_read).

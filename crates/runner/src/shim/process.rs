@@ -20,7 +20,7 @@ use super::info::ChildStart;
 use super::spawn::HANDSHAKE_TIMEOUT;
 use super::state_dir::{SessionLock, is_ours};
 use super::{SessionDir, SessionInfo, SessionPhase, SessionSpec};
-use crate::session::{Child, SessionHandle, SessionJournal, SessionStatus, wall_ms};
+use crate::session::{Child, SessionHandle, SessionJournal, SessionStart, SessionStatus, wall_ms};
 use crate::session_machine::{MachineConfiguration, OverflowPolicy, StreamConfiguration};
 use crate::unix_connection::UnixConnection;
 use crate::wire::{
@@ -156,7 +156,12 @@ impl Shim {
         let _ = rustix::process::chdir("/");
         let configuration = machine_configuration(spec, epoch, &session);
         let child = Child::of(session, spec.is_on_terminal());
-        let host = SessionHandle::spawn(configuration, child, journal, &spec.decisions, hooks);
+        let start = SessionStart {
+            decisions: &spec.decisions,
+            hooks,
+            scrollback_lines: spec.scrollback(),
+        };
+        let host = SessionHandle::spawn(configuration, child, journal, start);
         Ok(Self {
             folder,
             info,

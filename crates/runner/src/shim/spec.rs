@@ -11,6 +11,7 @@ use bowline_transport::{
 };
 use serde::{Deserialize, Serialize};
 
+use crate::scrollback::DEFAULT_SCROLLBACK_LINES;
 use crate::session::Decision;
 
 /// Bytes of each stream that a session keeps in memory by default: 1 MiB.
@@ -18,6 +19,10 @@ pub const DEFAULT_RING_BYTES: u64 = 1 << 20;
 
 /// Variable with the bytes that a session keeps in memory if its specification does not set them.
 pub const RING_VARIABLE: &str = "BOWLINE_RING_BYTES";
+
+/// Variable with the lines above a terminal's screen that joining hosts receive, if its specification does
+/// not set them.
+pub const SCROLLBACK_VARIABLE: &str = "BOWLINE_SCROLLBACK_LINES";
 
 /// Maximal bytes of a journal by default: 256 MiB.
 const JOURNAL_BYTES: u64 = 256 << 20;
@@ -56,6 +61,10 @@ pub struct SessionSpec {
     /// [`DEFAULT_RING_BYTES`].
     #[serde(default)]
     pub ring_bytes: Option<u64>,
+    /// Lines above a terminal's screen that a host receives when it joins; `None` is
+    /// [`SCROLLBACK_VARIABLE`], else [`DEFAULT_SCROLLBACK_LINES`].
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub scrollback_lines: Option<u32>,
     /// What is recorded on disk.
     #[serde(default)]
     pub journal: JournalSpec,
@@ -142,6 +151,7 @@ impl SessionSpec {
             cwd: None,
             stdio: SpecStdio::default(),
             ring_bytes: None,
+            scrollback_lines: None,
             journal: JournalSpec::default(),
             labels: BTreeMap::new(),
             exit_kept_ms: None,
@@ -180,6 +190,14 @@ impl SessionSpec {
         let variable = variable.and_then(|text| text.parse().ok());
         let bytes = self.ring_bytes.or(variable).unwrap_or(DEFAULT_RING_BYTES);
         usize::try_from(bytes).unwrap_or(usize::MAX).max(1)
+    }
+
+    /// Returns how many lines above the screen joining hosts receive.
+    pub(crate) fn scrollback(&self) -> u32 {
+        let variable = std::env::var(SCROLLBACK_VARIABLE).ok();
+        let variable = variable.and_then(|text| text.parse().ok());
+        let lines = self.scrollback_lines.or(variable);
+        lines.unwrap_or(DEFAULT_SCROLLBACK_LINES)
     }
 
     /// Returns the configuration of the terminal session. History is kept by the session itself, so

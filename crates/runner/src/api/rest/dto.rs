@@ -76,6 +76,8 @@ pub(super) struct NewSession {
     stdio: NewStdio,
     /// Bytes of each stream that are kept in memory. Default: 1 MiB.
     ring_bytes: Option<u64>,
+    /// Lines above a terminal's screen that a host receives when it joins. Default: 10,000.
+    scrollback_lines: Option<u32>,
     /// What is kept on disk.
     #[schema(required = false)]
     journal: NewJournal,

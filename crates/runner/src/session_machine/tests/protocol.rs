@@ -531,7 +531,11 @@ fn lagging_terminal_client_receives_gap_and_snapshot() {
     }
     assert!(!machine.is_paused(tty));
     assert!(all(&mut machine, client).is_empty());
-    assert_eq!(effects(&mut machine), [Effect::Snapshot { client }]);
+    let wanted = Effect::Snapshot {
+        client,
+        with_scrollback: false,
+    };
+    assert_eq!(effects(&mut machine), [wanted]);
     let at_offset = 14 * KIB as u64;
     let bytes = Bytes::from_static(b"screen");
     machine.on_snapshot(
@@ -553,7 +557,7 @@ fn lagging_terminal_client_receives_gap_and_snapshot() {
 }
 
 #[test]
-fn snapshot_attach_has_no_gap_and_resizes_afterwards() {
+fn snapshot_attach_has_no_gap_and_the_clients_size() {
     let tty = StreamId::TTY;
     let mut machine = machine(tty, OverflowPolicy::DropOldest, 4 * KIB);
     machine.on_output(tty, "hello".into());
@@ -565,7 +569,13 @@ fn snapshot_attach_has_no_gap_and_resizes_afterwards() {
     let size = WindowSize::new(50, 100);
     assert_eq!(
         done[..2],
-        [Effect::Snapshot { client }, Effect::Resize(size)]
+        [
+            Effect::Resize(size),
+            Effect::Snapshot {
+                client,
+                with_scrollback: true
+            },
+        ]
     );
     let bytes = Bytes::from_static(b"hello");
     machine.on_snapshot(
