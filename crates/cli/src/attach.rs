@@ -18,8 +18,8 @@ use crate::chat;
 use crate::failure::Failure;
 use crate::runner::{client, find_session};
 
-/// Attaches to a session: holds the conversation of a dialogue, or connects this terminal to the session's. Without
-/// a terminal, and with `--read-only`, a dialogue is only shown.
+/// Attaches to a session: holds the conversation of a dialogue, or connects this terminal to the session's. With
+/// `--read-only`, and a dialogue also without a terminal, the session is only shown.
 pub(crate) async fn attach(options: args::Attach) -> Result<ExitCode, Failure> {
     let runner = &options.runner;
     let client = client(runner)?;
@@ -40,7 +40,9 @@ pub(crate) async fn attach(options: args::Attach) -> Result<ExitCode, Failure> {
             };
             show_dialogue(&source, Output::Text).await
         }
-        SessionKind::Terminal if is_running => terminal::attach(&client, runner, id).await,
+        SessionKind::Terminal if is_running => {
+            terminal::attach(&client, runner, id, options.read_only).await
+        }
         SessionKind::Terminal => {
             let what = if session.state == SessionSummaryState::Lost {
                 "was lost: its process was killed"

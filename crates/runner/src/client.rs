@@ -327,6 +327,17 @@ impl RunnerClient {
             .await
     }
 
+    /// Attaches to a terminal session with the read lease, starting with its current screen. The host shows the
+    /// session and changes nothing of it.
+    ///
+    /// # Errors
+    ///
+    /// Fails if the attach does.
+    pub async fn watch_terminal(&self, id: SessionId) -> Result<TerminalSession, RunnerError> {
+        self.attach(id, Lease::Read, StartPosition::Screen, None)
+            .await
+    }
+
     /// Attaches to a session with the read lease, starting with its oldest output.
     ///
     /// # Errors

@@ -299,7 +299,7 @@ or a session whose process was killed.")]
 pub(crate) struct Attach {
     #[command(flatten)]
     pub(crate) runner: RunnerArgs,
-    /// Show a dialogue without sending anything to it.
+    /// Show the session without sending anything to it.
     #[arg(short, long)]
     pub(crate) read_only: bool,
     /// The session's id as `bowline ps` lists it, or the start of it.

@@ -28,15 +28,18 @@ type Write = Pin<Box<dyn Future<Output = ()> + Send>>;
 /// Forwards keys without blocking the output while the session takes them slowly.
 pub(super) struct Keyboard<'a> {
     session: &'a TerminalSession,
+    /// Whether only the detach key has an effect.
+    is_read_only: bool,
     typed: Receiver<Bytes>,
     pending: BytesMut,
     write: Option<Write>,
 }
 
 impl<'a> Keyboard<'a> {
-    pub(super) fn new(session: &'a TerminalSession) -> Self {
+    pub(super) fn new(session: &'a TerminalSession, is_read_only: bool) -> Self {
         Self {
             session,
+            is_read_only,
             typed: read_keys(),
             pending: BytesMut::new(),
             write: None,
@@ -81,7 +84,9 @@ impl<'a> Keyboard<'a> {
         let Some(keys) = keys else { return true };
         let detach = keys.iter().position(|key| *key == DETACH_KEY);
         let end = detach.unwrap_or(keys.len());
-        self.pending.extend_from_slice(&keys[..end]);
+        if !self.is_read_only {
+            self.pending.extend_from_slice(&keys[..end]);
+        }
         detach.is_some()
     }
 

@@ -25,6 +25,7 @@ pub(super) async fn attach(
     client: &RunnerClient,
     runner: &RunnerArgs,
     id: SessionId,
+    is_read_only: bool,
 ) -> Result<ExitCode, Failure> {
     if !io::stdin().is_terminal() || !io::stdout().is_terminal() {
         return Err(Failure::usage(
@@ -32,10 +33,15 @@ pub(super) async fn attach(
              GET /api/sessions/ID/log",
         ));
     }
-    let session = announced(client.attach_terminal(id, window_size())).await;
+    let session = if is_read_only {
+        announced(client.watch_terminal(id)).await
+    } else {
+        announced(client.attach_terminal(id, window_size())).await
+    };
     let session = session.map_err(|error| request_failed(runner, error))?;
     let mut raw_mode = RawMode::enter()?;
-    let end = Attachment::new(&session)?.run(&mut raw_mode).await;
+    let attachment = Attachment::new(&session, is_read_only)?;
+    let end = attachment.run(&mut raw_mode).await;
     drop(raw_mode);
     let options = runner.options();
     let detached = format!("detached from {id}; it keeps running: `bowline attach{options} {id}`");
@@ -80,18 +86,24 @@ enum AttachEnd {
 struct Attachment<'a> {
     session: &'a TerminalSession,
     resized: Signal,
+    /// Whether keys and sizes are not sent.
+    is_read_only: bool,
 }
 
 impl<'a> Attachment<'a> {
-    fn new(session: &'a TerminalSession) -> Result<Self, Failure> {
+    fn new(session: &'a TerminalSession, is_read_only: bool) -> Result<Self, Failure> {
         let resized = listen(SignalKind::window_change())?;
-        Ok(Self { session, resized })
+        Ok(Self {
+            session,
+            resized,
+            is_read_only,
+        })
     }
 
     async fn run(mut self, raw_mode: &mut RawMode) -> Result<AttachEnd, Failure> {
         let mut output = self.session.reader(Stream::Output);
         let mut connection = self.session.connection();
-        let mut keyboard = Keyboard::new(self.session);
+        let mut keyboard = Keyboard::new(self.session, self.is_read_only);
         let mut screens = self.session.screens();
         let (mut filter, mut is_blank) = (OutputFilter::default(), true);
         loop {
@@ -141,7 +153,7 @@ impl<'a> Attachment<'a> {
     }
 
     fn resize(&self) {
-        if let Some(size) = window_size() {
+        if let Some(size) = window_size().filter(|_| !self.is_read_only) {
             // Fails if the session has ended, which its output reports.
             let _ = self.session.resize(size);
         }

@@ -7,6 +7,7 @@ use bowline_transport::ExitStatus;
 use rustix::process::Signal;
 
 use crate::runner::TestRunner;
+use crate::screen_model::ScreenCommand;
 use crate::socket_proxy::SocketProxy;
 use crate::support::BOWLINE;
 use crate::terminal::TerminalCommand;
@@ -145,4 +146,52 @@ async fn signal_restores_the_terminal() {
         assert!(before.contains("it keeps running"), "{signal:?}: {seen:?}");
         assert_eq!(settings(after), settings(before), "{signal:?}: {seen:?}");
     }
+}
+
+/// Attaches with a terminal that keeps 10,000 lines.
+fn attach_screen(served: &TestRunner, id: &str, more: &[&str], size: (u16, u16)) -> ScreenCommand {
+    let line = [&["attach", id], more].concat();
+    let line = line.into_iter().map(str::to_owned).collect();
+    ScreenCommand::bowline(line, variables(served), None, size)
+}
+
+#[tokio::test]
+async fn terminal_that_joins_again_has_newest_lines() {
+    let served = TestRunner::start();
+    let id = served.shell("seq -f 'line %.0f' 1 100000; echo end of lines; stty -echo; cat");
+    // With another width than the session, whose size it sets.
+    for size in [(60, 30), (80, 24)] {
+        let mut command = attach_screen(&served, &id, &[], size);
+        let text = command.shows("end of lines").await;
+        let lines: Vec<_> = text.lines().collect();
+        let first = 100_000 - (usize::from(size.1) - 2) - 10_000 + 1;
+        let expected = (first..=100_000).map(|number| format!("line {number}"));
+        let expected: Vec<_> = expected.chain(["end of lines".to_owned()]).collect();
+        assert!(lines == expected, "{:?} … {:?}", lines[0], lines.last());
+        command.keys("\u{1d}").await;
+        let (text, status) = command.finish().await;
+        assert_eq!(status, ExitStatus::Code(0));
+        assert!(text.contains("it keeps running"));
+    }
+}
+
+#[tokio::test]
+async fn read_only_attach_shows_and_sends_nothing() {
+    let served = TestRunner::start();
+    let id = served.shell(ECHO);
+    let mut writer = attach(&served, &id, &[]).await;
+    let mut watcher = attach_screen(&served, &id, &["--read-only"], (40, 10));
+    watcher.shows("welcome").await;
+    watcher.keys("typed by the watcher\n").await;
+    watcher.resize(50, 12);
+    writer.type_keys("one\n").await;
+    writer.until("got one").await;
+    let text = watcher.shows("got one").await;
+    assert!(!text.contains("watcher"), "{text}");
+    watcher.keys("\u{1d}").await;
+    let (text, status) = watcher.finish().await;
+    assert_eq!(status, ExitStatus::Code(0), "{text}");
+    // The writer has kept its lease.
+    writer.type_keys("two\n").await;
+    writer.until("got two").await;
 }

@@ -65,14 +65,13 @@ pub(super) async fn session(
         }));
     }
     let permit = AttachPermit::of(&app, Some(principal), id, Endpoint::WebTerminal);
-    let lease = permit.lease(&app)?;
-    if lease != Lease::Write {
-        let next = "request a ticket with the lease `write`, or attach with frames";
-        let detail = "a web terminal needs the lease `write`";
-        let status = StatusCode::FORBIDDEN;
-        return Err(Problem::new(status, "LEASE_REFUSED", detail, next));
-    }
-    Ok(serve_web_terminal(app, upgrade, guard, Some(id), None))
+    // To append concerns dialogues.
+    let lease = match permit.lease(&app)? {
+        Lease::Write => Lease::Write,
+        Lease::Append | Lease::Read => Lease::Read,
+    };
+    let target = WebTerminalTarget::Session(id, lease);
+    Ok(serve_web_terminal(app, upgrade, guard, target))
 }
 
 /// Starts a session that ends with its web terminal, since no client knows its id.
@@ -95,7 +94,8 @@ pub(super) async fn web_terminal(
         },
     };
     app.metrics.web_terminal.attaches.add(1);
-    Ok(serve_web_terminal(app, upgrade, guard, None, spec))
+    let target = WebTerminalTarget::New(spec);
+    Ok(serve_web_terminal(app, upgrade, guard, target))
 }
 
 /// What an editor's connection may say in its URL.
@@ -146,21 +146,34 @@ pub(super) async fn editor(
         .on_upgrade(move |socket| held(guard, acp::serve(socket, app, agent)).instrument(span)))
 }
 
+/// What a web terminal is attached to.
+enum WebTerminalTarget {
+    /// A session, with a lease to read or to write.
+    Session(SessionId, Lease),
+    /// A session that begins and ends with it.
+    New(Option<SessionSpec>),
+}
+
 fn serve_web_terminal(
     app: Arc<AppState>,
     upgrade: WebSocketUpgrade,
     guard: Guard,
-    id: Option<SessionId>,
-    spec: Option<SessionSpec>,
+    target: WebTerminalTarget,
 ) -> Response {
     // A replay is one message, and may be large.
     let upgrade =
         with_limits(upgrade, web_terminal::MAX_SERVER_MESSAGE).protocols([PROTOCOL_WEB_TERMINAL]);
+    let id = match &target {
+        WebTerminalTarget::Session(id, _) => Some(*id),
+        WebTerminalTarget::New(_) => None,
+    };
     let span = trace::attach_span("web_terminal", id);
     let serve = move |socket| async move {
-        match id {
-            Some(id) => web_terminal::attach(socket, id, app).await,
-            None => web_terminal::start(socket, spec, app).await,
+        match target {
+            WebTerminalTarget::Session(id, lease) => {
+                web_terminal::attach(socket, id, lease, app).await;
+            }
+            WebTerminalTarget::New(spec) => web_terminal::start(socket, spec, app).await,
         }
     };
     upgrade.on_upgrade(move |socket| held(guard, serve(socket)).instrument(span))

@@ -32,15 +32,24 @@ const MAX_UNSENT_INPUT: usize = 1 << 20;
 /// Replies queued for a web terminal above which it is not read.
 const MAX_QUEUED_REPLIES: usize = 16;
 
-/// Attaches a web terminal to an existing session.
-pub(in crate::api) async fn attach(mut socket: WebSocket, id: SessionId, app: Arc<AppState>) {
+/// Attaches a web terminal to an existing session. Without the write lease, it only shows the session.
+pub(in crate::api) async fn attach(
+    mut socket: WebSocket,
+    id: SessionId,
+    lease: Lease,
+    app: Arc<AppState>,
+) {
     let counted = Arc::clone(&app);
     let _connection = counted.metrics.web_terminal.connections.increment();
     let Some(session) = app.sessions.find(id) else {
         let problem = Problem::session_not_found();
         return refuse(&mut socket, problem.code, &problem.detail, close::NOT_FOUND).await;
     };
-    match open_link(&session).await {
+    match open_link(&session, lease).await {
+        Ok((link, attached)) if attached.info.stdio == StdioKind::Pty && lease == Lease::Read => {
+            let machine = WebTerminal::watching(&attached);
+            Driver::new(socket, link, machine, app, id).run().await;
+        }
         Ok((link, attached)) if attached.info.stdio == StdioKind::Pty => {
             app.detach_timers.cancel(id);
             let is_reconnect = detach::mark(&session, link.generation()).unwrap_or_else(|error| {
@@ -62,8 +71,11 @@ pub(in crate::api) async fn attach(mut socket: WebSocket, id: SessionId, app: Ar
     }
 }
 
-/// Attaches to a session with the write lease.
-pub(super) async fn open_link(session: &SessionDir) -> Result<(ShimLink, Attached), ShimLinkError> {
+/// Attaches to a session.
+pub(super) async fn open_link(
+    session: &SessionDir,
+    lease: Lease,
+) -> Result<(ShimLink, Attached), ShimLinkError> {
     let mut link = ShimLink::open(session).await?;
     let attached = link
         .attach(Attach {
@@ -71,7 +83,7 @@ pub(super) async fn open_link(session: &SessionDir) -> Result<(ShimLink, Attache
             epoch: None,
             cursors: BTreeMap::from([(StreamId::TTY, 0)]),
             mode: AttachMode::Snapshot,
-            lease: Lease::Write,
+            lease,
             resume_generation: None,
             size: None,
             credit: OUTPUT_CREDIT,
@@ -265,7 +277,7 @@ impl Driver {
             Some(Ok(WsMessage::Binary(bytes))) => {
                 let metrics = &self.app.metrics.web_terminal;
                 metrics.received_bytes.add(bytes.len() as u64);
-                self.machine.input(bytes);
+                self.machine.on_input(bytes, now);
             }
             Some(Ok(WsMessage::Text(text))) => self.machine.on_text(text.as_str(), now),
             Some(Ok(WsMessage::Ping(_))) => self.machine.websocket_ping(now),

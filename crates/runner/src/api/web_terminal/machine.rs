@@ -14,6 +14,7 @@ use serde_json::Value;
 
 use super::messages::{ClientMessage, ServerMessage, StartRequest, window_size};
 use crate::app_state::RateLimiter;
+use crate::scrollback::ScreenPlace;
 
 /// Precedes a replay: DECSTR, a soft reset, so that no attribute of the old screen remains.
 const SOFT_RESET: &[u8] = b"\x1b[!p";
@@ -83,6 +84,8 @@ pub(super) enum Disposition {
 pub(super) struct WebTerminal {
     /// Whether the web terminal knows the session's id and so can reconnect.
     can_reconnect: bool,
+    /// Whether the web terminal only shows the session.
+    is_watching: bool,
     /// Whether the web terminal must clear its screen before the first output.
     must_clear: bool,
     input_next: u64,
@@ -110,6 +113,7 @@ impl WebTerminal {
     pub(super) fn new(attached: &Attached, can_reconnect: bool, is_reconnect: bool) -> Self {
         Self {
             can_reconnect,
+            is_watching: false,
             must_clear: is_reconnect,
             input_next: attached.input_next,
             input_acknowledged: attached.input_next,
@@ -119,6 +123,14 @@ impl WebTerminal {
             replies: RateLimiter::new(MAX_REPLIES_PER_SECOND, MAX_REPLIES_PER_SECOND),
             actions: VecDeque::new(),
             disposition: None,
+        }
+    }
+
+    /// A web terminal that shows a session without the write lease: it changes nothing.
+    pub(super) fn watching(attached: &Attached) -> Self {
+        Self {
+            is_watching: true,
+            ..Self::new(attached, true, true)
         }
     }
 
@@ -140,6 +152,9 @@ impl WebTerminal {
     /// Handles a text message of the web terminal.
     pub(super) fn on_text(&mut self, text: &str, now: Instant) {
         match serde_json::from_str(text) {
+            Ok(ClientMessage::Start(_) | ClientMessage::Resize { .. }) if self.is_watching => {
+                self.refuse_change(now);
+            }
             Ok(ClientMessage::Start(request)) => self.on_start(&request),
             Ok(ClientMessage::Resize { cols, rows }) => match window_size(cols, rows) {
                 Some(size) => self.resize(size),
@@ -169,7 +184,22 @@ impl WebTerminal {
         }
     }
 
-    /// Handles input from the web terminal.
+    /// Answers a change by a web terminal that only shows the session.
+    fn refuse_change(&mut self, now: Instant) {
+        let detail = "the session is only shown; attach with the lease `write` to change it";
+        self.refuse(now, "READ_ONLY", detail);
+    }
+
+    /// Handles input that was received from the web terminal.
+    pub(super) fn on_input(&mut self, bytes: Bytes, now: Instant) {
+        if self.is_watching {
+            self.refuse_change(now);
+        } else {
+            self.input(bytes);
+        }
+    }
+
+    /// Passes input to the session.
     pub(super) fn input(&mut self, bytes: Bytes) {
         let offset = self.input_next;
         self.input_next += bytes.len() as u64;
@@ -235,7 +265,9 @@ impl WebTerminal {
             }
             Message::Exit(notice) => {
                 self.send(&ServerMessage::Exit((&notice).into()));
-                self.actions.push_back(Action::SendToShim(Message::ExitAck));
+                if !self.is_watching {
+                    self.actions.push_back(Action::SendToShim(Message::ExitAck));
+                }
                 self.close(close::ENDED, "the session has ended");
                 self.finish(Disposition::Keep);
             }
@@ -307,19 +339,21 @@ impl WebTerminal {
             self.replay = Some(replay);
         } else if self.must_clear || replay.at_offset > 0 {
             self.must_clear = false;
-            self.send_reattach(replay.at_offset, replay.size);
+            self.send_reattach(replay.at_offset, replay.size, true);
             let replayed = Action::SendBytes(replay.bytes.freeze(), 0);
             self.actions.push_back(replayed);
         }
     }
 
-    fn send_reattach(&mut self, offset: u64, size: WindowSize) {
+    fn send_reattach(&mut self, offset: u64, size: WindowSize, has_screen: bool) {
         let WindowSize { cols, rows, .. } = size;
         self.send(&ServerMessage::ReattachBegin {
             offset,
             input_next: self.input_next,
             cols,
             rows,
+            scrollback_at: has_screen.then(|| ScreenPlace { offset, size }.to_string()),
+            read_only: self.is_watching,
         });
     }
 
@@ -328,7 +362,7 @@ impl WebTerminal {
         let credit = bytes.len() as u64;
         let mut output = bytes;
         if std::mem::take(&mut self.must_clear) {
-            self.send_reattach(offset, self.size.unwrap_or_default());
+            self.send_reattach(offset, self.size.unwrap_or_default(), false);
             output = [SOFT_RESET, &output].concat().into();
         }
         self.actions.push_back(Action::SendBytes(output, credit));
@@ -357,6 +391,11 @@ impl WebTerminal {
 
     /// Sets the disposition. The first one counts, since a connection ends once.
     fn finish(&mut self, disposition: Disposition) {
+        let disposition = if self.is_watching {
+            Disposition::Keep
+        } else {
+            disposition
+        };
         self.disposition.get_or_insert(disposition);
     }
 

@@ -84,6 +84,12 @@ pub(super) enum ServerMessage<'a> {
         cols: u16,
         /// Rows of the replayed screen.
         rows: u16,
+        /// `at` of `GET /api/sessions/{id}/scrollback`, for lines above those of the replay.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        scrollback_at: Option<String>,
+        /// Whether input and sizes are refused.
+        #[serde(skip_serializing_if = "std::ops::Not::not")]
+        read_only: bool,
     },
     /// The session has ended.
     Exit(SessionExit),

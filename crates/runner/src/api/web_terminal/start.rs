@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use axum::extract::ws::{Message as WsMessage, WebSocket};
-use bowline_transport::wire::{Attached, DEAD_AFTER, SessionKind};
+use bowline_transport::wire::{Attached, DEAD_AFTER, Lease, SessionKind};
 use bowline_transport::{TerminationPolicy, WindowSize};
 use bytes::Bytes;
 use tokio::time::timeout;
@@ -58,7 +58,7 @@ pub(in crate::api) async fn start(
 
 /// Attaches to a session, and marks it with the lease.
 async fn open_marked(session: &SessionDir) -> Result<(ShimLink, Attached), String> {
-    let (link, attached) = open_link(session)
+    let (link, attached) = open_link(session, Lease::Write)
         .await
         .map_err(|error| error.to_string())?;
     let marked = detach::mark(session, link.generation());

@@ -97,7 +97,8 @@ fn replay_is_announced_and_sent_as_one_message() {
     assert_eq!(
         sent(&mut terminal),
         [
-            json!({"type":"reattach-begin","offset":5000,"input_next":100,"cols":80,"rows":24}),
+            json!({"type":"reattach-begin","offset":5000,"input_next":100,"cols":80,"rows":24,
+                "scrollback_at":"5000-80x24"}),
             json!(["\u{1b}[!p0123456789", 0]),
             json!(["live", 4]),
         ]
@@ -347,4 +348,28 @@ fn oversized_replay_is_refused() {
     let mut terminal = terminal();
     terminal.on_shim_message(snapshot(1, MAX_REPLAY + 1));
     assert_eq!(terminal.disposition(), Some(Disposition::Keep));
+}
+
+#[test]
+fn watching_terminal_changes_nothing() {
+    let mut terminal = WebTerminal::watching(&attached());
+    let now = Instant::now();
+    terminal.on_shim_message(snapshot(5000, 3));
+    terminal.on_shim_message(chunk(0, "abc", false));
+    assert_eq!(sent(&mut terminal)[0]["read_only"], true);
+    terminal.on_input(Bytes::from_static(b"rm"), now);
+    terminal.on_text(r#"{"type":"resize","cols":10,"rows":5}"#, now);
+    terminal.on_text(r#"{"type":"start","cols":10,"rows":5}"#, now);
+    let refused = sent(&mut terminal);
+    assert_eq!(refused.len(), 3, "nothing reaches the session");
+    assert!(refused.iter().all(|it| it["code"] == "READ_ONLY"));
+    terminal.on_shim_message(exit());
+    let ended = sent(&mut terminal);
+    assert_eq!(ended.len(), 2, "the exit is not acknowledged: {ended:?}");
+    assert_eq!(ended[0]["type"], "exit");
+    for code in [None, Some(close::ENDED), Some(close::RESTART)] {
+        let mut terminal = WebTerminal::watching(&attached());
+        terminal.closed(code);
+        assert_eq!(terminal.disposition(), Some(Disposition::Keep));
+    }
 }
