@@ -121,6 +121,7 @@ const RULES: &[Rule] = &[
             "bowline-lifecycle",
             "bowline-process",
             "bowline-reducer",
+            "bowline-shell",
             "bowline-transport",
             "bowline-wire",
         ],

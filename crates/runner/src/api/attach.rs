@@ -89,7 +89,7 @@ pub(super) async fn web_terminal(
         }
         Principal::Named { .. } => None,
         Principal::Ticket(secret) => match app.redeem_ticket(&secret) {
-            Some(OneTimeTicket::Create(spec)) => Some(*spec),
+            Some(OneTimeTicket::Create(spec)) => Some(spec),
             _ => return Err(Problem::invalid_ticket()),
         },
     };
@@ -151,7 +151,7 @@ enum WebTerminalTarget {
     /// A session, with a lease to read or to write.
     Session(SessionId, Lease),
     /// A session that begins and ends with it.
-    New(Option<SessionSpec>),
+    New(Option<Box<SessionSpec>>),
 }
 
 fn serve_web_terminal(
@@ -173,7 +173,9 @@ fn serve_web_terminal(
             WebTerminalTarget::Session(id, lease) => {
                 web_terminal::attach(socket, id, lease, app).await;
             }
-            WebTerminalTarget::New(spec) => web_terminal::start(socket, spec, app).await,
+            WebTerminalTarget::New(spec) => {
+                web_terminal::start(socket, spec.map(|it| *it), app).await
+            }
         }
     };
     upgrade.on_upgrade(move |socket| held(guard, serve(socket)).instrument(span))

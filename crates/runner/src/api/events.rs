@@ -12,9 +12,11 @@
 //! | `cursor` | positions and cursors |
 //! | `item` | events as JSON |
 //! | `source` | where the changes of a session come from |
+//! | `files` | changes of the files in a session's directory |
 //! | `feed` | the events of one session, shared by its readers |
 //! | `table` | what was published of all sessions |
 //! | `hub` | watches all sessions |
+//! | `lines` | the lines of a terminal |
 //! | `reader` | readers of one session, and of all |
 //! | `stream` | server-sent events, and WebSocket |
 //! | `notify` | posts what needs attention to a webhook |
@@ -22,8 +24,10 @@
 
 mod cursor;
 mod feed;
+mod files;
 mod hub;
 mod item;
+mod lines;
 mod notify;
 mod permissions;
 mod reader;
@@ -38,9 +42,11 @@ use axum::extract::State;
 use axum::extract::ws::WebSocketUpgrade;
 use axum::extract::ws::rejection::WebSocketUpgradeRejection;
 use axum::http::header::UPGRADE;
-use axum::http::{HeaderMap, HeaderName};
+use axum::http::{HeaderMap, HeaderName, StatusCode};
 use axum::response::Response;
+use bowline_transport::wire::SessionKind;
 use serde::Deserialize;
+use tokio::task::spawn_blocking;
 use tracing::Instrument as _;
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
@@ -50,13 +56,16 @@ use super::problem::Problem;
 use super::{rest, trace};
 use crate::app_state::AppState;
 use crate::auth::{ConnectionGuard, Principal};
+use crate::sessions::SessionRecord;
 use cursor::{HubCursor, SessionCursor};
+use files::FileWatch;
 pub(crate) use hub::EventHub;
 use item::ItemKind;
+use lines::{LineCursor, LineReader};
 pub(crate) use notify::start as start_notifications;
 pub use notify::{NotifyConfiguration, NotifyError};
 use reader::{HubReader, Kinds, SessionReader};
-use stream::{EventReader, ReadPermit};
+use stream::{EventReader, EventSource, ReadPermit};
 
 /// The header with the cursor of a client that reconnects.
 const LAST_EVENT_ID: HeaderName = HeaderName::from_static("last-event-id");
@@ -81,15 +90,28 @@ pub(super) fn routes(hub: Arc<EventHub>) -> OpenApiRouter<Arc<AppState>> {
 struct SessionQuery {
     /// The `id` of the last event that was received, as the header `Last-Event-ID`.
     since: Option<String>,
+    /// Whether changes of the files in the session's directory are events, too. Default: no.
+    #[serde(default)]
+    #[param(required = false)]
+    files: bool,
 }
 
-/// Follow the transcript of a dialogue, as server-sent events or over WebSocket.
+/// Follow the transcript of a dialogue, or the lines of a terminal, as server-sent events or over WebSocket.
 ///
-/// Each `data` is a change of the transcript (schema 2, as `bowline run --output changes` prints them); the first one is a
+/// Of a dialogue, each `data` is a change of the transcript (schema 2, as `bowline run --output changes` prints them); the first one is a
 /// `reset`. Each `id` is a cursor for `Last-Event-ID`, or for `since`: the stream continues after that event. A cursor of
 /// another run of the runner is answered with a `reset` and everything. Over WebSocket, each change is a message, and a
 /// message with an `id` alone is the cursor after those before it. The stream ends with the session; a client that has
 /// read all of an ended session gets the status 204.
+///
+/// Of a terminal, each `data` is an object with `type`: `line` (`text` with SGR sequences, the offsets `from` and `to` of its
+/// bytes, and `cut`, how many characters of a very long line are missing), `gap` (output that is not available any more) or
+/// `ended` (with `exit`). Edits within a line are applied; what a full-screen program draws has no meaningful lines.
+///
+/// With `files`, an object with the `type` `files` has the `paths` of files that have changed, relative to the session's
+/// directory, at most four times a second and without a cursor of its own. What `.gitignore`, `.ignore` and
+/// `.git/info/exclude` name is left out. `more` says that others have changed too: at most 256 paths are named, and at most
+/// 4,096 directories watched.
 #[utoipa::path(get, path = "/api/sessions/{id}/events", operation_id = "sessionEvents",
     params(("id" = String, Path, description = "Id of the session"), SessionQuery),
     responses((status = 200, description = "Success", content_type = "text/event-stream", body = String),
@@ -106,15 +128,30 @@ async fn session(
     headers: HeaderMap,
     upgrade: Upgrade,
 ) -> Result<Response, Problem> {
-    let record = rest::dialogue_record(&app, id).await?;
+    let record = rest::read_record(&app, id).await?;
     let cursor = last_event_id(&headers, query.since);
+    let files = match query.files {
+        true => Some(watch_files(&record).await?),
+        false => None,
+    };
+    if record.info.kind == SessionKind::Terminal {
+        let cursor = cursor.map(|it| LineCursor::parse(&it)).unwrap_or_default();
+        if record.has_ended() && cursor.is_end {
+            return Ok(stream::nothing_more());
+        }
+        let reader = LineReader::new(Arc::clone(&app), record, cursor)?;
+        let reader = EventReader::new(EventSource::Lines(Box::new(reader)), files);
+        let permit = ReadPermit { app, principal };
+        return respond(permit, reader, guard, &headers, upgrade);
+    }
     let cursor = cursor.and_then(|it| it.parse::<SessionCursor>().ok());
     if record.has_ended() && cursor.is_some_and(|it| it.is_end) {
         return Ok(stream::nothing_more());
     }
     let feed = hub.feed(&record).await?;
     let from = cursor.map(|it| it.position).unwrap_or_default();
-    let reader = EventReader::Session(SessionReader::new(hub, feed, from));
+    let source = EventSource::Session(SessionReader::new(hub, feed, from));
+    let reader = EventReader::new(source, files);
     respond(
         ReadPermit { app, principal },
         reader,
@@ -163,7 +200,8 @@ async fn all(
     // One that cannot be read is of another version.
     let cursor = cursor.map(|it| it.parse::<HubCursor>().unwrap_or_default());
     hub.start().await;
-    let reader = EventReader::All(HubReader::new(hub, kinds, cursor));
+    let source = EventSource::All(HubReader::new(hub, kinds, cursor));
+    let reader = EventReader::new(source, None);
     respond(
         ReadPermit { app, principal },
         reader,
@@ -171,6 +209,24 @@ async fn all(
         &headers,
         upgrade,
     )
+}
+
+/// Watches the directory of a session.
+async fn watch_files(record: &SessionRecord) -> Result<Box<FileWatch>, Problem> {
+    let refused = |detail: String| {
+        let next = "follow the session without `files`";
+        Problem::new(StatusCode::CONFLICT, "CANNOT_WATCH", detail, next)
+    };
+    let Some(cwd) = record.info.cwd.clone() else {
+        return Err(refused(
+            "the session has no directory of its own".to_owned(),
+        ));
+    };
+    let watch = spawn_blocking(move || FileWatch::new(&cwd)).await;
+    let watch = watch.map_err(Problem::internal)?;
+    watch
+        .map(Box::new)
+        .map_err(|error| refused(format!("cannot watch the session's directory: {error}")))
 }
 
 fn parse_kinds(types: &str) -> Result<Kinds, Problem> {

@@ -9,6 +9,7 @@ mod history;
 mod log;
 mod machine;
 mod queue;
+mod scrollback;
 mod sessions;
 mod shim_client;
 mod stream_slice;
@@ -17,9 +18,10 @@ mod tickets;
 mod transcript;
 mod transcript_schema;
 
-pub(super) use dialogue::{dialogue_record, permission_request};
+pub(super) use dialogue::permission_request;
 pub(super) use dto::PermissionRequest;
 pub(super) use shim_client::read_record;
+pub(super) use stream_slice::{SliceRequest, StreamSlice};
 pub(super) use transcript::{HeldFold, HeldTranscript, use_fold};
 
 use std::sync::Arc;
@@ -84,6 +86,7 @@ pub(super) fn routes(
         .routes(routes!(log::log))
         .routes(routes!(log::arrivals))
         .routes(routes!(log::transcript))
+        .routes(routes!(scrollback::scrollback))
         .routes(routes!(history::list))
         .routes(routes!(history::transcript))
         .routes(routes!(machine::agents))

@@ -10,7 +10,7 @@ use tokio_tungstenite::tungstenite::Message;
 use tokio_tungstenite::tungstenite::client::IntoClientRequest as _;
 use tokio_tungstenite::tungstenite::http::HeaderValue;
 
-use crate::support::{TestRunner, within_limit};
+use crate::support::{TestRunner, WebTerminal, within_limit};
 
 /// An agent that answers each line, and asks with the third one.
 const AGENT: &str = r#"
@@ -187,15 +187,88 @@ async fn events_end_at_the_shutdown() {
 }
 
 #[tokio::test]
-async fn events_of_no_dialogue_are_refused() {
+async fn events_without_dialogue_or_terminal_are_refused() {
     let runner = TestRunner::start().await;
-    let shell = runner.shell("sleep 1000").await;
+    let spec = json!({"kind": "terminal", "program": "/bin/sleep", "args": ["1000"]});
+    let piped = runner.create(&spec).await;
     for (id, code) in [
-        (shell.as_str(), "NOT_A_DIALOGUE"),
+        (piped.as_str(), "NOT_A_TERMINAL"),
         ("x", "SESSION_NOT_FOUND"),
     ] {
         let path = format!("/api/sessions/{id}/events");
         let refused = runner.request("GET", &path, None).await;
         assert_eq!(refused.code(), code, "{}", refused.text());
     }
+}
+
+#[tokio::test]
+async fn lines_of_a_terminal_are_events() {
+    let runner = TestRunner::start().await;
+    let script = "printf 'one\\n\\033[32mtwo\\033[m\\n10%%\\r99%%\\n'; stty -echo; \
+                  while read x; do echo \"got $x\"; done; printf 'no end'";
+    let id = runner.shell(script).await;
+    let path = format!("/api/sessions/{id}/events");
+    let mut socket = Socket::open(&runner, &path).await;
+    let mut lines = Vec::new();
+    while lines.len() < 3 {
+        let event = socket.next().await.unwrap();
+        lines.extend((event["type"] == "line").then_some(event));
+    }
+    let cursor = &lines[2]["to"];
+    let texts: Vec<_> = lines
+        .iter()
+        .map(|it| it["text"].as_str().unwrap())
+        .collect();
+    assert_eq!(texts, ["one", "\u{1b}[32mtwo\u{1b}[m", "99%"]);
+    assert_eq!((&lines[1]["from"], &lines[0]["to"]), (&json!(5), &json!(5)));
+    drop(socket);
+
+    // Lines that came meanwhile follow the cursor, and the end of the session.
+    let mut terminal = WebTerminal::attach(&runner, &id).await;
+    terminal.input("a\nb\n").await;
+    terminal.wait_for_screen("got b").await;
+    terminal.input("\u{4}").await;
+    terminal.closed().await;
+    for _ in 0..2 {
+        let mut socket = Socket::open(&runner, &format!("{path}?since={cursor}")).await;
+        let mut events = Vec::new();
+        while let Some(event) = socket.next().await {
+            events.extend(event.get("type").is_some().then_some(event));
+        }
+        let texts = events.iter().filter_map(|it| it["text"].as_str());
+        assert_eq!(texts.collect::<Vec<_>>(), ["got a", "got b", "no end"]);
+        let last = events.last().unwrap();
+        assert_eq!(
+            (&last["type"], &last["exit"]["code"]),
+            (&json!("ended"), &json!(0))
+        );
+    }
+    let all = runner
+        .request("GET", &format!("{path}?since=end"), None)
+        .await;
+    assert_eq!(all.status, 204);
+}
+
+#[tokio::test]
+async fn changes_of_files_are_events() {
+    let runner = TestRunner::start().await;
+    let folder = tempfile::tempdir_in("/tmp").unwrap();
+    std::fs::write(folder.path().join(".gitignore"), "*.log\n").unwrap();
+    let script = "read x; echo ignored > a.log; echo seen > b.txt; cat";
+    let spec = json!({
+        "kind": "terminal", "program": "/bin/sh", "args": ["-c", script],
+        "stdio": {"type": "pty"}, "cwd": folder.path(),
+    });
+    let id = runner.create(&spec).await;
+    let path = format!("/api/sessions/{id}/events?files=true");
+    let mut socket = Socket::open(&runner, &path).await;
+    let mut terminal = WebTerminal::attach(&runner, &id).await;
+    terminal.input("go\n").await;
+    let event = socket.until(|it| it["type"] == "files").await;
+    assert_eq!(event["paths"], json!(["b.txt"]), "{event}");
+    assert_eq!(event["more"], false);
+    let elsewhere = runner.shell("cat").await;
+    let path = format!("/api/sessions/{elsewhere}/events?files=true");
+    let refused = runner.request("GET", &path, None).await;
+    assert_eq!(refused.code(), "CANNOT_WATCH", "{}", refused.text());
 }

@@ -2,9 +2,9 @@
 
 use std::collections::BTreeSet;
 
-use serde_json::{Value, json};
+use serde_json::json;
 
-use crate::support::TestRunner;
+use crate::support::{TestRunner, check_described};
 
 #[tokio::test]
 async fn document_describes_every_endpoint() {
@@ -47,6 +47,7 @@ async fn document_describes_every_endpoint() {
             "post /api/tickets",
             "post /api/login-links",
             "get /api/sessions/{id}/arrivals",
+            "get /api/sessions/{id}/scrollback",
             "patch /api/sessions/{id}",
             "get /healthz",
             "get /readyz",
@@ -117,49 +118,9 @@ async fn document_describes_both_schemas_of_transcript() {
         assert_eq!(transcript["schema"], number);
         assert_eq!(transcript == newest, is_newest);
         let schema = &document["components"]["schemas"]["Transcript"];
-        check(&document, schema, &transcript, "transcript");
+        check_described(&document, schema, &transcript, "transcript");
     }
     let path = format!("{path}?schema=3");
     let unknown = runner.request("GET", &path, None).await;
     assert_eq!(unknown.status, 400, "{}", unknown.text());
-}
-
-/// Every member of the value is described, and every required one is there.
-fn check(document: &Value, schema: &Value, value: &Value, at: &str) {
-    let schema = match schema["$ref"].as_str() {
-        Some(reference) => document.pointer(reference.trim_start_matches('#')).unwrap(),
-        None => schema,
-    };
-    let options = schema["oneOf"].as_array().into_iter().flatten();
-    if let Some(option) = options.clone().find(|option| option["type"] != "null") {
-        if !value.is_null() {
-            check(document, option, value, at);
-        }
-        return;
-    }
-    match value {
-        Value::Object(members) if schema["properties"].is_object() => {
-            for (name, value) in members {
-                let described = &schema["properties"][name];
-                assert!(!described.is_null(), "{at}.{name} is not described");
-                check(document, described, value, &format!("{at}.{name}"));
-            }
-            for name in schema["required"].as_array().into_iter().flatten() {
-                let name = name.as_str().unwrap();
-                assert!(members.contains_key(name), "{at}.{name} is required");
-            }
-        }
-        Value::Object(members) => {
-            for (name, value) in members {
-                let described = &schema["additionalProperties"];
-                check(document, described, value, &format!("{at}.{name}"));
-            }
-        }
-        Value::Array(items) => {
-            for value in items {
-                check(document, &schema["items"], value, &format!("{at}[]"));
-            }
-        }
-        _ => {}
-    }
 }

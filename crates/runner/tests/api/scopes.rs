@@ -11,7 +11,7 @@ use tokio::net::TcpStream;
 use crate::support::{Frames, TestResponse, TestRunner, request, within_limit};
 
 /// The scope that each route needs.
-const ROUTES: [(&str, TokenScope); 29] = [
+const ROUTES: [(&str, TokenScope); 30] = [
     ("get /api/sessions", TokenScope::Look),
     ("get /api/sessions/{id}", TokenScope::Look),
     ("get /api/sessions/{id}/permissions", TokenScope::Look),
@@ -25,6 +25,7 @@ const ROUTES: [(&str, TokenScope); 29] = [
     ("get /api/sessions/{id}/transcript", TokenScope::Look),
     ("get /api/sessions/{id}/events", TokenScope::Look),
     ("get /api/sessions/{id}/arrivals", TokenScope::Look),
+    ("get /api/sessions/{id}/scrollback", TokenScope::Look),
     ("patch /api/sessions/{id}", TokenScope::Own),
     ("post /api/login-links", TokenScope::Own),
     ("get /api/events", TokenScope::Look),

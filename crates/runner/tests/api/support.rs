@@ -1,5 +1,6 @@
 //! A runner for each test, and clients of it.
 
+mod described;
 mod frames;
 mod http;
 mod reader;
@@ -18,6 +19,7 @@ use serde_json::{Value, json};
 use tempfile::TempDir;
 use tokio::time::timeout;
 
+pub(crate) use described::check_described;
 pub(crate) use frames::Frames;
 pub(crate) use http::{TestResponse, request};
 pub(crate) use reader::Reader;

@@ -36,6 +36,9 @@
 //! | `failures_are_reported` | invalid messages were ignored, input while detached was lost |
 //! | `shutdown_ends_only_sessions_without_id` | processes remained after the end of the runner |
 //! | `ticket_is_consumed_by_upgrade` | a ticket could be used more than once |
+//!
+//! In [`scrollback`], the lines above the screen, and sessions that are only shown.
 
 mod contract;
 mod resilience;
+mod scrollback;

@@ -15,6 +15,8 @@ use serde_json::json;
 use tokio::time::timeout;
 use tracing::debug;
 
+use super::files::FileWatch;
+use super::lines::LineReader;
 use super::reader::{Event, HubReader, SessionReader};
 use crate::api::problem::Problem;
 use crate::app_state::AppState;
@@ -29,11 +31,22 @@ const RECONNECT_MS: u64 = 1000;
 /// Tells proxies not to buffer the response.
 const BUFFERING: HeaderName = HeaderName::from_static("x-accel-buffering");
 
+/// Reads events.
+#[derive(Debug)]
+pub(super) struct EventReader {
+    source: EventSource,
+    /// Changes of files, if they are wanted.
+    files: Option<Box<FileWatch>>,
+    /// The last cursor, which a change of files does not move.
+    last: String,
+}
+
 /// What events are read from.
 #[derive(Debug)]
-pub(super) enum EventReader {
+pub(super) enum EventSource {
     Session(SessionReader),
     All(HubReader),
+    Lines(Box<LineReader>),
 }
 
 /// The right to read, which ends with the token and with the daemon.
@@ -61,12 +74,41 @@ enum Step {
     End,
 }
 
-impl EventReader {
+impl EventSource {
     async fn next(&mut self) -> Result<Option<Vec<Event>>, Problem> {
         match self {
             Self::Session(reader) => reader.next().await,
             Self::All(reader) => reader.next().await.map(Some),
+            Self::Lines(reader) => reader.next().await,
         }
+    }
+}
+
+impl EventReader {
+    pub(super) const fn new(source: EventSource, files: Option<Box<FileWatch>>) -> Self {
+        Self {
+            source,
+            files,
+            last: String::new(),
+        }
+    }
+
+    async fn next(&mut self) -> Result<Option<Vec<Event>>, Problem> {
+        let files = &mut self.files;
+        let changed = async {
+            match files {
+                Some(files) => files.next().await,
+                None => std::future::pending().await,
+            }
+        };
+        let events = tokio::select! {
+            events = self.source.next() => events?,
+            data = changed => Some(vec![Event { id: self.last.clone(), data: Some(data) }]),
+        };
+        if let Some(last) = events.as_ref().and_then(|events| events.last()) {
+            self.last.clone_from(&last.id);
+        }
+        Ok(events)
     }
 
     async fn step(&mut self, permit: &ReadPermit) -> Step {
@@ -126,14 +168,19 @@ pub(super) fn nothing_more() -> Response {
 fn text_of(events: &[Event]) -> Bytes {
     let mut text = BytesMut::new();
     for Event { id, data } in events {
-        text.extend_from_slice(b"id: ");
-        text.extend_from_slice(id.as_bytes());
+        // Without an id, that of the last event stays.
+        if !id.is_empty() {
+            text.extend_from_slice(b"id: ");
+            text.extend_from_slice(id.as_bytes());
+            text.extend_from_slice(b"\n");
+        }
         // JSON that is written here has no line ends.
         if let Some(data) = data {
-            text.extend_from_slice(b"\ndata: ");
+            text.extend_from_slice(b"data: ");
             text.extend_from_slice(data);
+            text.extend_from_slice(b"\n");
         }
-        text.extend_from_slice(b"\n\n");
+        text.extend_from_slice(b"\n");
     }
     text.freeze()
 }
@@ -165,7 +212,8 @@ pub(super) async fn serve(mut socket: WebSocket, mut reader: EventReader, permit
 }
 
 async fn send_all(socket: &mut WebSocket, events: &[Event], permit: &ReadPermit) -> Option<()> {
-    let cursor = events.last().map(|it| json!({"id": it.id}).to_string());
+    let last = events.last().filter(|it| !it.id.is_empty());
+    let cursor = last.map(|it| json!({"id": it.id}).to_string());
     let data = events.iter().filter_map(|it| it.data.clone());
     let texts = data.filter_map(|data| String::from_utf8(data.into()).ok());
     for text in texts.chain(cursor) {
@@ -187,7 +235,11 @@ mod tests {
             id: id.to_owned(),
             data: data.map(|it| Bytes::from_static(it.as_bytes())),
         };
-        let events = [event("1", Some("{}")), event("2", None)];
-        assert_eq!(text_of(&events), "id: 1\ndata: {}\n\nid: 2\n\n");
+        let events = [
+            event("1", Some("{}")),
+            event("2", None),
+            event("", Some("{}")),
+        ];
+        assert_eq!(text_of(&events), "id: 1\ndata: {}\n\nid: 2\n\ndata: {}\n\n");
     }
 }

@@ -374,7 +374,7 @@ async fn send_signal(app: &AppState, session: SessionId, id: String) -> Receipt 
 }
 
 /// Reads the record of a session that must be a dialogue.
-pub(in crate::api) async fn dialogue_record(
+pub(super) async fn dialogue_record(
     app: &AppState,
     id: SessionId,
 ) -> Result<SessionRecord, Problem> {

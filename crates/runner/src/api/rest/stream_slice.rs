@@ -26,28 +26,28 @@ const JOURNAL_READ_BYTES: usize = 256 << 10;
 
 /// What to read of a session.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct SliceRequest {
-    pub(super) stream: StreamId,
+pub(in crate::api) struct SliceRequest {
+    pub(in crate::api) stream: StreamId,
     /// Offset of the first byte.
-    pub(super) from: u64,
+    pub(in crate::api) from: u64,
     /// Maximum number of bytes.
-    pub(super) max: u64,
+    pub(in crate::api) max: u64,
     /// Offset of the first byte of input, if the input that was taken up to the end of the bytes is wanted
     /// too.
-    pub(super) input_from: Option<u64>,
+    pub(in crate::api) input_from: Option<u64>,
 }
 
 /// A range of a stream.
 #[derive(Debug)]
-pub(super) struct StreamSlice {
+pub(in crate::api) struct StreamSlice {
     /// Bytes and gaps, in order.
-    pub(super) pieces: Vec<Arrived>,
+    pub(in crate::api) pieces: Vec<Arrived>,
     /// The session's input, as far as it was wanted.
     pub(super) input: Vec<Arrived>,
     /// End offset of the stream.
-    pub(super) end: u64,
+    pub(in crate::api) end: u64,
     /// The child's exit status, if it has exited.
-    pub(super) exit: Option<ExitNotice>,
+    pub(in crate::api) exit: Option<ExitNotice>,
     /// Whether the session's process was killed, so that the exit status is unknown.
     pub(super) is_lost: bool,
     /// What of the journal cannot be read, as far as the read has reached it.
@@ -56,7 +56,7 @@ pub(super) struct StreamSlice {
 
 impl StreamSlice {
     /// Reads a part of a session.
-    pub(super) async fn read(
+    pub(in crate::api) async fn read(
         app: &AppState,
         record: &SessionRecord,
         request: SliceRequest,
@@ -261,13 +261,13 @@ pub(super) const fn output_stream(stdio: StdioKind) -> StreamId {
     }
 }
 
-fn no_log() -> Problem {
+pub(super) fn no_log() -> Problem {
     let detail = "the session has no log";
     let next = "create sessions with `journal.on` to read their log after they have ended";
     Problem::new(StatusCode::GONE, "NO_LOG", detail, next)
 }
 
-fn unreadable_journal(error: &io::Error) -> Problem {
+pub(super) fn unreadable_journal(error: &io::Error) -> Problem {
     let inner = error.get_ref();
     if !inner.is_some_and(|it| it.is::<UnsupportedVersion>()) {
         return Problem::internal(error);

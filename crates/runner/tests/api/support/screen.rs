@@ -56,4 +56,15 @@ impl TestScreen {
         };
         (0..ROWS).map(line).collect::<Vec<_>>().join("\n")
     }
+
+    /// Returns the lines of the scrollback and of the screen.
+    pub(crate) fn all_lines(&self) -> Vec<String> {
+        let grid = self.term.grid();
+        let rows = -(grid.history_size() as i32)..ROWS as i32;
+        let line = |row| {
+            let cells = (0..COLUMNS).map(|at| grid[Line(row)][Column(at)].c);
+            cells.collect::<String>().trim_end().to_owned()
+        };
+        rows.map(line).collect()
+    }
 }

@@ -95,6 +95,11 @@ impl WebTerminal {
         self.screen.modes()
     }
 
+    /// Returns the lines of the scrollback and of the screen.
+    pub(crate) fn all_lines(&self) -> Vec<String> {
+        self.screen.all_lines()
+    }
+
     /// Receives the next message. The WebSocket answers pings itself.
     async fn receive_raw(&mut self) -> Received {
         loop {
