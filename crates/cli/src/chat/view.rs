@@ -111,6 +111,9 @@ impl<'a> ChatView<'a> {
         let mut printer = Printer::live(Output::Text);
         if let Some(renderer) = printer.renderer() {
             renderer.defer_unconfirmed_prompts();
+            if chat.is_remote() {
+                renderer.await_names_of_answers();
+            }
         }
         Self {
             notices: ConnectionNotices::new(chat.session.connection(), "the agent"),

@@ -26,6 +26,12 @@ impl Renderer {
         self.0.defers_prompts = true;
     }
 
+    /// Prints the answer to a permission request together with the name of who gave it. At a runner, that is known a
+    /// moment later than the answer, and before what the agent does with it is printed.
+    pub(crate) const fn await_names_of_answers(&mut self) {
+        self.0.awaits_names = true;
+    }
+
     /// Sets the host that sent a prompt, by its uuid, which is printed with it.
     pub(crate) fn set_author(&mut self, uuid: String, author: String) {
         self.0.authors.insert(uuid, author);
@@ -77,6 +83,14 @@ impl Renderer {
 
     fn apply(&mut self, changes: &Changes<'_>, change: &Change<'_>) {
         let state = &mut self.0;
+        let follows_answers = match change {
+            Change::Entry { .. } | Change::Block { .. } | Change::Append { .. } => true,
+            Change::ToolCall { value, .. } => !value.state().is_open(),
+            _ => false,
+        };
+        if follows_answers {
+            state.print_unnamed(changes);
+        }
         match change {
             Change::Session { session } => state.on_session(*session),
             Change::Entry { entry, value, .. } => state.on_entry(changes, *entry, *value),

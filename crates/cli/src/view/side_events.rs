@@ -1,6 +1,6 @@
 //! Prints permission requests and background tasks.
 
-use bowline_reducer::{Changes, Permission, PermissionId, Task, TaskState};
+use bowline_reducer::{Changes, Permission, PermissionId, PermissionState, Task, TaskState};
 
 use super::layout::Section;
 use super::state::RenderState;
@@ -16,6 +16,36 @@ impl RenderState {
         id: PermissionId,
         permission: Permission<'_>,
     ) {
+        let state = permission.state();
+        if self.permissions.get(&id) == Some(&state) {
+            return;
+        }
+        let is_answered = matches!(state, PermissionState::Allowed | PermissionState::Denied);
+        let is_named = permission.answered().is_some_and(|it| it.who.is_some());
+        if self.awaits_names && is_answered && !is_named {
+            self.unnamed.push(id);
+            return;
+        }
+        self.print_permission(changes, id, permission);
+    }
+
+    /// Prints the answers whose name was awaited, before what follows them.
+    pub(super) fn print_unnamed(&mut self, changes: &Changes<'_>) {
+        for id in std::mem::take(&mut self.unnamed) {
+            let mut permissions = changes.transcript().permissions();
+            if let Some(permission) = permissions.find(|it| it.permission_id() == id) {
+                self.print_permission(changes, id, permission);
+            }
+        }
+    }
+
+    fn print_permission(
+        &mut self,
+        changes: &Changes<'_>,
+        id: PermissionId,
+        permission: Permission<'_>,
+    ) {
+        self.unnamed.retain(|it| *it != id);
         let state = permission.state();
         if self.permissions.insert(id, state) == Some(state) {
             return;

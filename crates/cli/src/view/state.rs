@@ -22,6 +22,10 @@ pub(super) struct RenderState {
     pub(super) is_live: bool,
     /// Prompts are printed once they are confirmed.
     pub(super) defers_prompts: bool,
+    /// An answer is printed with the name of who gave it, which may be known a moment later.
+    pub(super) awaits_names: bool,
+    /// Answered requests whose name is awaited.
+    pub(super) unnamed: Vec<PermissionId>,
     /// The hosts that sent prompts, by the uuids of those.
     pub(super) authors: HashMap<String, String>,
     pub(super) blocks: HashMap<BlockId, ShownBlock>,
@@ -76,6 +80,8 @@ impl RenderState {
             layout: Layout::new(colors),
             is_live,
             defers_prompts: false,
+            awaits_names: false,
+            unnamed: Vec::new(),
             authors: HashMap::new(),
             blocks: HashMap::new(),
             entries: HashSet::new(),

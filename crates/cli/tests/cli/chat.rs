@@ -185,8 +185,8 @@ async fn conversation_survives_detach_and_kill_of_its_terminals() {
     third.keys("y").await;
     for screen in [&mut second, &mut third] {
         let text = screen.shows("Answer eight, allowed.").await;
-        // Its name is known a moment later than the answer.
-        assert!(text.contains("Bash was allowed"), "{text}");
+        let joined = text.replace('\n', " ");
+        assert!(joined.contains("Bash was allowed by ann (pts/"), "{text}");
         assert!(!text.contains("[r]eason"), "the question is closed: {text}");
     }
     turn(&mut second, "prompt nine", "Answer nine.").await;
