@@ -5,11 +5,11 @@ use std::io;
 use std::path::Path;
 
 use bowline_reducer::dialect::DialectName;
-use bowline_reducer::{Cursor, End, Meta, Mirror, Transcript, Window};
+use bowline_reducer::{Cursor, End, Meta, Mirror, Phase, Transcript, Window};
 use serde_json::Value;
 
 use super::reducer::{json, mirrored, nothing_is_open, read};
-use super::{same, whole};
+use super::same;
 use crate::guided::{Check, Target};
 use crate::shipped::jsonl::Framer;
 
@@ -19,21 +19,28 @@ const NOW: Meta = Meta { at_ms: 0 };
 /// Folder of the recordings of other agents.
 const RECORDINGS: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../tests/fixtures/agents");
 
-/// Longest seed, in bytes.
-const SEED: usize = 1_500;
+/// Longest message of a seed, in bytes.
+const MESSAGE: usize = 1_500;
+
+/// Bytes after which a seed gets no further message: short inputs are folded faster, and more of what is mutated
+/// in them matters.
+const SEED: usize = 600;
+
+/// Values of the selector, modulo this, choose what an input is checked for; the quotient chooses where.
+const LAW_INTERVAL: u8 = 16;
 
 /// Marks a line that the host wrote.
 const HOST: u8 = b'>';
 
-/// The first byte selects where readers read and where a replay begins. Of the rest, lines that
-/// begin with `>` are the host's, the others the agent's.
+/// The first byte is the selector: what is checked, where readers read and where a replay begins. Of the rest,
+/// lines that begin with `>` are the host's, the others the agent's.
 pub(super) static CODEX: Target = Target {
     name: "codex",
     what: "as reducer, for `codex app-server` and the host's lines",
-    longest: 2_500,
+    longest: 2_000,
     seeds: codex_seeds,
     dictionary: &CODEX_TOKENS,
-    repair: whole,
+    repair: spread,
     check: || Ok(check(DialectName::Codex)),
 };
 
@@ -41,10 +48,10 @@ pub(super) static CODEX: Target = Target {
 pub(super) static ACP: Target = Target {
     name: "acp",
     what: "as reducer, for the Agent Client Protocol and the host's lines",
-    longest: 2_500,
+    longest: 2_000,
     seeds: acp_seeds,
     dictionary: &ACP_TOKENS,
-    repair: whole,
+    repair: spread,
     check: || Ok(check(DialectName::Acp)),
 };
 
@@ -130,7 +137,7 @@ fn seeds(prefix: &str) -> io::Result<Vec<Vec<u8>>> {
         for line in fs::read_to_string(path)?.lines() {
             let line: Value = serde_json::from_str(line)?;
             let message = line["msg"].to_string();
-            if line["dir"] == "driver" || message.len() > SEED {
+            if line["dir"] == "driver" || message.len() > MESSAGE {
                 continue;
             }
             if seed.len() + message.len() > SEED {
@@ -194,64 +201,99 @@ impl Streams {
     }
 }
 
-/// Each input is checked in one of two ways, so that thousands a second are: with a window, whose transcript is
-/// not that of a replay, or without.
+/// Folds each input, and checks one in [`LAW_INTERVAL`] for each of four laws that need the transcript as JSON or
+/// a second fold, which take several times as long as the fold.
 fn check(dialect: DialectName) -> Check {
     Box::new(move |input| {
-        let Some((pattern, input)) = input.split_first() else {
+        let Some((selector, input)) = input.split_first() else {
             return Ok(());
         };
-        let (pattern, streams) = (usize::from(*pattern), Streams::read(input));
-        if pattern % 4 == 3 {
-            let window = Window::of_entries(1 + pattern % 5);
-            let windowed = Transcript::with_dialect_and_window(dialect, window);
-            return read_on_the_way(windowed, &streams, pattern).map(drop);
+        let (law, place) = (selector % LAW_INTERVAL, selector / LAW_INTERVAL);
+        let (place, streams) = (usize::from(place), Streams::read(input));
+        let whole = Transcript::with_dialect(dialect);
+        match law {
+            0 => {
+                let window = Window::of_entries(1 + place % 5);
+                let windowed = Transcript::with_dialect_and_window(dialect, window);
+                read_on_the_way(windowed, &streams, place)
+            }
+            1 => read_on_the_way(whole, &streams, place),
+            2 => {
+                let [once, again] = [folded(whole, &streams), replayed(dialect, &streams, place)];
+                same_json("a replay", &again, &once)
+            }
+            3 => nothing_is_open(&json(&folded(whole, &streams))?),
+            _ => ends(folded(whole, &streams)),
         }
-        let once = Transcript::with_dialect(dialect);
-        let once = read_on_the_way(once, &streams, pattern)?;
-        let again = replayed(dialect, &streams, pattern);
-        let texts = [&once, &again].map(serde_json::to_string);
-        let [once_text, again_text] = texts.map(|text| text.map_err(|error| error.to_string()));
-        if once_text? != again_text? {
-            same("a replay", &json(&again)?, &json(&once)?)?;
-        }
-        Ok(())
     })
+}
+
+/// Writes the selector of an input: a number that depends on all other bytes, so that inputs that come from one
+/// another are checked for different laws.
+fn spread(input: &mut [u8]) {
+    if let Some((selector, rest)) = input.split_first_mut() {
+        let mix = |hash: u32, byte: &u8| (hash ^ u32::from(*byte)).wrapping_mul(0x0100_0193);
+        let hash = rest.iter().fold(0x811c_9dc5, mix);
+        *selector = (hash ^ hash >> 16).to_le_bytes()[0];
+    }
+}
+
+/// Folds the streams to their end.
+fn folded(mut it: Transcript, streams: &Streams) -> Transcript {
+    let mut feed = Feed::new(streams, 0, 0);
+    while feed.step(&mut it, streams.output.len()) {}
+    feed.finish(&mut it);
+    it.end(End::Recording, NOW);
+    it
+}
+
+/// Checks that a transcript has ended, and that all of it can be read as changes.
+fn ends(mut it: Transcript) -> Result<(), String> {
+    if it.status().phase != Phase::Ended {
+        return Err(format!("it is {:?} at the end", it.status().phase));
+    }
+    let changes = it.changes_since(Cursor::default());
+    if changes.iter().count() == 0 {
+        return Err("nothing has changed at the end".to_owned());
+    }
+    Ok(())
+}
+
+/// Compares the transcripts as they are written.
+fn same_json(what: &str, one: &Transcript, other: &Transcript) -> Result<(), String> {
+    let texts = [one, other].map(serde_json::to_string);
+    let [one_text, other_text] = texts.map(|text| text.map_err(|error| error.to_string()));
+    if one_text? == other_text? {
+        return Ok(());
+    }
+    same(what, &json(one)?, &json(other)?)
 }
 
 /// Folds the streams, reads the changes now and then, and compares what they lead to with the transcript: at one
 /// place on the way, and at the end.
-fn read_on_the_way(
-    mut it: Transcript,
-    streams: &Streams,
-    pattern: usize,
-) -> Result<Transcript, String> {
+fn read_on_the_way(mut it: Transcript, streams: &Streams, place: usize) -> Result<(), String> {
     let (mut mirror, mut cursor) = (Mirror::new(), Cursor::default());
     let mut count = 0;
     let mut feed = Feed::new(streams, 0, 0);
     while feed.step(&mut it, streams.output.len()) {
         count += 1;
-        if count == 1 + pattern % 13 {
+        if count == 1 + place % 13 {
             cursor = mirrored(&mut it, &mut mirror, cursor)?;
-        } else if count % (1 + pattern % 7) == 0 {
+        } else if count % (1 + place % 7) == 0 {
             cursor = read(&mut it, &mut mirror, cursor)?;
         }
     }
     feed.finish(&mut it);
     it.end(End::Recording, NOW);
-    read(&mut it, &mut mirror, cursor)?;
-    let folded = json(&it)?;
-    same("what changes lead to", &mirror.transcript(), &folded)?;
-    nothing_is_open(&folded)?;
-    Ok(it)
+    mirrored(&mut it, &mut mirror, cursor).map(drop)
 }
 
 /// Folds the streams up to any byte, and then the output again from an earlier line.
-fn replayed(dialect: DialectName, streams: &Streams, pattern: usize) -> Transcript {
+fn replayed(dialect: DialectName, streams: &Streams, place: usize) -> Transcript {
     let starts = streams.starts();
-    let cut = streams.output.len() * pattern / 255;
+    let cut = streams.output.len() * place / usize::from(u8::MAX / LAW_INTERVAL);
     let line = starts.partition_point(|start| *start <= cut) - 1;
-    let again = line * (pattern % 4) / 3;
+    let again = line * (place % 4) / 3;
     let mut it = Transcript::with_dialect(dialect);
     let mut feed = Feed::new(streams, 0, 0);
     while feed.step(&mut it, cut) {}

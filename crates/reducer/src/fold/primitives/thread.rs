@@ -133,8 +133,12 @@ impl Fold<'_> {
     }
 
     /// Finds or adds the thread with this id. A new one is held by no call: it is a thread of the
-    /// session until [`hold_thread`](Self::hold_thread) names its call.
+    /// session until [`hold_thread`](Self::hold_thread) names its call. An empty id names the main thread, which
+    /// readers of changes could not tell from one without an id.
     pub fn thread(&mut self, id: &str) -> ThreadId {
+        if id.is_empty() {
+            return ThreadId::MAIN;
+        }
         let key = IndexKey::new(IndexKind::Thread, 0, id);
         if let Some(known) = self.it.find_thread(key, id) {
             return known;
