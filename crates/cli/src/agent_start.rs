@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use bowline_lifecycle::SessionId;
+use bowline_lifecycle::{BudgetRecord, SessionId};
 use bowline_runner::{RunnerClient, RunnerError};
 use serde_json::{Value, json};
 
@@ -50,6 +50,7 @@ fn body(run: &args::Run, prompt: Option<&str>) -> Value {
         "agent_args": args,
         "allowed_tools": run.allowed_tools(),
         "fork": run.fork,
+        "budget": BudgetRecord::from(&run.budget),
     });
     let options = [
         ("prompt", prompt.map(str::to_owned)),
@@ -58,6 +59,7 @@ fn body(run: &args::Run, prompt: Option<&str>) -> Value {
         ("model", run.model.clone()),
         ("mode", run.permission_mode.clone()),
         ("resume", run.resume.clone()),
+        ("resume_at_reset", run.resume_at_reset.clone()),
     ];
     for (name, value) in options {
         if let Some(value) = value {

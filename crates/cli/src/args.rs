@@ -6,7 +6,7 @@ use std::ffi::OsString;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use bowline_lifecycle::{Budget, parse_time};
+use bowline_lifecycle::{Budget, BudgetRecord, parse_time};
 use bowline_reducer::dialect::DialectName;
 use clap::error::ErrorKind;
 use clap::{Args, CommandFactory as _, FromArgMatches as _, Parser, Subcommand, ValueEnum};
@@ -214,6 +214,10 @@ pub(crate) struct Run {
     pub(crate) policy: Option<PathBuf>,
     #[command(flatten)]
     pub(crate) budget: BudgetArgs,
+    /// With --detach: after a turn that met a usage limit, continue with this prompt once the limit resets, such as
+    /// "Continue.".
+    #[arg(long, value_name = "PROMPT", requires = "detach")]
+    pub(crate) resume_at_reset: Option<String>,
     /// Resume a conversation, by its session id (see `bowline history`). Changes and the transcript
     /// begin with its past.
     #[arg(long, value_name = "ID")]
@@ -326,6 +330,18 @@ pub(crate) struct BudgetArgs {
     /// Pause after this time: 90s, 30m or 1h.
     #[arg(long, value_name = "TIME", value_parser = time)]
     max_time: Option<Duration>,
+}
+
+impl From<&BudgetArgs> for BudgetRecord {
+    fn from(it: &BudgetArgs) -> Self {
+        Self {
+            cost_usd: it.max_cost,
+            tokens: it.max_tokens,
+            turns: it.max_turns,
+            // The runner counts whole seconds.
+            seconds: it.max_time.map(|it| it.as_secs().max(1)),
+        }
+    }
 }
 
 fn time(text: &str) -> Result<Duration, String> {

@@ -263,6 +263,7 @@ impl TryFrom<DialogueConfiguration> for core::DialogueConfiguration {
             mcp_servers: it.mcp_servers.into_iter().map(Into::into).collect(),
             policy: plain.policy,
             budget: plain.budget,
+            resume_at_reset: plain.resume_at_reset,
             watchdog: it.watchdog.map(Into::into).unwrap_or_default(),
             termination: it.termination.map(Into::into).unwrap_or_default(),
             guard: it.guard.map(Into::into),

@@ -6,6 +6,8 @@ use bowline_reducer::model::{Limit, RequestKind};
 use bowline_reducer::{Entry, EntryKind, ErrorKind, Outcome, Phase, Transcript};
 use serde::Serialize;
 
+use crate::budget::USAGE_TOOL;
+
 /// Maximum length of a text, in bytes.
 const MAX_TEXT: usize = 1024;
 
@@ -88,6 +90,12 @@ impl Attention {
     #[must_use]
     pub fn of(transcript: &Transcript) -> Option<Self> {
         if let Some(request) = transcript.pending_permissions().next() {
+            // The session waits by itself, and says for what.
+            if request.tool_name() == USAGE_TOOL
+                && let Some(limit) = last_turn(transcript)
+            {
+                return Some(limit);
+            }
             let request_id = request.request_id().to_owned();
             return Some(Self {
                 id: format!("question:{request_id}"),
@@ -152,6 +160,20 @@ fn last_turn(transcript: &Transcript) -> Option<Attention> {
     // The offset of its line is the same in every fold of the log.
     let id = format!("turn:{}", result.offset());
     Some(Attention { id, reason })
+}
+
+/// Returns the usage limit that the last turn met, if it failed because of one.
+pub(crate) fn limit_of_last_turn(transcript: &Transcript) -> Option<&Limit> {
+    let is_result = |it: &Entry<'_>| matches!(it.kind(), EntryKind::Result { .. });
+    let last = transcript.entries().rev().find(is_result)?;
+    let has_failed = matches!(
+        last.kind(),
+        EntryKind::Result {
+            outcome: Outcome::Failed,
+            ..
+        }
+    );
+    (has_failed && !last.is_history()).then(|| reached_limit(transcript))?
 }
 
 /// Returns the limit because of which the last turn failed: one that the agent has named in that turn, or one that

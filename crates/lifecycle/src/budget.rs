@@ -6,4 +6,4 @@ mod request;
 pub(crate) use limit::Spent;
 pub use limit::{Budget, BudgetRecord, InvalidBudget, LimitKind, parse_time};
 pub use request::LimitRequest;
-pub(crate) use request::{BUDGET_TOOL, LimitAnswer};
+pub(crate) use request::{LimitAnswer, OWN_TOOLS, USAGE_TOOL};

@@ -97,6 +97,10 @@ pub struct DialogueConfiguration {
     /// What the session may use before it pauses and asks, by a permission request with a question. It is kept by
     /// the driver of the session; a session at a runner that its daemon drives has its own.
     pub budget: Budget,
+    /// The prompt with which the session continues after a turn that met a usage limit of the agent's account, once the
+    /// limit resets. Until then prompts wait, and a permission request with the tool name `usage_limit` says for how
+    /// long. Without a prompt the session waits for its host. It is kept by the driver of the session, as the budget.
+    pub resume_at_reset: Option<String>,
     /// Whether the session begins with an `initialize` request. It also asks for the text of sub-agents
     /// in the foreground, which an agent that cannot send it ignores.
     pub initialize: bool,
@@ -187,6 +191,7 @@ impl Default for DialogueConfiguration {
             ask_permissions: true,
             policy: Policy::default(),
             budget: Budget::default(),
+            resume_at_reset: None,
             initialize: true,
             max_line: bowline_jsonl::DEFAULT_MAX_LINE,
             kept_output: KEPT_OUTPUT,
@@ -468,6 +473,9 @@ impl SessionOpening {
         configuration.permission_mode.clone_from(&self.mode);
         configuration.mcp_servers.clone_from(&self.mcp_servers);
         configuration.budget = self.budget.into();
+        configuration
+            .resume_at_reset
+            .clone_from(&self.resume_at_reset);
         if let Some(policy) = &self.policy {
             // It was checked at the start. Where a later version cannot read it, a user is asked.
             configuration.policy = parse_policy(policy, SESSION_POLICY).unwrap_or_default();

@@ -44,6 +44,7 @@
 //!     fork: false,
 //!     mcp_servers: Vec::new(),
 //!     budget: BudgetRecord::default(),
+//!     resume_at_reset: None,
 //!     policy: None,
 //! };
 //! assert_eq!(opening.configuration().dialect.as_str(), "codex");

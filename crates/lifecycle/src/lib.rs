@@ -338,7 +338,13 @@
 //! let budget = Budget { cost_usd: Some(5.0), time: parse_time("30m"), ..Budget::default() };
 //! budget.check()?; // an `InvalidBudget` if a limit is 0
 //! # let _: Result<(), InvalidBudget> = budget.check();
-//! let session = DialogueSession::start(DialogueConfiguration { budget, ..DialogueConfiguration::default() }).await?;
+//! let session = DialogueSession::start(DialogueConfiguration {
+//!     budget,
+//!     // After a turn that met a usage limit of the agent's account, once the limit resets.
+//!     resume_at_reset: Some("Continue.".to_owned()),
+//!     ..DialogueConfiguration::default()
+//! })
+//! .await?;
 //! // At a limit, `raise`, `go_on` and `stop` are answers; so is a new limit.
 //! for request in session.permissions().open().filter(|it| it.tool_name == "budget") {
 //!     let raise = PermissionAnswer::Answers(vec![("budget".to_owned(), "7.50".to_owned())]);

@@ -29,6 +29,7 @@ mod recovery;
 mod replay;
 mod requests;
 mod signals;
+mod usage_limit;
 mod watchdog;
 
 use std::collections::VecDeque;
@@ -58,6 +59,7 @@ use self::receipts::{ReceiptUpdate, Receipts};
 use self::recovery::Recovery;
 use self::replay::Replay;
 use self::requests::Requests;
+use self::usage_limit::UsageLimitState;
 use crate::agent::{Capabilities, UnknownOption};
 use crate::error::{DialogueError, HandshakeError};
 use crate::events::{DialogueEventKind, FoldEvents};
@@ -79,6 +81,7 @@ pub(crate) struct Machine {
     permissions: PermissionStore,
     policy: PolicyState,
     budget: BudgetState,
+    usage_limit: UsageLimitState,
     prompts: PromptQueue,
     queue: QueueState,
     watchdog: Watchdog,
@@ -200,6 +203,7 @@ impl Machine {
             permissions: PermissionStore::default(),
             policy: PolicyState::default(),
             budget: BudgetState::default(),
+            usage_limit: UsageLimitState::default(),
             prompts: PromptQueue::default(),
             queue: QueueState::default(),
             watchdog: Watchdog::new(limits.watchdog),
@@ -296,7 +300,7 @@ impl Machine {
     /// Returns when [`Input::Timeout`] is due.
     pub(crate) fn poll_timeout(&self) -> Option<Duration> {
         let of_agent = if self.ended {
-            [None; 6]
+            [None; 7]
         } else {
             [
                 self.close_input_at,
@@ -305,6 +309,7 @@ impl Machine {
                 self.watchdog.deadline(),
                 self.permission_deadline(),
                 self.budget_deadline(),
+                self.usage_limit_deadline(),
             ]
         };
         let intents = self.follower.as_ref().and_then(|it| it.deadline());

@@ -97,6 +97,49 @@ async fn session_pauses_at_its_limit_over_a_restart() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn session_waits_for_its_usage_limit_over_a_restart() {
+    let mut daemon = Daemon::start().await;
+    let scenario = daemon.folder().join("limit.toml");
+    let text = "[[turn]]\nmatch = \"spend\"\nsteps = [\
+        { limits = { window_minutes = 300, used_percent = 100, resets_at = 4000000000 } },\
+        { fail = { status = 429, text = \"limit reached\", error = \"rate_limit\" } } ]";
+    std::fs::write(&scenario, text).expect("a scenario");
+    let args = json!(["--pace", "0", "--scenario", scenario]);
+    let body = json!({"prompt": "spend", "resume_at_reset": "Go on.", "agent_args": args});
+    let id = daemon.agent("claude", body).await;
+    let paused = daemon
+        .until(&id, |it| phase(it) == "awaiting_permission")
+        .await;
+    let reason = paused["status"]["reason"].as_str().unwrap_or_default();
+    assert!(
+        reason.starts_with("paused: usage limit reached; continues when it resets, after "),
+        "{reason}"
+    );
+    assert_eq!(paused["limits"][0]["resets_at_ms"], 4_000_000_000_000_u64);
+    let request = daemon.open_permission(&id).await;
+    assert_eq!(request["tool_name"], "usage_limit");
+    assert_eq!(
+        daemon.post(&id, "prompt", &json!({"text": "more"})).await.0,
+        202
+    );
+    daemon.kill().await;
+    let again = daemon.open_permission(&id).await;
+    assert_eq!(again["request_id"], request["request_id"]);
+    assert_eq!(
+        daemon.written_prompts(&id).await,
+        1,
+        "a prompt was not held"
+    );
+    let go_on = json!({"request_id": request["request_id"], "option": "go_on"});
+    assert_eq!(daemon.post(&id, "permissions", &go_on).await.0, 202);
+    // Both prompts are written at once, and the agent answers them in one turn.
+    daemon
+        .until(&id, |it| results(it) == 2 && is_idle(it))
+        .await;
+    assert_eq!(daemon.written_prompts(&id).await, 3);
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn limit_that_cannot_be_kept_is_refused() {
     let daemon = Daemon::start().await;
     let refused = async |body: Value| daemon.request("POST", "/api/sessions", Some(&body)).await;

@@ -264,6 +264,10 @@ fn read_lines() -> UnboundedReceiver<String> {
 /// Describes a request that is denied since there is no user. That of a limit says itself what it is about.
 fn denial_note(record: &PermissionRecord) -> String {
     match record.questions().first() {
+        Some(question) if record.tool_name == "usage_limit" => format!(
+            "bowline: {}; there is no terminal to ask on, so the session ends: attach on a terminal\n",
+            one_line(&question.question, 200)
+        ),
         Some(question) if record.tool_name == "budget" => format!(
             "bowline: {}; there is no terminal to ask on, so the session ends: raise the limit\n",
             one_line(&question.question, 200)

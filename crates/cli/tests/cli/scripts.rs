@@ -76,6 +76,38 @@ fn detached_session_is_driven_by_a_script() {
 }
 
 #[test]
+fn detached_session_keeps_its_limits() {
+    let served = TestRunner::start();
+    let agent = ScriptedAgent::new(
+        "[[turn]]\nmatch = 'spend'\nsteps = [\
+         { limits = { window_minutes = 300, used_percent = 100, resets_at = 4000000000 } },\
+         { fail = { status = 429, text = 'limit reached', error = 'rate_limit' } } ]",
+    );
+    let scenario = format!("--scenario={}", agent.path("scenario.toml"));
+    let start = |options: &[&str]| {
+        let begin = ["run", "-d", "--agent", AGENT, "--agent-arg", &scenario];
+        let args = [&begin[..], &["--agent-arg", "--pace=0"], options].concat();
+        served.bowline(&args).ok().trim_end().to_owned()
+    };
+    let waits = start(&["--resume-at-reset", "Go on.", "spend"]);
+    let limited = start(&["--max-turns", "1", "hello"]);
+    for (id, reason) in [
+        (
+            waits,
+            "paused: usage limit reached; continues when it resets",
+        ),
+        (limited, "paused: turn limit of 1 turn reached"),
+    ] {
+        served.until(&format!("/api/sessions/{id}/transcript"), |it| {
+            let shown = it["status"]["reason"].as_str().unwrap_or_default();
+            shown.starts_with(reason)
+        });
+    }
+    let here = crate::support::bowline(&["run", "--resume-at-reset", "Go on.", "spend"]);
+    assert!(here.failed(2).contains("--detach"));
+}
+
+#[test]
 fn followed_log_ends_with_its_session() {
     let served = TestRunner::start();
     let agent = ScriptedAgent::new("[[turn]]\nsteps = [ { text = 'Once.' } ]");

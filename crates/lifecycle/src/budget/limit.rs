@@ -69,12 +69,16 @@ pub enum LimitKind {
     Turns,
     /// Time.
     Time,
+    /// A usage limit of the agent's account. Its amount is the time at which the session continues, in milliseconds
+    /// since the Unix epoch, and what was used is the time of the request.
+    Usage,
 }
 
 /// Millionths in a dollar.
 const MICRO: f64 = 1e6;
 
 impl LimitKind {
+    /// The limits of a budget.
     pub(crate) const ALL: [Self; 4] = [Self::Cost, Self::Tokens, Self::Turns, Self::Time];
 
     /// Returns the name of the limit, for messages.
@@ -84,6 +88,7 @@ impl LimitKind {
             Self::Tokens => "token",
             Self::Turns => "turn",
             Self::Time => "time",
+            Self::Usage => "usage",
         }
     }
 
@@ -94,7 +99,7 @@ impl LimitKind {
             Self::Tokens => format!("{amount} tokens"),
             Self::Turns if amount == 1 => "1 turn".to_owned(),
             Self::Turns => format!("{amount} turns"),
-            Self::Time => format_seconds(amount / 1000),
+            Self::Time | Self::Usage => format_seconds(amount / 1000),
         }
     }
 
@@ -111,6 +116,7 @@ impl LimitKind {
                 number.parse().ok().filter(|it| *it > 0)
             }
             Self::Time => Some(u64::try_from(parse_time(text)?.as_millis()).ok()?),
+            Self::Usage => None,
         }
     }
 }
@@ -188,6 +194,7 @@ impl Budget {
             LimitKind::Tokens => self.tokens,
             LimitKind::Turns => self.turns,
             LimitKind::Time => u64::try_from(self.time?.as_millis()).ok(),
+            LimitKind::Usage => None,
         }
     }
 
@@ -202,6 +209,7 @@ impl Budget {
             LimitKind::Tokens => self.tokens = amount,
             LimitKind::Turns => self.turns = amount,
             LimitKind::Time => self.time = amount.map(Duration::from_millis),
+            LimitKind::Usage => {}
         }
     }
 }
@@ -233,6 +241,7 @@ impl Spent {
             LimitKind::Tokens => Some(self.tokens),
             LimitKind::Turns => Some(self.turns),
             LimitKind::Time => Some(self.time),
+            LimitKind::Usage => None,
         }
     }
 }

@@ -8,8 +8,13 @@ use crate::permission::{
     PermissionAnswer, PermissionKind, PermissionRecord, Question, QuestionOption, RequestState,
 };
 
-/// The name under which a session asks, in place of a tool.
-pub(crate) const BUDGET_TOOL: &str = "budget";
+/// The name under which a session asks about its budget, in place of a tool.
+const BUDGET_TOOL: &str = "budget";
+/// The name under which a session asks that waits for a usage limit to reset.
+pub(crate) const USAGE_TOOL: &str = "usage_limit";
+
+/// The names under which a session asks by itself.
+pub(crate) const OWN_TOOLS: [&str; 2] = [BUDGET_TOOL, USAGE_TOOL];
 
 const RAISE: &str = "raise";
 const GO_ON: &str = "go_on";
@@ -51,8 +56,40 @@ impl LimitRequest {
         }
     }
 
+    pub(crate) const GO_ON: &str = GO_ON;
+
+    /// Returns the request of a session that waits for a usage limit to reset.
+    pub(crate) fn usage(number: u64, due_ms: u64, at_ms: u64) -> Self {
+        Self {
+            request_id: format!("{USAGE_TOOL}:{number}"),
+            limit: LimitKind::Usage,
+            allowed: due_ms,
+            spent: Some(at_ms),
+        }
+    }
+
+    /// Returns the name under which the session asks.
+    pub(crate) const fn tool(&self) -> &'static str {
+        match self.limit {
+            LimitKind::Usage => USAGE_TOOL,
+            _ => BUDGET_TOOL,
+        }
+    }
+
+    const fn title(&self) -> &'static str {
+        match self.limit {
+            LimitKind::Usage => "Usage limit",
+            _ => "Budget",
+        }
+    }
+
     /// Returns why the session pauses.
     pub(crate) fn reason(&self) -> String {
+        if self.limit == LimitKind::Usage {
+            let asked = self.spent.unwrap_or_default();
+            let wait = self.limit.format(self.allowed.saturating_sub(asked));
+            return format!("paused: usage limit reached; continues when it resets, after {wait}");
+        }
         let (name, allowed) = (self.limit.name(), self.limit.format(self.allowed));
         match self.spent {
             Some(spent) => {
@@ -68,7 +105,8 @@ impl LimitRequest {
     }
 
     fn raised(&self) -> Option<u64> {
-        Some(self.spent?.saturating_add(self.allowed))
+        let spent = self.spent.filter(|_| self.limit != LimitKind::Usage)?;
+        Some(spent.saturating_add(self.allowed))
     }
 
     /// Returns the answers to choose from.
@@ -82,11 +120,11 @@ impl LimitRequest {
             let name = format!("Raise to {}", self.limit.format(raised));
             option(RAISE, name, AnswerKind::AllowOnce)
         });
-        let go_on = option(
-            GO_ON,
-            "Go on without this limit".to_owned(),
-            AnswerKind::AllowAlways,
-        );
+        let (name, kind) = match self.limit {
+            LimitKind::Usage => ("Continue now", AnswerKind::AllowOnce),
+            _ => ("Go on without this limit", AnswerKind::AllowAlways),
+        };
+        let go_on = option(GO_ON, name.to_owned(), kind);
         let stop = option(STOP, "End the session".to_owned(), AnswerKind::RejectOnce);
         raise.into_iter().chain([go_on, stop]).collect()
     }
@@ -99,17 +137,20 @@ impl LimitRequest {
             description: None,
         });
         model::Question {
-            id: BUDGET_TOOL.to_owned(),
-            title: Some("Budget".to_owned()),
+            id: self.tool().to_owned(),
+            title: Some(self.title().to_owned()),
             text: self.text(),
             kind: QuestionKind::Single,
             options: options.collect(),
-            free_text: true,
+            free_text: self.limit != LimitKind::Usage,
         }
     }
 
     fn text(&self) -> String {
-        format!("{}; choose, or type a new limit", self.reason())
+        match self.limit {
+            LimitKind::Usage => self.reason(),
+            _ => format!("{}; choose, or type a new limit", self.reason()),
+        }
     }
 
     /// Returns the request as readers see it.
@@ -120,16 +161,16 @@ impl LimitRequest {
             description: String::new(),
         });
         let question = Question {
-            id: BUDGET_TOOL.to_owned(),
+            id: self.tool().to_owned(),
             question: self.text(),
-            header: "Budget".to_owned(),
+            header: self.title().to_owned(),
             options: choices.collect(),
             multi_select: false,
         };
         PermissionRecord {
             request_id: self.request_id.clone(),
             tool_use_id: None,
-            tool_name: BUDGET_TOOL.to_owned(),
+            tool_name: self.tool().to_owned(),
             agent_id: None,
             kind: PermissionKind::Questions(vec![question]),
             input: "{}".to_owned(),
@@ -153,7 +194,10 @@ impl LimitRequest {
                 };
                 let typed = || self.limit.parse(text).map(LimitAnswer::Raise);
                 let answer = self.choose(text).or_else(typed);
-                let answer = answer.ok_or("takes an option, or a new limit as a number")?;
+                let answer = answer.ok_or(match self.limit {
+                    LimitKind::Usage => "takes one of its options",
+                    _ => "takes an option, or a new limit as a number",
+                })?;
                 match answer {
                     LimitAnswer::Raise(amount) if self.spent.is_some_and(|it| amount <= it) => {
                         Err("takes a limit above what was used")
@@ -183,6 +227,7 @@ impl LimitRequest {
     pub(crate) fn describe(&self, answer: LimitAnswer) -> String {
         match answer {
             LimitAnswer::Raise(amount) => format!("raised to {}", self.limit.format(amount)),
+            LimitAnswer::GoOn if self.limit == LimitKind::Usage => "continue".to_owned(),
             LimitAnswer::GoOn => format!("{} limit removed", self.limit.name()),
             LimitAnswer::Stop => "stop".to_owned(),
         }

@@ -34,6 +34,9 @@ pub struct SessionOpening {
     /// The limits of the session.
     #[serde(default, skip_serializing_if = "BudgetRecord::is_empty")]
     pub budget: BudgetRecord,
+    /// The prompt with which the session continues once a usage limit resets.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub resume_at_reset: Option<String>,
     /// Rules over permission requests, in TOML.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub policy: Option<String>,

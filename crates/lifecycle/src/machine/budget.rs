@@ -7,7 +7,7 @@ use bowline_reducer::{HostDecision, HostEvent};
 
 use super::policy::DecisionPath;
 use super::{Command, Machine, Output};
-use crate::budget::{BUDGET_TOOL, Budget, LimitAnswer, LimitRequest, Spent};
+use crate::budget::{Budget, LimitAnswer, LimitKind, LimitRequest, Spent};
 use crate::control::{ControlEntry, ControlLine};
 use crate::error::DialogueError;
 use crate::intent::Intent;
@@ -46,6 +46,21 @@ impl Machine {
         self.budget.turns += 1;
     }
 
+    /// Returns the number of turns that have ended.
+    pub(super) const fn ended_turns(&self) -> u64 {
+        self.budget.turns
+    }
+
+    /// Returns the request about a limit that is open.
+    pub(super) const fn open_limit(&self) -> Option<&LimitRequest> {
+        self.budget.open.as_ref()
+    }
+
+    /// Returns whether a request is on its way through the control stream.
+    pub(super) const fn is_limit_pending(&self) -> bool {
+        self.budget.is_pending
+    }
+
     /// Returns whether prompts wait for an answer about a limit.
     pub(super) const fn is_holding(&self) -> bool {
         self.budget.is_holding && self.follower.is_none()
@@ -71,12 +86,13 @@ impl Machine {
     /// Pauses at a limit, where the session may pause.
     pub(super) fn check_budget(&mut self) {
         if self.budget.budget.is_empty() || self.follower.is_some() {
-            self.budget.is_holding = self.budget.open.is_some();
+            self.budget.is_holding = self.budget.open.is_some() || self.has_met_limit();
             return;
         }
         let spent = self.spent();
         let reached = self.budget.budget.reached(&spent);
-        self.budget.is_holding = reached.is_some() || self.budget.open.is_some();
+        self.budget.is_holding =
+            reached.is_some() || self.budget.open.is_some() || self.has_met_limit();
         let is_asked = self.budget.open.is_some() || self.budget.is_pending;
         let open = self.transcript.open_work();
         let is_safe = !open.turn || open.permissions > 0;
@@ -87,7 +103,12 @@ impl Machine {
         if is_asked || !is_safe || is_over || self.is_replaying() {
             return;
         }
-        let request = LimitRequest::new(self.budget.asked + 1, limit, allowed, used);
+        self.ask_about(|number| LimitRequest::new(number, limit, allowed, used));
+    }
+
+    /// Asks about a limit: at once, or through the control stream. The request gets its number.
+    pub(super) fn ask_about(&mut self, request: impl FnOnce(u64) -> LimitRequest) {
+        let request = request(self.budget.asked + 1);
         match self.policy_path() {
             DecisionPath::Direct => self.hold(request),
             DecisionPath::Control => {
@@ -109,9 +130,12 @@ impl Machine {
         }
         self.budget.asked += 1;
         self.budget.is_holding = true;
+        if request.limit == LimitKind::Usage {
+            self.usage_limit_held();
+        }
         self.host(HostEvent::HostAsked {
             request_id: &request.request_id,
-            asker: BUDGET_TOOL,
+            asker: request.tool(),
             reason: &request.reason(),
             question: &request.question(),
             options: &request.options(),
@@ -152,8 +176,10 @@ impl Machine {
             })?;
         self.close_limit(request, chosen, answer.clone(), by)?;
         self.budget.budget.apply(request.limit, chosen);
-        if chosen == LimitAnswer::Stop {
-            self.stop_for_limit();
+        match chosen {
+            LimitAnswer::Stop => self.stop_for_limit(),
+            LimitAnswer::GoOn if request.limit == LimitKind::Usage => self.continue_work(request),
+            LimitAnswer::GoOn | LimitAnswer::Raise(_) => {}
         }
         Ok(())
     }

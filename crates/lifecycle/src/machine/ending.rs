@@ -17,6 +17,7 @@ impl Machine {
     /// Continues what waited for the last input.
     pub(super) fn settle(&mut self) {
         self.settle_pause();
+        self.check_usage_limit();
         self.check_budget();
         self.send_queued();
         self.release_next();

@@ -9,7 +9,7 @@ use bowline_reducer::{HostEvent, PermissionState};
 
 use super::own_lines::LineEvent;
 use super::{LinePurpose, Machine, Output};
-use crate::budget::BUDGET_TOOL;
+use crate::budget::OWN_TOOLS;
 use crate::error::DialogueError;
 use crate::events::{DialogueEventKind, call_path};
 use crate::permission::{
@@ -133,7 +133,7 @@ impl Machine {
         let timeout = self.limits.watchdog.permission_timeout;
         // The driver of the session lets them expire.
         let timeout = timeout.filter(|_| self.follower.is_none())?;
-        let (opened, _) = self.permissions.oldest_open(BUDGET_TOOL)?;
+        let (opened, _) = self.permissions.oldest_open(&OWN_TOOLS)?;
         Some(opened.saturating_add(timeout))
     }
 
@@ -143,7 +143,7 @@ impl Machine {
             .permission_deadline()
             .is_some_and(|due| due <= self.now)
         {
-            let Some((_, id)) = self.permissions.oldest_open(BUDGET_TOOL) else {
+            let Some((_, id)) = self.permissions.oldest_open(&OWN_TOOLS) else {
                 return;
             };
             let id = id.to_owned();

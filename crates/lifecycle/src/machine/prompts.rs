@@ -12,13 +12,31 @@ use crate::watchdog::ActivitySource;
 
 impl Machine {
     pub(super) fn send(&mut self, prompt: Prompt) -> Result<(), DialogueError> {
+        self.accept(&prompt)?;
+        if prompt.priority == Some(Priority::Later) && self.follower.is_none() {
+            self.enqueue(prompt);
+        } else {
+            self.prompts.prompts.push_back(prompt);
+            self.send_queued();
+        }
+        Ok(())
+    }
+
+    /// Sends a prompt before those that wait.
+    pub(super) fn send_first(&mut self, prompt: Prompt) -> Result<(), DialogueError> {
+        self.accept(&prompt)?;
+        self.prompts.prompts.push_front(prompt);
+        Ok(())
+    }
+
+    fn accept(&mut self, prompt: &Prompt) -> Result<(), DialogueError> {
         if self.end_stage.is_some_and(EndStage::refuses_prompts) {
             return Err(DialogueError::Ended);
         }
         if prompt.parts.is_empty() {
             return Err(DialogueError::EmptyPrompt);
         }
-        self.protocol.check_prompt(&prompt)?;
+        self.protocol.check_prompt(prompt)?;
         let uuid = prompt.uuid.clone().unwrap_or_default();
         let follower = self.follower.as_ref();
         if self.receipts.contains(&uuid) || follower.is_some_and(|it| it.knows_prompt(&uuid)) {
@@ -26,12 +44,6 @@ impl Machine {
         }
         self.receipts.accept(&uuid);
         self.receipt_updates([(uuid, ReceiptState::Accepted)]);
-        if prompt.priority == Some(Priority::Later) && self.follower.is_none() {
-            self.enqueue(prompt);
-        } else {
-            self.prompts.prompts.push_back(prompt);
-            self.send_queued();
-        }
         Ok(())
     }
 

@@ -25,6 +25,7 @@ mod prompts;
 mod property;
 mod queue;
 mod replay;
+mod usage_limit;
 mod watchdog;
 
 use bowline_jsonl::{Decision, HostRequest, Prompt};

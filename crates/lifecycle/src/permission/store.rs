@@ -204,10 +204,11 @@ impl PermissionStore {
         open.map(|it| it.record.request_id.clone()).collect()
     }
 
-    /// Returns the oldest open request of the agent and when it was opened; not one of `host`.
-    pub(crate) fn oldest_open(&self, host: &str) -> Option<(Duration, &str)> {
+    /// Returns the oldest open request of the agent and when it was opened; not one of the session
+    /// itself, whose names are `own`.
+    pub(crate) fn oldest_open(&self, own: &[&str]) -> Option<(Duration, &str)> {
         let mut open = self.open.iter().map(|number| &self.requests[number]);
-        let oldest = open.find(|it| it.record.tool_name != host)?;
+        let oldest = open.find(|it| !own.contains(&&*it.record.tool_name))?;
         Some((oldest.opened_at, &oldest.record.request_id))
     }
 

@@ -118,6 +118,7 @@ impl DialogueSession {
         let mut machine = Machine::silent(configuration.dialect, opening, limits, now_ms());
         machine.set_policy(configuration.policy.clone(), false);
         machine.set_budget(configuration.budget);
+        machine.set_resume_prompt(configuration.resume_at_reset.clone());
         if let Some(until) = terminal.input_at_attach() {
             machine.follow_input(until);
         }

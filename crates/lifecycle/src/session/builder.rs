@@ -141,6 +141,14 @@ impl SessionBuilder {
         self
     }
 
+    /// Continues with a prompt after a turn that met a usage limit of the agent's account, once the limit resets.
+    /// Until then a permission request with the tool name `usage_limit` is open: answer it to continue at once, or to
+    /// end the session.
+    pub fn resume_at_reset(mut self, prompt: impl Into<String>) -> Self {
+        self.configuration.resume_at_reset = Some(prompt.into());
+        self
+    }
+
     /// Resumes a conversation that the agent has on disk.
     pub fn resume(mut self, conversation: impl Into<String>) -> Self {
         self.configuration.conversation = Conversation::Resume {

@@ -45,6 +45,7 @@ impl SessionRecovery {
         // The driver of a session is where its agent runs.
         machine.set_policy(configuration.policy.clone(), true);
         machine.set_budget(configuration.budget);
+        machine.set_resume_prompt(configuration.resume_at_reset.clone());
         machine.set_decision_path(DecisionPath::Control);
         Ok(Self {
             machine,

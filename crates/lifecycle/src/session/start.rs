@@ -119,6 +119,7 @@ async fn machine(configuration: &DialogueConfiguration) -> Machine {
     let mut machine = Machine::silent(configuration.dialect, opening, limits, now_ms());
     machine.set_policy(configuration.policy.clone(), configuration.is_local());
     machine.set_budget(configuration.budget);
+    machine.set_resume_prompt(configuration.resume_at_reset.clone());
     let Some(history) = configuration.history.clone() else {
         return machine;
     };

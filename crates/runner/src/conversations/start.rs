@@ -50,6 +50,8 @@ pub(crate) struct StartConversation {
     pub(crate) mcp_servers: Vec<McpServer>,
     /// The limits of the session.
     pub(crate) budget: BudgetRecord,
+    /// The prompt with which the session continues once a usage limit resets.
+    pub(crate) resume_at_reset: Option<String>,
     /// Rules over permission requests, in TOML, which was parsed.
     pub(crate) policy: Option<String>,
     /// The first prompt.
@@ -75,6 +77,7 @@ impl StartConversation {
             fork: false,
             mcp_servers: Vec::new(),
             budget: BudgetRecord::default(),
+            resume_at_reset: None,
             policy: None,
             prompt: None,
         }
@@ -119,6 +122,7 @@ impl StartConversation {
             fork: self.fork,
             mcp_servers: self.mcp_servers,
             budget: self.budget,
+            resume_at_reset: self.resume_at_reset,
             policy: self.policy,
         });
         let prompt = self.prompt.map(|mut prompt| {

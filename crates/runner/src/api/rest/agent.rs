@@ -62,6 +62,8 @@ struct AgentRequest {
     #[serde(default)]
     budget: BudgetRecord,
     #[serde(default)]
+    resume_at_reset: Option<String>,
+    #[serde(default)]
     policy: Option<String>,
     #[serde(default)]
     env: SpecEnvironment,
@@ -125,6 +127,7 @@ impl AgentRequest {
             resume: self.resume,
             fork: self.fork,
             budget: self.budget,
+            resume_at_reset: self.resume_at_reset,
             policy: self.policy,
             mcp_servers: servers.map_err(Problem::invalid_body)?,
             prompt,

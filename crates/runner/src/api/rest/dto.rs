@@ -54,6 +54,9 @@ pub(super) struct NewSession {
     /// `question`.
     #[schema(required = false)]
     budget: NewBudget,
+    /// With an agent: the prompt with which the session continues after a turn that met a usage limit of the agent's
+    /// account, once the limit resets. Without it the session waits for a prompt.
+    resume_at_reset: Option<String>,
     /// With an agent: rules that answer permission requests before a user is asked, in TOML.
     policy: Option<String>,
     /// With an agent: display name, if `name` is absent.
