@@ -3,7 +3,12 @@
 #[path = "relaunch/rig.rs"]
 mod rig;
 
-use bowline_lifecycle::{Decision, DialogueConfiguration, DialogueSession, RequestState};
+use std::collections::HashSet;
+
+use bowline_lifecycle::{
+    Decision, DialogueConfiguration, DialogueSession, InboxEvent, RequestState, SessionId,
+    TerminalRegistry,
+};
 use bowline_manager::{EndReason, ManagerError, SessionInfo, SessionManager};
 use bowline_shell::SessionState;
 use bowline_tests::session::{answered, entries, terminate, transcript, until, within};
@@ -29,6 +34,7 @@ async fn killed_host_finds_its_sessions_again() {
         within("the end of a guarded process", is_gone(pid)).await;
     }
 
+    let mut inbox = TerminalRegistry::shared().inbox();
     let manager = open(rig.folder());
     let (remote, local): (Vec<_>, Vec<_>) = manager
         .list()
@@ -56,10 +62,35 @@ async fn killed_host_finds_its_sessions_again() {
     );
     assert_eq!(report.attached.len(), REMOTE);
 
+    // The inbox of the new host has the requests that wait, each once, and none of those that were answered.
+    let of_rig: HashSet<_> = remote.iter().map(at_runner).collect();
+    let asking = remote.iter().filter(|it| it.label.starts_with("asking"));
+    let asking: HashSet<_> = asking.map(at_runner).collect();
+    let mut open = HashSet::new();
+    while open.len() < asking.len() {
+        if let InboxEvent::Opened(it) = within("a request", inbox.next()).await
+            && of_rig.contains(&it.session)
+        {
+            assert!(open.insert(it.session), "asked twice: {it:?}");
+        }
+    }
+    assert_eq!(open, asking);
+
     for info in &remote {
         let session = manager.dialogue(info.id).expect("it is attached");
         check_session(&manager, info, &session).await;
     }
+    // Answers close what is open; nothing is asked again.
+    while let Some(event) = inbox.try_next() {
+        match event {
+            InboxEvent::Opened(it) => assert!(!of_rig.contains(&it.session), "asked twice: {it:?}"),
+            InboxEvent::Closed(it) if of_rig.contains(&it.session) => {
+                assert!(open.remove(&it.session))
+            }
+            _ => {}
+        }
+    }
+    assert!(open.is_empty(), "{open:?}");
     let names: Vec<_> = rig.sessions().await;
     assert_eq!(names.len(), REMOTE);
     for info in &remote {
@@ -68,6 +99,11 @@ async fn killed_host_finds_its_sessions_again() {
     let ended = within("the end of all", manager.end_all()).await;
     assert_eq!(ended.sessions.len(), REMOTE);
     assert!(manager.list().iter().all(|it| it.end.is_some()));
+}
+
+/// Returns the id that a session has at its runner.
+fn at_runner(info: &SessionInfo) -> SessionId {
+    info.runner.as_ref().expect("at a runner").session
 }
 
 /// Checks that a session has its whole transcript, and goes on; and that its permission was asked once.
@@ -151,11 +187,9 @@ async fn host_detaches_and_returns() {
         assert_eq!((info.state, info.end), (SessionState::Detached, None));
     }
     drop(manager);
-    let session = |info: &SessionInfo| info.runner.as_ref().expect("at a runner").session;
-
     let manager = open(rig.folder());
-    let lost = session(&manager.get(ids[1]).expect("listed"));
-    let ended = session(&manager.get(ids[2]).expect("listed"));
+    let lost = at_runner(&manager.get(ids[1]).expect("listed"));
+    let ended = at_runner(&manager.get(ids[2]).expect("listed"));
     rig.end(lost, true).await;
     rig.end(ended, false).await;
     let without = manager
@@ -188,7 +222,7 @@ async fn host_detaches_and_returns() {
     assert_eq!(reason(ids[1]), Some(EndReason::Lost));
     assert_eq!(reason(ids[2]), Some(EndReason::Exited));
     let metadata = rig
-        .metadata(session(&manager.get(ids[0]).expect("listed")))
+        .metadata(at_runner(&manager.get(ids[0]).expect("listed")))
         .await;
     assert_eq!(metadata, Value::from("{\"order\":1}"));
     let attached = manager.dialogue(ids[0]).expect("attached");
