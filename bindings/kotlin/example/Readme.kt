@@ -29,6 +29,43 @@ suspend fun show(path: String) = Bowline.engine().openRecording(path).use { reco
     }
 }
 
+suspend fun answerAll(engine: Engine) = engine.inbox().collect { event ->
+    when (event) {
+        is InboxEvent.Opened -> {
+            val request = event.request
+            engine.respond(request.session, request.record.requestId, PermissionAnswer.Allow(null, null), "me")
+        }
+        is InboxEvent.Closed -> event.request.record.let { println("${it.state} ${it.answeredBy}") }
+        is InboxEvent.Attention -> when (val reason = event.reason) {
+            is AttentionReason.LimitReached -> println("${reason.window} ${reason.resetsAtMs}")
+            is AttentionReason.Failure -> println(reason.text)
+            else -> {}
+        }
+    }
+}
+
+suspend fun build(folder: String) {
+    val rules = PolicySource.File("$folder/policy.toml")
+    Bowline.engine().start(DialogueConfiguration(cwd = folder, policy = rules)).use { session ->
+        session.send("Build it.").use { it.waitUntilSettled() }
+        session.permissions().forEach { println("${it.toolName} ${it.answeredBy} ${it.answeredHow}") }
+        session.end()
+    }
+}
+
+suspend fun work(folder: String) {
+    val budget = Budget(costUsd = 5.0, turns = 20u)
+    val configuration = DialogueConfiguration(cwd = folder, budget = budget, resumeAtReset = "Continue.")
+    Bowline.engine().start(configuration).use { session ->
+        session.send("Fix the tests.").use { it.waitUntilSettled() }
+        for (request in session.permissions().filter { it.toolName == "budget" && it.state == RequestState.OPEN }) {
+            val raised = QuestionAnswer("budget", "7.50")
+            session.respond(request.requestId, PermissionAnswer.Answers(listOf(raised)))
+        }
+        session.end()
+    }
+}
+
 suspend fun resumeNewest(words: String): DialogueSession? {
     val engine = Bowline.engine()
     val query = HistoryQuery(agent = "claude", search = words, limit = 1u)

@@ -80,6 +80,17 @@ pub struct DialogueConfiguration {
     /// Whether the agent sends permission requests to the host. If not, it denies them itself.
     #[uniffi(default = true)]
     pub ask_permissions: bool,
+    /// Rules that answer permission requests before the host is asked.
+    #[uniffi(default = None)]
+    pub policy: Option<PolicySource>,
+    /// What the session may use before it pauses and asks, by a permission request with a question.
+    #[uniffi(default = None)]
+    pub budget: Option<Budget>,
+    /// The prompt with which the session continues after a turn that met a usage limit of the agent's account, once
+    /// the limit resets. Until then a permission request with the tool name `usage_limit` is open, and the inbox has
+    /// `LimitReached` with the time of the reset. Without a prompt the session waits for the host.
+    #[uniffi(default = None)]
+    pub resume_at_reset: Option<String>,
     /// Whether to send an `initialize` request first.
     #[uniffi(default = true)]
     pub initialize: bool,
@@ -135,6 +146,71 @@ pub enum DialogueStdio {
     Pipes,
     /// A pseudoterminal in raw mode.
     Pty,
+}
+
+/// What a session may use. A limit that is absent does not apply.
+#[derive(Clone, Copy, Debug, PartialEq, uniffi::Record)]
+pub struct Budget {
+    /// The cost, in US dollars. Refused for an agent that reports none.
+    #[uniffi(default = None)]
+    pub cost_usd: Option<f64>,
+    /// Tokens of all models: input, output and writes to a cache.
+    #[uniffi(default = None)]
+    pub tokens: Option<u64>,
+    /// Turns.
+    #[uniffi(default = None)]
+    pub turns: Option<u64>,
+    /// The time since the session began, in milliseconds.
+    #[uniffi(default = None)]
+    pub time_ms: Option<u64>,
+}
+
+impl From<Budget> for core::Budget {
+    fn from(it: Budget) -> Self {
+        Self {
+            cost_usd: it.cost_usd,
+            tokens: it.tokens,
+            turns: it.turns,
+            time: it.time_ms.map(duration),
+        }
+    }
+}
+
+/// Where the rules of a policy are read from, in TOML (`crates/lifecycle/POLICY.md`).
+#[derive(Clone, Debug, PartialEq, Eq, uniffi::Enum)]
+pub enum PolicySource {
+    /// A text.
+    Text {
+        /// The rules.
+        text: String,
+    },
+    /// A file on this machine.
+    File {
+        /// Its path.
+        path: String,
+    },
+}
+
+impl PolicySource {
+    fn read(self) -> Result<core::Policy> {
+        let (policy, reason) = match self {
+            Self::Text { text } => {
+                let policy = core::parse_policy(&text, "the policy of the host");
+                (
+                    policy.as_ref().ok().cloned(),
+                    policy.err().map(|it| it.to_string()),
+                )
+            }
+            Self::File { path } => {
+                let policy = core::read_policy(path.as_ref());
+                let reason = policy.as_ref().err().map(|it| core::error_chain(it));
+                (policy.ok(), reason)
+            }
+        };
+        policy.ok_or_else(|| BowlineError::Configuration {
+            reason: format!("apply policy: {}", reason.unwrap_or_default()),
+        })
+    }
 }
 
 /// The conversation that a session opens.
@@ -248,6 +324,12 @@ impl TryFrom<DialogueConfiguration> for core::DialogueConfiguration {
             allowed_tools: it.allowed_tools,
             partial_messages: it.partial_messages,
             ask_permissions: it.ask_permissions,
+            policy: match it.policy {
+                Some(policy) => policy.read()?,
+                None => plain.policy,
+            },
+            budget: it.budget.map(Into::into).unwrap_or_default(),
+            resume_at_reset: it.resume_at_reset,
             initialize: it.initialize,
             max_line: match it.max_line {
                 Some(max_line) => positive_size("maxLine", max_line)?,
@@ -261,9 +343,6 @@ impl TryFrom<DialogueConfiguration> for core::DialogueConfiguration {
             exit: it.exit.map_or(plain.exit, Into::into),
             history: plain.history,
             mcp_servers: it.mcp_servers.into_iter().map(Into::into).collect(),
-            policy: plain.policy,
-            budget: plain.budget,
-            resume_at_reset: plain.resume_at_reset,
             watchdog: it.watchdog.map(Into::into).unwrap_or_default(),
             termination: it.termination.map(Into::into).unwrap_or_default(),
             guard: it.guard.map(Into::into),

@@ -12,6 +12,7 @@ use crate::events::{DialogueEventStream, EventLimits};
 use crate::executor::{ExecutorConfiguration, HostTerminal, TerminalExecutor};
 use crate::history::{History, HistoryConfiguration};
 use crate::hooks::{HookConfiguration, HookServer};
+use crate::inbox::InboxStream;
 use crate::login::{self, LoginEnvironmentView, LoginShellQuery};
 use crate::manager::{ManagerConfiguration, SessionManager};
 use crate::permission::PermissionAnswer;
@@ -339,6 +340,12 @@ impl Engine {
             let open = TerminalRegistry::shared().open_permissions().into_iter();
             Ok(open.map(Into::into).collect())
         })
+    }
+
+    /// Returns a stream of the permission requests of all sessions of this process, local and at runners,
+    /// and of what else needs attention. Answer with `respond`.
+    pub fn inbox_stream(&self) -> Result<Arc<InboxStream>> {
+        call(|| Ok(InboxStream::new(TerminalRegistry::shared().inbox())))
     }
 
     /// Answers a permission request of the session with the id `session`.

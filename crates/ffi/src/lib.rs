@@ -34,6 +34,7 @@ mod events;
 mod executor;
 mod history;
 mod hooks;
+mod inbox;
 mod limits;
 mod logging;
 mod login;
@@ -71,7 +72,9 @@ pub use change::{
     UnknownCount, UsageLimit, UsageView,
 };
 pub use change_stream::ChangeStream;
-pub use configuration::{Conversation, DialogueConfiguration, DialogueStdio, TranscriptWindow};
+pub use configuration::{
+    Budget, Conversation, DialogueConfiguration, DialogueStdio, PolicySource, TranscriptWindow,
+};
 pub use diagnostics::{
     ContainmentView, LiveCounters, PanicLocation, api_revision, force_panic, library_version,
     live_counters, probe_containment,
@@ -99,6 +102,7 @@ pub use hooks::{
     HookReply, HookReport, HookRoute, HookServer, HookStream, HookVariables, ToolVerdict,
     common_hook_kinds, merge_settings,
 };
+pub use inbox::{AttentionReason, InboxBatch, InboxEvent, InboxStream};
 pub use logging::{LogLevel, LogLine, LogSink, set_logging};
 pub use login::{LoginEnvironmentView, LoginShellQuery, LoginSource};
 pub use manager::{

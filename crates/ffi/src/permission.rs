@@ -27,8 +27,10 @@ pub struct PermissionRecord {
     pub asked_at_ms: u64,
     /// The state of the request.
     pub state: RequestState,
-    /// The name of the person or program that answered, if given.
+    /// The name of the person or program that answered, if given; `policy` for a rule.
     pub answered_by: Option<String>,
+    /// The rule that answered, and its file.
+    pub answered_how: Option<String>,
     /// Whether the tool was allowed; absent without an answer.
     pub is_allowed: Option<bool>,
 }
@@ -185,6 +187,7 @@ impl From<&core::PermissionRecord> for PermissionRecord {
             asked_at_ms: it.asked_at_ms,
             state: it.state.into(),
             answered_by: it.answered_by.clone(),
+            answered_how: it.answered_how.clone(),
             is_allowed: it.allowed,
         }
     }

@@ -14,17 +14,13 @@ struct Host {
         }
         let engine = try Engine.make(program: arguments.dropFirst().first)
         let configuration = DialogueConfiguration(args: Array(arguments.dropFirst(2)))
+        let answers = Task { try await answerAll(engine) }
+        defer { answers.cancel() }
         let session = try await engine.start(configuration: configuration)
         let receipt = try await session.send(prompt)
         async let settled = receipt.waitUntilSettled()
 
-        var answered: Set<String> = []
         for try await transcript in try session.transcripts() {
-            for permission in transcript.permissions where permission.state == .open {
-                if answered.insert(permission.requestId).inserted {
-                    try await session.allow(permission.requestId)
-                }
-            }
             if transcript.phase == .idle, transcript.entries().contains(where: isResult) {
                 show(transcript)
                 break
@@ -33,6 +29,22 @@ struct Host {
         _ = try await settled
         let end = try await session.end()
         print("-- \(end.reason)")
+    }
+
+    /// Allows what any session asks for, and prints why one needs attention.
+    static func answerAll(_ engine: Engine) async throws {
+        for try await event in try engine.inbox() {
+            switch event {
+            case .opened(let request):
+                let allow = PermissionAnswer.allow(updatedInput: nil, updatedPermissions: nil)
+                try await engine.respond(
+                    session: request.session, requestId: request.record.requestId, answer: allow)
+            case .closed(let request): print("-- \(request.record.toolName): \(request.record.state)")
+            case .attention(_, _, .limitReached(let window, _)): print("-- limit reached: \(window)")
+            case .attention(_, _, .failure(let text)): print("-- \(text)")
+            case .attention: break
+            }
+        }
     }
 
     static func isResult(_ entry: Transcript.Entry) -> Bool {

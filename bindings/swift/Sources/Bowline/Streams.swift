@@ -16,6 +16,7 @@ extension RawStream: CursorStream {
 extension ConnectionStream: CursorStream {}
 extension HookStream: CursorStream {}
 extension HookQuestionStream: CursorStream {}
+extension InboxStream: CursorStream {}
 
 /// The maximum number of changes or events in a batch, unless given.
 private let defaultMaxCount: UInt32 = 10_000
@@ -190,6 +191,21 @@ extension DialogueSession {
     /// - Throws: ``BowlineError``.
     public func connectionStates() throws -> AsyncThrowingStream<ConnectionView, any Error> {
         states(of: try connectionStream())
+    }
+}
+
+extension Engine {
+    /// The permission requests of all sessions of this process, local and at runners, and what else needs
+    /// attention, one by one: first the requests that are open, then what happens from now on.
+    ///
+    /// Answer with ``respond(session:requestId:answer:answeredBy:)``. The stream ends once its task is cancelled.
+    ///
+    /// - Throws: ``BowlineError``.
+    public func inbox() throws -> AsyncThrowingStream<InboxEvent, any Error> {
+        let reader = StreamReader<InboxStream, Void, InboxEvent?>(
+            try inboxStream(), from: 0, maxCount: 1, coalesceFor: .zero, state: ()
+        ) { ($1.cursor, $1.events.first) }
+        return AsyncThrowingStream { try await reader.next() ?? nil }
     }
 }
 

@@ -2516,6 +2516,12 @@ public protocol EngineProtocol: AnyObject, Sendable {
     func history(configuration: HistoryConfiguration?) throws  -> History
 
     /**
+     * Returns a stream of the permission requests of all sessions of this process, local and at runners,
+     * and of what else needs attention. Answer with `respond`.
+     */
+    func inboxStream() throws  -> InboxStream
+
+    /**
      * Returns the environment of the user's login shell.
      *
      * Use it for hosts that were not started from a shell, such as desktop apps, whose `PATH` is
@@ -2830,6 +2836,19 @@ open func history(configuration: HistoryConfiguration? = nil)throws  -> History 
     uniffi_bowline_ffi_fn_method_engine_history(
             self.uniffiCloneHandle(),
         FfiConverterOptionTypeHistoryConfiguration.lower(configuration),uniffiCallStatus
+    )
+})
+}
+
+    /**
+     * Returns a stream of the permission requests of all sessions of this process, local and at runners,
+     * and of what else needs attention. Answer with `respond`.
+     */
+open func inboxStream()throws  -> InboxStream  {
+    return try  FfiConverterTypeInboxStream_lift(try rustCallWithError(FfiConverterTypeBowlineError_lift) {
+        uniffiCallStatus in
+    uniffi_bowline_ffi_fn_method_engine_inbox_stream(
+            self.uniffiCloneHandle(),uniffiCallStatus
     )
 })
 }
@@ -4556,6 +4575,195 @@ public func FfiConverterTypeHostTerminal_lift(_ handle: UInt64) throws -> HostTe
 #endif
 public func FfiConverterTypeHostTerminal_lower(_ value: HostTerminal) -> UInt64 {
     return FfiConverterTypeHostTerminal.lower(value)
+}
+
+
+
+
+
+
+/**
+ * A stream of the permission requests of all sessions of this process, local and at runners, and of
+ * what else needs attention.
+ *
+ * It begins with the requests that are open and covers sessions that start later. A request that is
+ * closed before it was read is left out. It keeps no session alive.
+ */
+public protocol InboxStreamProtocol: AnyObject, Sendable {
+
+    /**
+     * Waits for events after `cursor` and returns them as one batch.
+     *
+     * Pass 0 first, and the cursor of the last batch from then on; this acknowledges the
+     * batch. Until then the same cursor returns the same events again. After the first
+     * event the call waits `coalesceForMs` milliseconds for more. A batch has at most
+     * `maxCount` events. Returns nothing once the stream was stopped or released, or has
+     * ended and every event was acknowledged.
+     *
+     * Cancel safe: no event is lost.
+     *
+     * # Errors
+     *
+     * `Invalid` if `maxCount` is 0 or the cursor is of another stream.
+     */
+    func next(cursor: UInt64, maxCount: UInt32, coalesceForMs: UInt32) async throws  -> InboxBatch?
+
+    /**
+     * Stops the stream: pending and later calls of `next` return nothing.
+     *
+     * May be called more than once and from any thread. The source is not affected.
+     */
+    func stop()
+
+}
+/**
+ * A stream of the permission requests of all sessions of this process, local and at runners, and of
+ * what else needs attention.
+ *
+ * It begins with the requests that are open and covers sessions that start later. A request that is
+ * closed before it was read is left out. It keeps no session alive.
+ */
+open class InboxStream: InboxStreamProtocol, @unchecked Sendable {
+    fileprivate let handle: UInt64
+
+    /// Used to instantiate a [FFIObject] without an actual handle, for fakes in tests, mostly.
+#if swift(>=5.8)
+    @_documentation(visibility: private)
+#endif
+    public struct NoHandle {
+        public init() {}
+    }
+
+    // TODO: We'd like this to be `private` but for Swifty reasons,
+    // we can't implement `FfiConverter` without making this `required` and we can't
+    // make it `required` without making it `public`.
+#if swift(>=5.8)
+    @_documentation(visibility: private)
+#endif
+    required public init(unsafeFromHandle handle: UInt64) {
+        self.handle = handle
+    }
+
+    // This constructor can be used to instantiate a fake object.
+    // - Parameter noHandle: Placeholder value so we can have a constructor separate from the default empty one that may be implemented for classes extending [FFIObject].
+    //
+    // - Warning:
+    //     Any object instantiated with this constructor cannot be passed to an actual Rust-backed object. Since there isn't a backing handle the FFI lower functions will crash.
+#if swift(>=5.8)
+    @_documentation(visibility: private)
+#endif
+    public init(noHandle: NoHandle) {
+        self.handle = 0
+    }
+
+#if swift(>=5.8)
+    @_documentation(visibility: private)
+#endif
+    public func uniffiCloneHandle() -> UInt64 {
+        return try! rustCall { uniffi_bowline_ffi_fn_clone_inboxstream(self.handle, $0) }
+    }
+    // No primary constructor declared for this class.
+
+    deinit {
+        if handle == 0 {
+            // Mock objects have handle=0 don't try to free them
+            return
+        }
+
+        try! rustCall { uniffi_bowline_ffi_fn_free_inboxstream(handle, $0) }
+    }
+
+
+
+
+    /**
+     * Waits for events after `cursor` and returns them as one batch.
+     *
+     * Pass 0 first, and the cursor of the last batch from then on; this acknowledges the
+     * batch. Until then the same cursor returns the same events again. After the first
+     * event the call waits `coalesceForMs` milliseconds for more. A batch has at most
+     * `maxCount` events. Returns nothing once the stream was stopped or released, or has
+     * ended and every event was acknowledged.
+     *
+     * Cancel safe: no event is lost.
+     *
+     * # Errors
+     *
+     * `Invalid` if `maxCount` is 0 or the cursor is of another stream.
+     */
+open func next(cursor: UInt64, maxCount: UInt32, coalesceForMs: UInt32)async throws  -> InboxBatch?  {
+    return
+        try  await uniffiRustCallAsync(
+            rustFutureFunc: {
+                uniffi_bowline_ffi_fn_method_inboxstream_next(
+                        self.uniffiCloneHandle(),FfiConverterUInt64.lower(cursor),FfiConverterUInt32.lower(maxCount),FfiConverterUInt32.lower(coalesceForMs)
+                )
+            },
+            pollFunc: ffi_bowline_ffi_rust_future_poll_rust_buffer,
+            completeFunc: ffi_bowline_ffi_rust_future_complete_rust_buffer,
+            freeFunc: ffi_bowline_ffi_rust_future_free_rust_buffer,
+            cancelFunc: { ffi_bowline_ffi_rust_future_cancel_rust_buffer($0) },
+            liftFunc: FfiConverterOptionTypeInboxBatch.lift,
+            errorHandler: FfiConverterTypeBowlineError_lift
+        )
+}
+
+    /**
+     * Stops the stream: pending and later calls of `next` return nothing.
+     *
+     * May be called more than once and from any thread. The source is not affected.
+     */
+open func stop()  {try! rustCall() {
+        uniffiCallStatus in
+    uniffi_bowline_ffi_fn_method_inboxstream_stop(
+            self.uniffiCloneHandle(),uniffiCallStatus
+    )
+}
+}
+
+
+
+}
+
+
+#if swift(>=5.8)
+@_documentation(visibility: private)
+#endif
+public struct FfiConverterTypeInboxStream: FfiConverter {
+    typealias FfiType = UInt64
+    typealias SwiftType = InboxStream
+
+    public static func lift(_ handle: UInt64) throws -> InboxStream {
+        return InboxStream(unsafeFromHandle: handle)
+    }
+
+    public static func lower(_ value: InboxStream) -> UInt64 {
+        return value.uniffiCloneHandle()
+    }
+
+    public static func read(from buf: inout (data: Data, offset: Data.Index)) throws -> InboxStream {
+        let handle: UInt64 = try readInt(&buf)
+        return try lift(handle)
+    }
+
+    public static func write(_ value: InboxStream, into buf: inout [UInt8]) {
+        writeInt(&buf, lower(value))
+    }
+}
+
+
+#if swift(>=5.8)
+@_documentation(visibility: private)
+#endif
+public func FfiConverterTypeInboxStream_lift(_ handle: UInt64) throws -> InboxStream {
+    return try FfiConverterTypeInboxStream.lift(handle)
+}
+
+#if swift(>=5.8)
+@_documentation(visibility: private)
+#endif
+public func FfiConverterTypeInboxStream_lower(_ value: InboxStream) -> UInt64 {
+    return FfiConverterTypeInboxStream.lower(value)
 }
 
 
@@ -8842,6 +9050,95 @@ public func FfiConverterTypeAgentVersion_lower(_ value: AgentVersion) -> RustBuf
 
 
 /**
+ * What a session may use. A limit that is absent does not apply.
+ */
+public struct Budget: Equatable, Hashable {
+    /**
+     * The cost, in US dollars. Refused for an agent that reports none.
+     */
+    public var costUsd: Double?
+    /**
+     * Tokens of all models: input, output and writes to a cache.
+     */
+    public var tokens: UInt64?
+    /**
+     * Turns.
+     */
+    public var turns: UInt64?
+    /**
+     * The time since the session began, in milliseconds.
+     */
+    public var timeMs: UInt64?
+
+    // Default memberwise initializers are never public by default, so we
+    // declare one manually.
+    public init(
+        /**
+         * The cost, in US dollars. Refused for an agent that reports none.
+         */costUsd: Double? = nil,
+        /**
+         * Tokens of all models: input, output and writes to a cache.
+         */tokens: UInt64? = nil,
+        /**
+         * Turns.
+         */turns: UInt64? = nil,
+        /**
+         * The time since the session began, in milliseconds.
+         */timeMs: UInt64? = nil) {
+        self.costUsd = costUsd
+        self.tokens = tokens
+        self.turns = turns
+        self.timeMs = timeMs
+    }
+
+
+
+
+}
+
+#if compiler(>=6)
+extension Budget: Sendable {}
+#endif
+
+#if swift(>=5.8)
+@_documentation(visibility: private)
+#endif
+public struct FfiConverterTypeBudget: FfiConverterRustBuffer {
+    public static func read(from buf: inout (data: Data, offset: Data.Index)) throws -> Budget {
+        return
+            try Budget(
+                costUsd: FfiConverterOptionDouble.read(from: &buf),
+                tokens: FfiConverterOptionUInt64.read(from: &buf),
+                turns: FfiConverterOptionUInt64.read(from: &buf),
+                timeMs: FfiConverterOptionUInt64.read(from: &buf)
+        )
+    }
+
+    public static func write(_ value: Budget, into buf: inout [UInt8]) {
+        FfiConverterOptionDouble.write(value.costUsd, into: &buf)
+        FfiConverterOptionUInt64.write(value.tokens, into: &buf)
+        FfiConverterOptionUInt64.write(value.turns, into: &buf)
+        FfiConverterOptionUInt64.write(value.timeMs, into: &buf)
+    }
+}
+
+
+#if swift(>=5.8)
+@_documentation(visibility: private)
+#endif
+public func FfiConverterTypeBudget_lift(_ buf: RustBuffer) throws -> Budget {
+    return try FfiConverterTypeBudget.lift(buf)
+}
+
+#if swift(>=5.8)
+@_documentation(visibility: private)
+#endif
+public func FfiConverterTypeBudget_lower(_ value: Budget) -> RustBuffer {
+    return FfiConverterTypeBudget.lower(value)
+}
+
+
+/**
  * A half-open range of byte offsets in the agent's output.
  */
 public struct ByteRange: Equatable, Hashable {
@@ -9576,6 +9873,20 @@ public struct DialogueConfiguration {
      */
     public var askPermissions: Bool
     /**
+     * Rules that answer permission requests before the host is asked.
+     */
+    public var policy: PolicySource?
+    /**
+     * What the session may use before it pauses and asks, by a permission request with a question.
+     */
+    public var budget: Budget?
+    /**
+     * The prompt with which the session continues after a turn that met a usage limit of the agent's account, once
+     * the limit resets. Until then a permission request with the tool name `usage_limit` is open, and the inbox has
+     * `LimitReached` with the time of the reset. Without a prompt the session waits for the host.
+     */
+    public var resumeAtReset: String?
+    /**
      * Whether to send an `initialize` request first.
      */
     public var initialize: Bool
@@ -9704,6 +10015,17 @@ public struct DialogueConfiguration {
          * Whether the agent sends permission requests to the host. If not, it denies them itself.
          */askPermissions: Bool = true,
         /**
+         * Rules that answer permission requests before the host is asked.
+         */policy: PolicySource? = nil,
+        /**
+         * What the session may use before it pauses and asks, by a permission request with a question.
+         */budget: Budget? = nil,
+        /**
+         * The prompt with which the session continues after a turn that met a usage limit of the agent's account, once
+         * the limit resets. Until then a permission request with the tool name `usage_limit` is open, and the inbox has
+         * `LimitReached` with the time of the reset. Without a prompt the session waits for the host.
+         */resumeAtReset: String? = nil,
+        /**
          * Whether to send an `initialize` request first.
          */initialize: Bool = true,
         /**
@@ -9769,6 +10091,9 @@ public struct DialogueConfiguration {
         self.mcpServers = mcpServers
         self.partialMessages = partialMessages
         self.askPermissions = askPermissions
+        self.policy = policy
+        self.budget = budget
+        self.resumeAtReset = resumeAtReset
         self.initialize = initialize
         self.maxLine = maxLine
         self.window = window
@@ -9820,6 +10145,9 @@ public struct FfiConverterTypeDialogueConfiguration: FfiConverterRustBuffer {
                 mcpServers: FfiConverterSequenceTypeMcpServer.read(from: &buf),
                 partialMessages: FfiConverterBool.read(from: &buf),
                 askPermissions: FfiConverterBool.read(from: &buf),
+                policy: FfiConverterOptionTypePolicySource.read(from: &buf),
+                budget: FfiConverterOptionTypeBudget.read(from: &buf),
+                resumeAtReset: FfiConverterOptionString.read(from: &buf),
                 initialize: FfiConverterBool.read(from: &buf),
                 maxLine: FfiConverterOptionUInt64.read(from: &buf),
                 window: FfiConverterOptionTypeTranscriptWindow.read(from: &buf),
@@ -9857,6 +10185,9 @@ public struct FfiConverterTypeDialogueConfiguration: FfiConverterRustBuffer {
         FfiConverterSequenceTypeMcpServer.write(value.mcpServers, into: &buf)
         FfiConverterBool.write(value.partialMessages, into: &buf)
         FfiConverterBool.write(value.askPermissions, into: &buf)
+        FfiConverterOptionTypePolicySource.write(value.policy, into: &buf)
+        FfiConverterOptionTypeBudget.write(value.budget, into: &buf)
+        FfiConverterOptionString.write(value.resumeAtReset, into: &buf)
         FfiConverterBool.write(value.initialize, into: &buf)
         FfiConverterOptionUInt64.write(value.maxLine, into: &buf)
         FfiConverterOptionTypeTranscriptWindow.write(value.window, into: &buf)
@@ -12682,6 +13013,75 @@ public func FfiConverterTypeHostTerminalCommand_lower(_ value: HostTerminalComma
 
 
 /**
+ * Consecutive events of the inbox.
+ */
+public struct InboxBatch: Equatable, Hashable {
+    /**
+     * The cursor for the next call of `next`, which acknowledges this batch.
+     */
+    public var cursor: UInt64
+    /**
+     * The events in order.
+     */
+    public var events: [InboxEvent]
+
+    // Default memberwise initializers are never public by default, so we
+    // declare one manually.
+    public init(
+        /**
+         * The cursor for the next call of `next`, which acknowledges this batch.
+         */cursor: UInt64,
+        /**
+         * The events in order.
+         */events: [InboxEvent]) {
+        self.cursor = cursor
+        self.events = events
+    }
+
+
+
+
+}
+
+#if compiler(>=6)
+extension InboxBatch: Sendable {}
+#endif
+
+#if swift(>=5.8)
+@_documentation(visibility: private)
+#endif
+public struct FfiConverterTypeInboxBatch: FfiConverterRustBuffer {
+    public static func read(from buf: inout (data: Data, offset: Data.Index)) throws -> InboxBatch {
+        return
+            try InboxBatch(
+                cursor: FfiConverterUInt64.read(from: &buf),
+                events: FfiConverterSequenceTypeInboxEvent.read(from: &buf)
+        )
+    }
+
+    public static func write(_ value: InboxBatch, into buf: inout [UInt8]) {
+        FfiConverterUInt64.write(value.cursor, into: &buf)
+        FfiConverterSequenceTypeInboxEvent.write(value.events, into: &buf)
+    }
+}
+
+
+#if swift(>=5.8)
+@_documentation(visibility: private)
+#endif
+public func FfiConverterTypeInboxBatch_lift(_ buf: RustBuffer) throws -> InboxBatch {
+    return try FfiConverterTypeInboxBatch.lift(buf)
+}
+
+#if swift(>=5.8)
+@_documentation(visibility: private)
+#endif
+public func FfiConverterTypeInboxBatch_lower(_ value: InboxBatch) -> RustBuffer {
+    return FfiConverterTypeInboxBatch.lower(value)
+}
+
+
+/**
  * An agent on this machine.
  */
 public struct InstalledAgent: Equatable, Hashable {
@@ -14480,9 +14880,13 @@ public struct PermissionRecord: Equatable, Hashable {
      */
     public var state: RequestState
     /**
-     * The name of the person or program that answered, if given.
+     * The name of the person or program that answered, if given; `policy` for a rule.
      */
     public var answeredBy: String?
+    /**
+     * The rule that answered, and its file.
+     */
+    public var answeredHow: String?
     /**
      * Whether the tool was allowed; absent without an answer.
      */
@@ -14522,8 +14926,11 @@ public struct PermissionRecord: Equatable, Hashable {
          * The state of the request.
          */state: RequestState,
         /**
-         * The name of the person or program that answered, if given.
+         * The name of the person or program that answered, if given; `policy` for a rule.
          */answeredBy: String?,
+        /**
+         * The rule that answered, and its file.
+         */answeredHow: String?,
         /**
          * Whether the tool was allowed; absent without an answer.
          */isAllowed: Bool?) {
@@ -14538,6 +14945,7 @@ public struct PermissionRecord: Equatable, Hashable {
         self.askedAtMs = askedAtMs
         self.state = state
         self.answeredBy = answeredBy
+        self.answeredHow = answeredHow
         self.isAllowed = isAllowed
     }
 
@@ -14568,6 +14976,7 @@ public struct FfiConverterTypePermissionRecord: FfiConverterRustBuffer {
                 askedAtMs: FfiConverterUInt64.read(from: &buf),
                 state: FfiConverterTypeRequestState.read(from: &buf),
                 answeredBy: FfiConverterOptionString.read(from: &buf),
+                answeredHow: FfiConverterOptionString.read(from: &buf),
                 isAllowed: FfiConverterOptionBool.read(from: &buf)
         )
     }
@@ -14584,6 +14993,7 @@ public struct FfiConverterTypePermissionRecord: FfiConverterRustBuffer {
         FfiConverterUInt64.write(value.askedAtMs, into: &buf)
         FfiConverterTypeRequestState.write(value.state, into: &buf)
         FfiConverterOptionString.write(value.answeredBy, into: &buf)
+        FfiConverterOptionString.write(value.answeredHow, into: &buf)
         FfiConverterOptionBool.write(value.isAllowed, into: &buf)
     }
 }
@@ -19853,6 +20263,137 @@ public func FfiConverterTypeAnswerKind_lower(_ value: AnswerKind) -> RustBuffer 
 
 
 /**
+ * Why a session needs attention.
+ */
+
+public enum AttentionReason: Equatable, Hashable {
+
+    /**
+     * The agent waits for the answer to a request.
+     */
+    case question(
+        /**
+         * The id of the oldest open request.
+         */requestId: String,
+        /**
+         * What it asks for.
+         */kind: RequestKind,
+        /**
+         * The tool that needs permission.
+         */toolName: String
+    )
+    /**
+     * The last turn failed, or the session ended unexpectedly.
+     */
+    case failure(
+        /**
+         * The error, shortened to 1 KiB.
+         */text: String
+    )
+    /**
+     * The last turn is completed and the agent waits for a prompt.
+     */
+    case finished(
+        /**
+         * The final text, shortened to 1 KiB.
+         */text: String?
+    )
+    /**
+     * The last turn failed because a usage limit of the agent's account is reached.
+     */
+    case limitReached(
+        /**
+         * The name of the limit's window.
+         */window: String,
+        /**
+         * When the window begins again, in milliseconds since 1970.
+         */resetsAtMs: UInt64?
+    )
+
+
+
+
+
+}
+
+#if compiler(>=6)
+extension AttentionReason: Sendable {}
+#endif
+
+#if swift(>=5.8)
+@_documentation(visibility: private)
+#endif
+public struct FfiConverterTypeAttentionReason: FfiConverterRustBuffer {
+    typealias SwiftType = AttentionReason
+
+    public static func read(from buf: inout (data: Data, offset: Data.Index)) throws -> AttentionReason {
+        let variant: Int32 = try readInt(&buf)
+        switch variant {
+
+        case 1: return .question(requestId: try FfiConverterString.read(from: &buf), kind: try FfiConverterTypeRequestKind.read(from: &buf), toolName: try FfiConverterString.read(from: &buf)
+        )
+
+        case 2: return .failure(text: try FfiConverterString.read(from: &buf)
+        )
+
+        case 3: return .finished(text: try FfiConverterOptionString.read(from: &buf)
+        )
+
+        case 4: return .limitReached(window: try FfiConverterString.read(from: &buf), resetsAtMs: try FfiConverterOptionUInt64.read(from: &buf)
+        )
+
+        default: throw UniffiInternalError.unexpectedEnumCase
+        }
+    }
+
+    public static func write(_ value: AttentionReason, into buf: inout [UInt8]) {
+        switch value {
+
+
+        case let .question(requestId,kind,toolName):
+            writeInt(&buf, Int32(1))
+            FfiConverterString.write(requestId, into: &buf)
+            FfiConverterTypeRequestKind.write(kind, into: &buf)
+            FfiConverterString.write(toolName, into: &buf)
+
+
+        case let .failure(text):
+            writeInt(&buf, Int32(2))
+            FfiConverterString.write(text, into: &buf)
+
+
+        case let .finished(text):
+            writeInt(&buf, Int32(3))
+            FfiConverterOptionString.write(text, into: &buf)
+
+
+        case let .limitReached(window,resetsAtMs):
+            writeInt(&buf, Int32(4))
+            FfiConverterString.write(window, into: &buf)
+            FfiConverterOptionUInt64.write(resetsAtMs, into: &buf)
+
+        }
+    }
+}
+
+
+#if swift(>=5.8)
+@_documentation(visibility: private)
+#endif
+public func FfiConverterTypeAttentionReason_lift(_ buf: RustBuffer) throws -> AttentionReason {
+    return try FfiConverterTypeAttentionReason.lift(buf)
+}
+
+#if swift(>=5.8)
+@_documentation(visibility: private)
+#endif
+public func FfiConverterTypeAttentionReason_lower(_ value: AttentionReason) -> RustBuffer {
+    return FfiConverterTypeAttentionReason.lower(value)
+}
+
+
+
+/**
  * The content of a block.
  */
 
@@ -23017,6 +23558,117 @@ public func FfiConverterTypeHookRoute_lower(_ value: HookRoute) -> RustBuffer {
 
 
 /**
+ * What happened to the sessions of this process.
+ */
+
+public enum InboxEvent: Equatable, Hashable {
+
+    /**
+     * A permission request is open: answer it with `Engine.respond`.
+     */
+    case opened(
+        /**
+         * The request and its session.
+         */request: SessionPermission
+    )
+    /**
+     * A permission request is closed. Its record has its state and the name of who answered.
+     */
+    case closed(
+        /**
+         * The request and its session.
+         */request: SessionPermission
+    )
+    /**
+     * A session needs attention for a reason that it did not have before.
+     */
+    case attention(
+        /**
+         * The session's id.
+         */session: String,
+        /**
+         * Identifies the cause within the session: the same one has the same id, also after a restart.
+         */id: String,
+        /**
+         * The reason.
+         */reason: AttentionReason
+    )
+
+
+
+
+
+}
+
+#if compiler(>=6)
+extension InboxEvent: Sendable {}
+#endif
+
+#if swift(>=5.8)
+@_documentation(visibility: private)
+#endif
+public struct FfiConverterTypeInboxEvent: FfiConverterRustBuffer {
+    typealias SwiftType = InboxEvent
+
+    public static func read(from buf: inout (data: Data, offset: Data.Index)) throws -> InboxEvent {
+        let variant: Int32 = try readInt(&buf)
+        switch variant {
+
+        case 1: return .opened(request: try FfiConverterTypeSessionPermission.read(from: &buf)
+        )
+
+        case 2: return .closed(request: try FfiConverterTypeSessionPermission.read(from: &buf)
+        )
+
+        case 3: return .attention(session: try FfiConverterString.read(from: &buf), id: try FfiConverterString.read(from: &buf), reason: try FfiConverterTypeAttentionReason.read(from: &buf)
+        )
+
+        default: throw UniffiInternalError.unexpectedEnumCase
+        }
+    }
+
+    public static func write(_ value: InboxEvent, into buf: inout [UInt8]) {
+        switch value {
+
+
+        case let .opened(request):
+            writeInt(&buf, Int32(1))
+            FfiConverterTypeSessionPermission.write(request, into: &buf)
+
+
+        case let .closed(request):
+            writeInt(&buf, Int32(2))
+            FfiConverterTypeSessionPermission.write(request, into: &buf)
+
+
+        case let .attention(session,id,reason):
+            writeInt(&buf, Int32(3))
+            FfiConverterString.write(session, into: &buf)
+            FfiConverterString.write(id, into: &buf)
+            FfiConverterTypeAttentionReason.write(reason, into: &buf)
+
+        }
+    }
+}
+
+
+#if swift(>=5.8)
+@_documentation(visibility: private)
+#endif
+public func FfiConverterTypeInboxEvent_lift(_ buf: RustBuffer) throws -> InboxEvent {
+    return try FfiConverterTypeInboxEvent.lift(buf)
+}
+
+#if swift(>=5.8)
+@_documentation(visibility: private)
+#endif
+public func FfiConverterTypeInboxEvent_lower(_ value: InboxEvent) -> RustBuffer {
+    return FfiConverterTypeInboxEvent.lower(value)
+}
+
+
+
+/**
  * What an interrupt stops.
  */
 
@@ -24511,6 +25163,93 @@ public func FfiConverterTypePlanState_lift(_ buf: RustBuffer) throws -> PlanStat
 #endif
 public func FfiConverterTypePlanState_lower(_ value: PlanState) -> RustBuffer {
     return FfiConverterTypePlanState.lower(value)
+}
+
+
+
+/**
+ * Where the rules of a policy are read from, in TOML (`crates/lifecycle/POLICY.md`).
+ */
+
+public enum PolicySource: Equatable, Hashable {
+
+    /**
+     * A text.
+     */
+    case text(
+        /**
+         * The rules.
+         */text: String
+    )
+    /**
+     * A file on this machine.
+     */
+    case file(
+        /**
+         * Its path.
+         */path: String
+    )
+
+
+
+
+
+}
+
+#if compiler(>=6)
+extension PolicySource: Sendable {}
+#endif
+
+#if swift(>=5.8)
+@_documentation(visibility: private)
+#endif
+public struct FfiConverterTypePolicySource: FfiConverterRustBuffer {
+    typealias SwiftType = PolicySource
+
+    public static func read(from buf: inout (data: Data, offset: Data.Index)) throws -> PolicySource {
+        let variant: Int32 = try readInt(&buf)
+        switch variant {
+
+        case 1: return .text(text: try FfiConverterString.read(from: &buf)
+        )
+
+        case 2: return .file(path: try FfiConverterString.read(from: &buf)
+        )
+
+        default: throw UniffiInternalError.unexpectedEnumCase
+        }
+    }
+
+    public static func write(_ value: PolicySource, into buf: inout [UInt8]) {
+        switch value {
+
+
+        case let .text(text):
+            writeInt(&buf, Int32(1))
+            FfiConverterString.write(text, into: &buf)
+
+
+        case let .file(path):
+            writeInt(&buf, Int32(2))
+            FfiConverterString.write(path, into: &buf)
+
+        }
+    }
+}
+
+
+#if swift(>=5.8)
+@_documentation(visibility: private)
+#endif
+public func FfiConverterTypePolicySource_lift(_ buf: RustBuffer) throws -> PolicySource {
+    return try FfiConverterTypePolicySource.lift(buf)
+}
+
+#if swift(>=5.8)
+@_documentation(visibility: private)
+#endif
+public func FfiConverterTypePolicySource_lower(_ value: PolicySource) -> RustBuffer {
+    return FfiConverterTypePolicySource.lower(value)
 }
 
 
@@ -27814,6 +28553,30 @@ fileprivate struct FfiConverterOptionTypeAgentVersion: FfiConverterRustBuffer {
 #if swift(>=5.8)
 @_documentation(visibility: private)
 #endif
+fileprivate struct FfiConverterOptionTypeBudget: FfiConverterRustBuffer {
+    typealias SwiftType = Budget?
+
+    public static func write(_ value: SwiftType, into buf: inout [UInt8]) {
+        guard let value = value else {
+            writeInt(&buf, Int8(0))
+            return
+        }
+        writeInt(&buf, Int8(1))
+        FfiConverterTypeBudget.write(value, into: &buf)
+    }
+
+    public static func read(from buf: inout (data: Data, offset: Data.Index)) throws -> SwiftType {
+        switch try readInt(&buf) as Int8 {
+        case 0: return nil
+        case 1: return try FfiConverterTypeBudget.read(from: &buf)
+        default: throw UniffiInternalError.unexpectedOptionalTag
+        }
+    }
+}
+
+#if swift(>=5.8)
+@_documentation(visibility: private)
+#endif
 fileprivate struct FfiConverterOptionTypeChangeBatch: FfiConverterRustBuffer {
     typealias SwiftType = ChangeBatch?
 
@@ -28334,6 +29097,30 @@ fileprivate struct FfiConverterOptionTypeHookVariables: FfiConverterRustBuffer {
         switch try readInt(&buf) as Int8 {
         case 0: return nil
         case 1: return try FfiConverterTypeHookVariables.read(from: &buf)
+        default: throw UniffiInternalError.unexpectedOptionalTag
+        }
+    }
+}
+
+#if swift(>=5.8)
+@_documentation(visibility: private)
+#endif
+fileprivate struct FfiConverterOptionTypeInboxBatch: FfiConverterRustBuffer {
+    typealias SwiftType = InboxBatch?
+
+    public static func write(_ value: SwiftType, into buf: inout [UInt8]) {
+        guard let value = value else {
+            writeInt(&buf, Int8(0))
+            return
+        }
+        writeInt(&buf, Int8(1))
+        FfiConverterTypeInboxBatch.write(value, into: &buf)
+    }
+
+    public static func read(from buf: inout (data: Data, offset: Data.Index)) throws -> SwiftType {
+        switch try readInt(&buf) as Int8 {
+        case 0: return nil
+        case 1: return try FfiConverterTypeInboxBatch.read(from: &buf)
         default: throw UniffiInternalError.unexpectedOptionalTag
         }
     }
@@ -29030,6 +29817,30 @@ fileprivate struct FfiConverterOptionTypePlanPriority: FfiConverterRustBuffer {
         switch try readInt(&buf) as Int8 {
         case 0: return nil
         case 1: return try FfiConverterTypePlanPriority.read(from: &buf)
+        default: throw UniffiInternalError.unexpectedOptionalTag
+        }
+    }
+}
+
+#if swift(>=5.8)
+@_documentation(visibility: private)
+#endif
+fileprivate struct FfiConverterOptionTypePolicySource: FfiConverterRustBuffer {
+    typealias SwiftType = PolicySource?
+
+    public static func write(_ value: SwiftType, into buf: inout [UInt8]) {
+        guard let value = value else {
+            writeInt(&buf, Int8(0))
+            return
+        }
+        writeInt(&buf, Int8(1))
+        FfiConverterTypePolicySource.write(value, into: &buf)
+    }
+
+    public static func read(from buf: inout (data: Data, offset: Data.Index)) throws -> SwiftType {
+        switch try readInt(&buf) as Int8 {
+        case 0: return nil
+        case 1: return try FfiConverterTypePolicySource.read(from: &buf)
         default: throw UniffiInternalError.unexpectedOptionalTag
         }
     }
@@ -30277,6 +31088,31 @@ fileprivate struct FfiConverterSequenceTypeHookEventItem: FfiConverterRustBuffer
 #if swift(>=5.8)
 @_documentation(visibility: private)
 #endif
+fileprivate struct FfiConverterSequenceTypeInboxEvent: FfiConverterRustBuffer {
+    typealias SwiftType = [InboxEvent]
+
+    public static func write(_ value: [InboxEvent], into buf: inout [UInt8]) {
+        let len = Int32(value.count)
+        writeInt(&buf, len)
+        for item in value {
+            FfiConverterTypeInboxEvent.write(item, into: &buf)
+        }
+    }
+
+    public static func read(from buf: inout (data: Data, offset: Data.Index)) throws -> [InboxEvent] {
+        let len: Int32 = try readInt(&buf)
+        var seq = [InboxEvent]()
+        seq.reserveCapacity(Int(len))
+        for _ in 0 ..< len {
+            seq.append(try FfiConverterTypeInboxEvent.read(from: &buf))
+        }
+        return seq
+    }
+}
+
+#if swift(>=5.8)
+@_documentation(visibility: private)
+#endif
 fileprivate struct FfiConverterSequenceTypePromptPart: FfiConverterRustBuffer {
     typealias SwiftType = [PromptPart]
 
@@ -30687,6 +31523,9 @@ private let initializationResult: InitializationResult = {
     if (uniffi_bowline_ffi_checksum_method_engine_history() != 63663) {
         return InitializationResult.apiChecksumMismatch
     }
+    if (uniffi_bowline_ffi_checksum_method_engine_inbox_stream() != 63436) {
+        return InitializationResult.apiChecksumMismatch
+    }
     if (uniffi_bowline_ffi_checksum_method_engine_login_environment() != 61809) {
         return InitializationResult.apiChecksumMismatch
     }
@@ -30841,6 +31680,12 @@ private let initializationResult: InitializationResult = {
         return InitializationResult.apiChecksumMismatch
     }
     if (uniffi_bowline_ffi_checksum_method_hookquestionstream_stop() != 64266) {
+        return InitializationResult.apiChecksumMismatch
+    }
+    if (uniffi_bowline_ffi_checksum_method_inboxstream_next() != 279) {
+        return InitializationResult.apiChecksumMismatch
+    }
+    if (uniffi_bowline_ffi_checksum_method_inboxstream_stop() != 36244) {
         return InitializationResult.apiChecksumMismatch
     }
     if (uniffi_bowline_ffi_checksum_method_logsink_log() != 215) {

@@ -398,6 +398,11 @@ uint64_t uniffi_bowline_ffi_fn_method_engine_find_agent(uint64_t ptr, RustBuffer
 uint64_t uniffi_bowline_ffi_fn_method_engine_history(uint64_t ptr, RustBuffer configuration, RustCallStatus *_Nonnull out_status
 );
 #endif
+#ifndef UNIFFI_FFIDEF_UNIFFI_BOWLINE_FFI_FN_METHOD_ENGINE_INBOX_STREAM
+#define UNIFFI_FFIDEF_UNIFFI_BOWLINE_FFI_FN_METHOD_ENGINE_INBOX_STREAM
+uint64_t uniffi_bowline_ffi_fn_method_engine_inbox_stream(uint64_t ptr, RustCallStatus *_Nonnull out_status
+);
+#endif
 #ifndef UNIFFI_FFIDEF_UNIFFI_BOWLINE_FFI_FN_METHOD_ENGINE_LOGIN_ENVIRONMENT
 #define UNIFFI_FFIDEF_UNIFFI_BOWLINE_FFI_FN_METHOD_ENGINE_LOGIN_ENVIRONMENT
 uint64_t uniffi_bowline_ffi_fn_method_engine_login_environment(uint64_t ptr, RustBuffer query
@@ -741,6 +746,26 @@ uint64_t uniffi_bowline_ffi_fn_method_hookquestionstream_next(uint64_t ptr, uint
 #ifndef UNIFFI_FFIDEF_UNIFFI_BOWLINE_FFI_FN_METHOD_HOOKQUESTIONSTREAM_STOP
 #define UNIFFI_FFIDEF_UNIFFI_BOWLINE_FFI_FN_METHOD_HOOKQUESTIONSTREAM_STOP
 void uniffi_bowline_ffi_fn_method_hookquestionstream_stop(uint64_t ptr, RustCallStatus *_Nonnull out_status
+);
+#endif
+#ifndef UNIFFI_FFIDEF_UNIFFI_BOWLINE_FFI_FN_CLONE_INBOXSTREAM
+#define UNIFFI_FFIDEF_UNIFFI_BOWLINE_FFI_FN_CLONE_INBOXSTREAM
+uint64_t uniffi_bowline_ffi_fn_clone_inboxstream(uint64_t handle, RustCallStatus *_Nonnull out_status
+);
+#endif
+#ifndef UNIFFI_FFIDEF_UNIFFI_BOWLINE_FFI_FN_FREE_INBOXSTREAM
+#define UNIFFI_FFIDEF_UNIFFI_BOWLINE_FFI_FN_FREE_INBOXSTREAM
+void uniffi_bowline_ffi_fn_free_inboxstream(uint64_t handle, RustCallStatus *_Nonnull out_status
+);
+#endif
+#ifndef UNIFFI_FFIDEF_UNIFFI_BOWLINE_FFI_FN_METHOD_INBOXSTREAM_NEXT
+#define UNIFFI_FFIDEF_UNIFFI_BOWLINE_FFI_FN_METHOD_INBOXSTREAM_NEXT
+uint64_t uniffi_bowline_ffi_fn_method_inboxstream_next(uint64_t ptr, uint64_t cursor, uint32_t max_count, uint32_t coalesce_for_ms
+);
+#endif
+#ifndef UNIFFI_FFIDEF_UNIFFI_BOWLINE_FFI_FN_METHOD_INBOXSTREAM_STOP
+#define UNIFFI_FFIDEF_UNIFFI_BOWLINE_FFI_FN_METHOD_INBOXSTREAM_STOP
+void uniffi_bowline_ffi_fn_method_inboxstream_stop(uint64_t ptr, RustCallStatus *_Nonnull out_status
 );
 #endif
 #ifndef UNIFFI_FFIDEF_UNIFFI_BOWLINE_FFI_FN_CLONE_LOGSINK
@@ -1746,6 +1771,12 @@ uint16_t uniffi_bowline_ffi_checksum_method_engine_history(void
 
 );
 #endif
+#ifndef UNIFFI_FFIDEF_UNIFFI_BOWLINE_FFI_CHECKSUM_METHOD_ENGINE_INBOX_STREAM
+#define UNIFFI_FFIDEF_UNIFFI_BOWLINE_FFI_CHECKSUM_METHOD_ENGINE_INBOX_STREAM
+uint16_t uniffi_bowline_ffi_checksum_method_engine_inbox_stream(void
+
+);
+#endif
 #ifndef UNIFFI_FFIDEF_UNIFFI_BOWLINE_FFI_CHECKSUM_METHOD_ENGINE_LOGIN_ENVIRONMENT
 #define UNIFFI_FFIDEF_UNIFFI_BOWLINE_FFI_CHECKSUM_METHOD_ENGINE_LOGIN_ENVIRONMENT
 uint16_t uniffi_bowline_ffi_checksum_method_engine_login_environment(void
@@ -2055,6 +2086,18 @@ uint16_t uniffi_bowline_ffi_checksum_method_hookquestionstream_next(void
 #ifndef UNIFFI_FFIDEF_UNIFFI_BOWLINE_FFI_CHECKSUM_METHOD_HOOKQUESTIONSTREAM_STOP
 #define UNIFFI_FFIDEF_UNIFFI_BOWLINE_FFI_CHECKSUM_METHOD_HOOKQUESTIONSTREAM_STOP
 uint16_t uniffi_bowline_ffi_checksum_method_hookquestionstream_stop(void
+
+);
+#endif
+#ifndef UNIFFI_FFIDEF_UNIFFI_BOWLINE_FFI_CHECKSUM_METHOD_INBOXSTREAM_NEXT
+#define UNIFFI_FFIDEF_UNIFFI_BOWLINE_FFI_CHECKSUM_METHOD_INBOXSTREAM_NEXT
+uint16_t uniffi_bowline_ffi_checksum_method_inboxstream_next(void
+
+);
+#endif
+#ifndef UNIFFI_FFIDEF_UNIFFI_BOWLINE_FFI_CHECKSUM_METHOD_INBOXSTREAM_STOP
+#define UNIFFI_FFIDEF_UNIFFI_BOWLINE_FFI_CHECKSUM_METHOD_INBOXSTREAM_STOP
+uint16_t uniffi_bowline_ffi_checksum_method_inboxstream_stop(void
 
 );
 #endif

@@ -58,10 +58,7 @@ public final class PermissionStore {
     }
 
     private var drafts: [String: Draft] = [:]
-    /// Failed answers by request id.
-    public private(set) var failures: [String: Failure] = [:]
-    /// The requests whose answer is being sent or was accepted.
-    private var answered: Set<String> = []
+    private var answers = SentAnswers<String>()
     private let transcript: TranscriptStore
     private let session: DialogueSession
     private let answeredBy: String?
@@ -76,6 +73,9 @@ public final class PermissionStore {
         (self.session, self.transcript, self.answeredBy) = (session, transcript, answeredBy)
     }
 
+    /// Failed answers by request id.
+    public var failures: [String: Failure] { answers.failures }
+
     /// What has been entered about a request and not been sent, by the request's id.
     public subscript(draft request: String) -> Draft {
         get { drafts[request] ?? Draft() }
@@ -86,7 +86,7 @@ public final class PermissionStore {
     /// among them; it returns if the answer fails.
     public var open: [PermissionView] {
         transcript.transcript.permissions.filter {
-            $0.state == .open && !answered.contains($0.requestId)
+            $0.state == .open && !answers.isSent($0.requestId)
         }
     }
 
@@ -133,16 +133,12 @@ public final class PermissionStore {
     ///   - request: The request.
     public func respond(_ answer: PermissionAnswer, to request: PermissionView) async {
         let id = request.requestId
-        guard answered.insert(id).inserted else { return }
+        guard answers.begin(id) else { return }
         let sent: (Void?, failure: Failure?) = await attempt { [session, answeredBy] in
             try await session.respond(requestId: id, answer: answer, answeredBy: answeredBy)
         }
-        failures[id] = sent.failure
-        if sent.0 != nil {
-            drafts[id] = nil
-        } else {
-            answered.remove(id)
-        }
+        answers.end(id, isSent: sent.0 != nil, failure: sent.failure)
+        if sent.0 != nil { drafts[id] = nil }
     }
 }
 

@@ -42,23 +42,29 @@ public final class SessionListStore {
     public var selection: String?
     /// The drafts of all sessions.
     public let drafts: DraftStore
+    /// The open requests of all sessions, and what else needs attention, if the list shows them.
+    public let inbox: InboxStore?
     private let manager: SessionManager
     private let configuration: @Sendable (ManagedSession) -> DialogueConfiguration
     @ObservationIgnored private var stores: [String: SessionStore] = [:]
+    /// The ids that the inbox has for running dialogues, by those of the list.
+    private var inboxIds: [String: String] = [:]
 
     /// Creates a store of a manager's sessions.
     ///
     /// - Parameters:
     ///   - manager: The manager.
     ///   - drafts: The drafts of all sessions.
+    ///   - inbox: The inbox of the engine that opened the manager, to show which sessions need attention.
     ///   - configuration: The configuration to resume a session with. The default is that of its folder.
     public init(
-        manager: SessionManager, drafts: DraftStore,
+        manager: SessionManager, drafts: DraftStore, inbox: InboxStore? = nil,
         configuration: @escaping @Sendable (ManagedSession) -> DialogueConfiguration = {
             DialogueConfiguration(cwd: $0.cwd)
         }
     ) {
-        (self.manager, self.drafts, self.configuration) = (manager, drafts, configuration)
+        (self.manager, self.drafts, self.inbox) = (manager, drafts, inbox)
+        self.configuration = configuration
     }
 
     /// Keeps the list current until the manager is shut down or the task is cancelled. Errors are
@@ -167,6 +173,20 @@ public final class SessionListStore {
         return store
     }
 
+    /// Returns the open requests of a session, from the inbox.
+    ///
+    /// - Parameter session: The session.
+    public func openRequests(of session: ManagedSession) -> [SessionPermission] {
+        inboxIds[session.id].flatMap { inbox?.open(of: $0) } ?? []
+    }
+
+    /// Returns why a session needs attention, from the inbox.
+    ///
+    /// - Parameter session: The session.
+    public func notice(of session: ManagedSession) -> InboxStore.Notice? {
+        inboxIds[session.id].flatMap { inbox?.notices[$0] }
+    }
+
     private nonisolated func changesList(_ event: SessionEvent) -> Bool {
         switch event {
         case .output, .gap, .lagged: false
@@ -179,7 +199,18 @@ public final class SessionListStore {
         if self.sessions != sessions { self.sessions = sessions }
         let ids = Set(sessions.map(\.id))
         for id in stores.keys where !ids.contains(id) { stores[id] = nil }
+        if inbox != nil { inboxIds = knownIds(of: sessions) }
         if let selection, !ids.contains(selection) { self.selection = nil }
+    }
+
+    /// A dialogue that has ended keeps its id, since it may have failed.
+    private func knownIds(of sessions: [ManagedSession]) -> [String: String] {
+        var known: [String: String] = [:]
+        for session in sessions where session.kind == .dialogue {
+            let running = session.state == .terminated ? nil : try? manager.dialogue(id: session.id).id()
+            known[session.id] = running ?? inboxIds[session.id]
+        }
+        return known
     }
 
     private func end(_ state: Following) {

@@ -40,6 +40,45 @@ func show(_ path: String) async throws {
     }
 }
 
+func answerAll(_ engine: Engine) async throws {
+    for try await event in try engine.inbox() {
+        switch event {
+        case .opened(let request):
+            let allow = PermissionAnswer.allow(updatedInput: nil, updatedPermissions: nil)
+            try await engine.respond(
+                session: request.session, requestId: request.record.requestId, answer: allow, answeredBy: "me")
+        case .closed(let request): print(request.record.state, request.record.answeredBy ?? "")
+        case .attention(_, _, .limitReached(let window, let reset)): print(window, reset ?? 0)
+        case .attention(_, _, .failure(let text)): print(text)
+        case .attention: break
+        }
+    }
+}
+
+func build(in folder: String) async throws {
+    let rules = PolicySource.file(path: folder + "/policy.toml")
+    let configuration = DialogueConfiguration(cwd: folder, policy: rules)
+    let session = try await Engine.make().start(configuration: configuration)
+    _ = try await session.send("Build it.").waitUntilSettled()
+    for record in try session.permissions() {
+        print(record.toolName, record.answeredBy ?? "nothing", record.answeredHow ?? "")
+    }
+    _ = try await session.end()
+}
+
+func work(in folder: String) async throws {
+    let budget = Budget(costUsd: 5, turns: 20)
+    let configuration = DialogueConfiguration(
+        cwd: folder, budget: budget, resumeAtReset: "Continue.")
+    let session = try await Engine.make().start(configuration: configuration)
+    _ = try await session.send("Fix the tests.").waitUntilSettled()
+    for request in try session.permissions() where request.toolName == "budget" && request.state == .open {
+        let raised = QuestionAnswer(question: "budget", answer: "7.50")
+        try await session.respond(requestId: request.requestId, answer: .answers(answers: [raised]))
+    }
+    _ = try await session.end()
+}
+
 func resumeNewest(about words: String) async throws -> DialogueSession? {
     let engine = try Engine.make()
     let query = HistoryQuery(agent: "claude", search: words, limit: 1)

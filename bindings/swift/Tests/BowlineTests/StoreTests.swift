@@ -5,24 +5,6 @@ import Foundation
 import Observation
 import XCTest
 
-@MainActor
-private func until(
-    file: StaticString = #filePath, line: UInt = #line, _ holds: @MainActor @escaping () -> Bool
-) async {
-    // Each change of what `holds` has read wakes the loop, which looks again.
-    while true {
-        let changed = AsyncStream<Void>.makeStream()
-        let isTrue = withObservationTracking(holds) {
-            changed.continuation.yield()
-            changed.continuation.finish()
-        }
-        if isTrue { return }
-        for await _ in changed.stream {}
-        // `onChange` runs before the value is set, on the main actor; it is set once this task runs again.
-        await Task.yield()
-    }
-}
-
 /// The cursors of a store's transcript before each of its updates.
 @MainActor
 private final class Updates {

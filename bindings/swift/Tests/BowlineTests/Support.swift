@@ -1,5 +1,6 @@
 import Bowline
 import Foundation
+import Observation
 import XCTest
 
 /// The directory of the programs that cargo has built.
@@ -96,6 +97,25 @@ func errorKind(
         return String(String(describing: error).prefix { $0 != "(" })
     } catch {
         return String(describing: type(of: error))
+    }
+}
+
+/// Waits until what stores show satisfies a condition.
+@MainActor
+func until(
+    file: StaticString = #filePath, line: UInt = #line, _ holds: @MainActor @escaping () -> Bool
+) async {
+    // Each change of what `holds` has read wakes the loop, which looks again.
+    while true {
+        let changed = AsyncStream<Void>.makeStream()
+        let isTrue = withObservationTracking(holds) {
+            changed.continuation.yield()
+            changed.continuation.finish()
+        }
+        if isTrue { return }
+        for await _ in changed.stream {}
+        // `onChange` runs before the value is set, on the main actor; it is set once this task runs again.
+        await Task.yield()
     }
 }
 

@@ -123,6 +123,7 @@ public struct Font: Sendable {
     public static let headline = Font()
     public static let subheadline = Font()
     public static let footnote = Font()
+    public static let caption = Font()
     public static func system(_ style: TextStyle, design: Design? = nil) -> Font { Font() }
     public func bold() -> Font { self }
 }
@@ -239,6 +240,7 @@ extension View {
     public func disabled(_ disabled: Bool) -> some View { Modified<Self>() }
     public func help(_ text: some StringProtocol) -> some View { Modified<Self>() }
     public func id(_ id: some Hashable) -> some View { Modified<Self>() }
+    public func badge(_ count: Int) -> some View { Modified<Self>() }
     public func tag(_ tag: some Hashable) -> some View { Modified<Self>() }
     public func onSubmit(_ action: @escaping () -> Void) -> some View { Modified<Self>() }
     public func keyboardShortcut(_ key: KeyEquivalent, modifiers: EventModifiers) -> some View { Modified<Self>() }

@@ -18,6 +18,7 @@
             List(selection: $store.selection) {
                 ForEach(store.sessions, id: \.id) { session in
                     Label(session.label, systemImage: symbol(of: session))
+                        .badge(store.openRequests(of: session).count)
                         .tag(session.id)
                         .contextMenu { actions(of: session) }
                 }

@@ -790,6 +790,8 @@ internal object IntegrityCheckingUniffiLib {
     ): Int
     external fun uniffi_bowline_ffi_checksum_method_engine_history(
     ): Int
+    external fun uniffi_bowline_ffi_checksum_method_engine_inbox_stream(
+    ): Int
     external fun uniffi_bowline_ffi_checksum_method_engine_login_environment(
     ): Int
     external fun uniffi_bowline_ffi_checksum_method_engine_metrics(
@@ -893,6 +895,10 @@ internal object IntegrityCheckingUniffiLib {
     external fun uniffi_bowline_ffi_checksum_method_hookquestionstream_next(
     ): Int
     external fun uniffi_bowline_ffi_checksum_method_hookquestionstream_stop(
+    ): Int
+    external fun uniffi_bowline_ffi_checksum_method_inboxstream_next(
+    ): Int
+    external fun uniffi_bowline_ffi_checksum_method_inboxstream_stop(
     ): Int
     external fun uniffi_bowline_ffi_checksum_method_logsink_log(
     ): Int
@@ -1146,6 +1152,8 @@ internal object UniffiLib {
     ): Long
     external fun uniffi_bowline_ffi_fn_method_engine_history(`ptr`: Long,`configuration`: RustBuffer.ByValue,uniffi_out_err: UniffiRustCallStatus,
     ): Long
+    external fun uniffi_bowline_ffi_fn_method_engine_inbox_stream(`ptr`: Long,uniffi_out_err: UniffiRustCallStatus,
+    ): Long
     external fun uniffi_bowline_ffi_fn_method_engine_login_environment(`ptr`: Long,`query`: RustBuffer.ByValue,
     ): Long
     external fun uniffi_bowline_ffi_fn_method_engine_metrics(`ptr`: Long,uniffi_out_err: UniffiRustCallStatus,
@@ -1283,6 +1291,14 @@ internal object UniffiLib {
     external fun uniffi_bowline_ffi_fn_method_hookquestionstream_next(`ptr`: Long,`cursor`: Long,`maxCount`: Int,`coalesceForMs`: Int,
     ): Long
     external fun uniffi_bowline_ffi_fn_method_hookquestionstream_stop(`ptr`: Long,uniffi_out_err: UniffiRustCallStatus,
+    ): Unit
+    external fun uniffi_bowline_ffi_fn_clone_inboxstream(`handle`: Long,uniffi_out_err: UniffiRustCallStatus,
+    ): Long
+    external fun uniffi_bowline_ffi_fn_free_inboxstream(`handle`: Long,uniffi_out_err: UniffiRustCallStatus,
+    ): Unit
+    external fun uniffi_bowline_ffi_fn_method_inboxstream_next(`ptr`: Long,`cursor`: Long,`maxCount`: Int,`coalesceForMs`: Int,
+    ): Long
+    external fun uniffi_bowline_ffi_fn_method_inboxstream_stop(`ptr`: Long,uniffi_out_err: UniffiRustCallStatus,
     ): Unit
     external fun uniffi_bowline_ffi_fn_clone_logsink(`handle`: Long,uniffi_out_err: UniffiRustCallStatus,
     ): Long
@@ -1709,6 +1725,9 @@ private fun uniffiCheckApiChecksums(lib: IntegrityCheckingUniffiLib) {
     if ((lib.uniffi_bowline_ffi_checksum_method_engine_history() and 0xFFFF) != 63663) {
         throw RuntimeException("UniFFI API checksum mismatch: try cleaning and rebuilding your project")
     }
+    if ((lib.uniffi_bowline_ffi_checksum_method_engine_inbox_stream() and 0xFFFF) != 63436) {
+        throw RuntimeException("UniFFI API checksum mismatch: try cleaning and rebuilding your project")
+    }
     if ((lib.uniffi_bowline_ffi_checksum_method_engine_login_environment() and 0xFFFF) != 61809) {
         throw RuntimeException("UniFFI API checksum mismatch: try cleaning and rebuilding your project")
     }
@@ -1863,6 +1882,12 @@ private fun uniffiCheckApiChecksums(lib: IntegrityCheckingUniffiLib) {
         throw RuntimeException("UniFFI API checksum mismatch: try cleaning and rebuilding your project")
     }
     if ((lib.uniffi_bowline_ffi_checksum_method_hookquestionstream_stop() and 0xFFFF) != 64266) {
+        throw RuntimeException("UniFFI API checksum mismatch: try cleaning and rebuilding your project")
+    }
+    if ((lib.uniffi_bowline_ffi_checksum_method_inboxstream_next() and 0xFFFF) != 279) {
+        throw RuntimeException("UniFFI API checksum mismatch: try cleaning and rebuilding your project")
+    }
+    if ((lib.uniffi_bowline_ffi_checksum_method_inboxstream_stop() and 0xFFFF) != 36244) {
         throw RuntimeException("UniFFI API checksum mismatch: try cleaning and rebuilding your project")
     }
     if ((lib.uniffi_bowline_ffi_checksum_method_logsink_log() and 0xFFFF) != 215) {
@@ -5406,6 +5431,12 @@ public interface EngineInterface {
     fun `history`(`configuration`: HistoryConfiguration? = null): History
 
     /**
+     * Returns a stream of the permission requests of all sessions of this process, local and at runners,
+     * and of what else needs attention. Answer with `respond`.
+     */
+    fun `inboxStream`(): InboxStream
+
+    /**
      * Returns the environment of the user's login shell.
      *
      * Use it for hosts that were not started from a shell, such as desktop apps, whose `PATH` is
@@ -5771,6 +5802,24 @@ open class Engine: Disposable, AutoCloseable, EngineInterface
     callWithHandle {
     uniffiRustCallWithError(BowlineException) { _status ->
     UniffiArguments().run { UniffiLib.uniffi_bowline_ffi_fn_method_engine_history(own(FfiConverterTypeEngine, it), lower(FfiConverterOptionalTypeHistoryConfiguration, `configuration`), _status) }
+}
+    }
+    )
+    }
+
+
+
+    /**
+     * Returns a stream of the permission requests of all sessions of this process, local and at runners,
+     * and of what else needs attention. Answer with `respond`.
+     */
+    @Throws(BowlineException::class)override fun `inboxStream`(): InboxStream {
+            return FfiConverterTypeInboxStream.lift(
+    callWithHandle {
+    uniffiRustCallWithError(BowlineException) { _status ->
+    UniffiLib.uniffi_bowline_ffi_fn_method_engine_inbox_stream(
+        it,
+        _status)
 }
     }
     )
@@ -8227,6 +8276,340 @@ internal object FfiConverterTypeHostTerminal: FfiConverter<HostTerminal, Long> {
     override fun allocationSize(value: HostTerminal) = 8UL
 
     override fun write(value: HostTerminal, buf: ByteBuffer) {
+        buf.putLong(lower(value))
+    }
+}
+
+
+// This template implements a class for working with a Rust struct via a handle
+// to the live Rust struct on the other side of the FFI.
+//
+// There's some subtlety here, because we have to be careful not to operate on a Rust
+// struct after it has been dropped, and because we must expose a public API for freeing
+// theq Kotlin wrapper object in lieu of reliable finalizers. The core requirements are:
+//
+//   * Each instance holds an opaque handle to the underlying Rust struct.
+//     Method calls need to read this handle from the object's state and pass it in to
+//     the Rust FFI.
+//
+//   * When an instance is no longer needed, its handle should be passed to a
+//     special destructor function provided by the Rust FFI, which will drop the
+//     underlying Rust struct.
+//
+//   * Given an instance, calling code is expected to call the special
+//     `destroy` method in order to free it after use, either by calling it explicitly
+//     or by using a higher-level helper like the `use` method. Failing to do so risks
+//     leaking the underlying Rust struct.
+//
+//   * We can't assume that calling code will do the right thing, and must be prepared
+//     to handle Kotlin method calls executing concurrently with or even after a call to
+//     `destroy`, and to handle multiple (possibly concurrent!) calls to `destroy`.
+//
+//   * We must never allow Rust code to operate on the underlying Rust struct after
+//     the destructor has been called, and must never call the destructor more than once.
+//     Doing so may trigger memory unsafety.
+//
+//   * To mitigate many of the risks of leaking memory and use-after-free unsafety, a `Cleaner`
+//     is implemented to call the destructor when the Kotlin object becomes unreachable.
+//     This is done in a background thread. This is not a panacea, and client code should be aware that
+//      1. the thread may starve if some there are objects that have poorly performing
+//     `drop` methods or do significant work in their `drop` methods.
+//      2. the thread is shared across the whole library. This can be tuned by using `android_cleaner = true`,
+//         or `android = true` in the [`kotlin` section of the `uniffi.toml` file](https://mozilla.github.io/uniffi-rs/kotlin/configuration.html).
+//
+// If we try to implement this with mutual exclusion on access to the handle, there is the
+// possibility of a race between a method call and a concurrent call to `destroy`:
+//
+//    * Thread A starts a method call, reads the value of the handle, but is interrupted
+//      before it can pass the handle over the FFI to Rust.
+//    * Thread B calls `destroy` and frees the underlying Rust struct.
+//    * Thread A resumes, passing the already-read handle value to Rust and triggering
+//      a use-after-free.
+//
+// One possible solution would be to use a `ReadWriteLock`, with each method call taking
+// a read lock (and thus allowed to run concurrently) and the special `destroy` method
+// taking a write lock (and thus blocking on live method calls). However, we aim not to
+// generate methods with any hidden blocking semantics, and a `destroy` method that might
+// block if called incorrectly seems to meet that bar.
+//
+// So, we achieve our goals by giving each instance an associated `AtomicLong` counter to track
+// the number of in-flight method calls, and an `AtomicBoolean` flag to indicate whether `destroy`
+// has been called. These are updated according to the following rules:
+//
+//    * The initial value of the counter is 1, indicating a live object with no in-flight calls.
+//      The initial value for the flag is false.
+//
+//    * At the start of each method call, we atomically check the counter.
+//      If it is 0 then the underlying Rust struct has already been destroyed and the call is aborted.
+//      If it is nonzero them we atomically increment it by 1 and proceed with the method call.
+//
+//    * At the end of each method call, we atomically decrement and check the counter.
+//      If it has reached zero then we destroy the underlying Rust struct.
+//
+//    * When `destroy` is called, we atomically flip the flag from false to true.
+//      If the flag was already true we silently fail.
+//      Otherwise we atomically decrement and check the counter.
+//      If it has reached zero then we destroy the underlying Rust struct.
+//
+// Astute readers may observe that this all sounds very similar to the way that Rust's `Arc<T>` works,
+// and indeed it is, with the addition of a flag to guard against multiple calls to `destroy`.
+//
+// The overall effect is that the underlying Rust struct is destroyed only when `destroy` has been
+// called *and* all in-flight method calls have completed, avoiding violating any of the expectations
+// of the underlying Rust code.
+//
+// This makes a cleaner a better alternative to _not_ calling `destroy()` as
+// and when the object is finished with, but the abstraction is not perfect: if the Rust object's `drop`
+// method is slow, and/or there are many objects to cleanup, and it's on a low end Android device, then the cleaner
+// thread may be starved, and the app will leak memory.
+//
+// In this case, `destroy`ing manually may be a better solution.
+//
+// The cleaner can live side by side with the manual calling of `destroy`. In the order of responsiveness, uniffi objects
+// with Rust peers are reclaimed:
+//
+// 1. By calling the `destroy` method of the object, which calls `rustObject.free()`. If that doesn't happen:
+// 2. When the object becomes unreachable, AND the Cleaner thread gets to call `rustObject.free()`. If the thread is starved then:
+// 3. The memory is reclaimed when the process terminates.
+//
+// [1] https://stackoverflow.com/questions/24376768/can-java-finalize-an-object-when-it-is-still-in-scope/24380219
+//
+
+
+/**
+ * A stream of the permission requests of all sessions of this process, local and at runners, and of
+ * what else needs attention.
+ *
+ * It begins with the requests that are open and covers sessions that start later. A request that is
+ * closed before it was read is left out. It keeps no session alive.
+ */
+public interface InboxStreamInterface {
+
+    /**
+     * Waits for events after `cursor` and returns them as one batch.
+     *
+     * Pass 0 first, and the cursor of the last batch from then on; this acknowledges the
+     * batch. Until then the same cursor returns the same events again. After the first
+     * event the call waits `coalesceForMs` milliseconds for more. A batch has at most
+     * `maxCount` events. Returns nothing once the stream was stopped or released, or has
+     * ended and every event was acknowledged.
+     *
+     * Cancel safe: no event is lost.
+     *
+     * # Errors
+     *
+     * `Invalid` if `maxCount` is 0 or the cursor is of another stream.
+     */
+    suspend fun `next`(`cursor`: kotlin.ULong, `maxCount`: kotlin.UInt, `coalesceForMs`: kotlin.UInt): InboxBatch?
+
+    /**
+     * Stops the stream: pending and later calls of `next` return nothing.
+     *
+     * May be called more than once and from any thread. The source is not affected.
+     */
+    fun `stop`()
+
+    companion object
+}
+
+/**
+ * A stream of the permission requests of all sessions of this process, local and at runners, and of
+ * what else needs attention.
+ *
+ * It begins with the requests that are open and covers sessions that start later. A request that is
+ * closed before it was read is left out. It keeps no session alive.
+ */
+open class InboxStream: Disposable, AutoCloseable, InboxStreamInterface
+{
+
+    @Suppress("UNUSED_PARAMETER")
+    /**
+     * @suppress
+     */
+    internal constructor(withHandle: UniffiWithHandle, handle: Long) {
+        this.handle = handle
+        this.cleanable = UniffiLib.CLEANER.register(this, UniffiCleanAction(handle))
+    }
+
+    /**
+     * @suppress
+     *
+     * This constructor can be used to instantiate a fake object. Only used for tests. Any
+     * attempt to actually use an object constructed this way will fail as there is no
+     * connected Rust object.
+     */
+    @Suppress("UNUSED_PARAMETER")
+    internal constructor(noHandle: NoHandle) {
+        this.handle = 0
+        this.cleanable = null
+    }
+
+    private val handle: Long
+    private val cleanable: UniffiCleaner.Cleanable?
+
+    private val wasDestroyed = AtomicBoolean(false)
+    private val callCounter = AtomicLong(1)
+
+    /**
+     * Whether the current object has been destroyed and its reference is gone in the Rust side.
+     */
+    val uniffiIsDestroyed: Boolean get() = wasDestroyed.get()
+
+    override fun destroy() {
+        // Only allow a single call to this method.
+        // TODO: maybe we should log a warning if called more than once?
+        if (this.wasDestroyed.compareAndSet(false, true)) {
+            // This decrement always matches the initial count of 1 given at creation time.
+            if (this.callCounter.decrementAndGet() == 0L) {
+                cleanable?.clean()
+            }
+        }
+    }
+
+    @Synchronized
+    override fun close() {
+        this.destroy()
+    }
+
+    internal inline fun <R> callWithHandle(block: (handle: Long) -> R): R {
+        // Check and increment the call counter, to keep the object alive.
+        // This needs a compare-and-set retry loop in case of concurrent updates.
+        do {
+            val c = this.callCounter.get()
+            if (c == 0L) {
+                throw IllegalStateException("${this.javaClass.simpleName} object has already been destroyed")
+            }
+            if (c == Long.MAX_VALUE) {
+                throw IllegalStateException("${this.javaClass.simpleName} call counter would overflow")
+            }
+        } while (! this.callCounter.compareAndSet(c, c + 1L))
+        // Now we can safely do the method call without the handle being freed concurrently.
+        try {
+            return block(this.uniffiCloneHandle())
+        } finally {
+            // This decrement always matches the increment we performed above.
+            if (this.callCounter.decrementAndGet() == 0L) {
+                cleanable?.clean()
+            }
+        }
+    }
+
+    // Use a static inner class instead of a closure so as not to accidentally
+    // capture `this` as part of the cleanable's action.
+    private class UniffiCleanAction(private val handle: Long) : Runnable {
+        override fun run() {
+            if (handle == 0.toLong()) {
+                // Fake object created with `NoHandle`, don't try to free.
+                return;
+            }
+            uniffiRustCall { status ->
+                UniffiLib.uniffi_bowline_ffi_fn_free_inboxstream(handle, status)
+            }
+        }
+    }
+
+    /**
+     * @suppress
+     */
+    internal fun uniffiCloneHandle(): Long {
+        if (handle == 0.toLong()) {
+            throw InternalException("uniffiCloneHandle() called on NoHandle object");
+        }
+        return uniffiRustCall() { status ->
+            UniffiLib.uniffi_bowline_ffi_fn_clone_inboxstream(handle, status)
+        }
+    }
+
+
+    /**
+     * Waits for events after `cursor` and returns them as one batch.
+     *
+     * Pass 0 first, and the cursor of the last batch from then on; this acknowledges the
+     * batch. Until then the same cursor returns the same events again. After the first
+     * event the call waits `coalesceForMs` milliseconds for more. A batch has at most
+     * `maxCount` events. Returns nothing once the stream was stopped or released, or has
+     * ended and every event was acknowledged.
+     *
+     * Cancel safe: no event is lost.
+     *
+     * # Errors
+     *
+     * `Invalid` if `maxCount` is 0 or the cursor is of another stream.
+     */
+    @Throws(BowlineException::class)
+    @Suppress("ASSIGNED_BUT_NEVER_ACCESSED_VARIABLE")
+    override suspend fun `next`(`cursor`: kotlin.ULong, `maxCount`: kotlin.UInt, `coalesceForMs`: kotlin.UInt) : InboxBatch? {
+        return uniffiRustCallAsync(
+        callWithHandle { uniffiHandle ->
+            UniffiLib.uniffi_bowline_ffi_fn_method_inboxstream_next(
+                uniffiHandle,
+
+        FfiConverterULong.lower(`cursor`),
+        FfiConverterUInt.lower(`maxCount`),
+        FfiConverterUInt.lower(`coalesceForMs`),
+            )
+        },
+        { future, callback, continuation -> UniffiLib.ffi_bowline_ffi_rust_future_poll_rust_buffer(future, callback, continuation) },
+        { future, continuation -> UniffiLib.ffi_bowline_ffi_rust_future_complete_rust_buffer(future, continuation) },
+        { future -> UniffiLib.ffi_bowline_ffi_rust_future_free_rust_buffer(future) },
+        // lift function
+        { FfiConverterOptionalTypeInboxBatch.lift(it) },
+        // Error FFI converter
+        BowlineException.ErrorHandler,
+    )
+    }
+
+
+    /**
+     * Stops the stream: pending and later calls of `next` return nothing.
+     *
+     * May be called more than once and from any thread. The source is not affected.
+     */override fun `stop`()
+        =
+    callWithHandle {
+    uniffiRustCall() { _status ->
+    UniffiLib.uniffi_bowline_ffi_fn_method_inboxstream_stop(
+        it,
+        _status)
+}
+    }
+
+
+
+
+
+
+
+
+
+
+    /**
+     * @suppress
+     */
+    companion object
+
+}
+
+
+/**
+ * @suppress
+ */
+internal object FfiConverterTypeInboxStream: FfiConverter<InboxStream, Long> {
+    override fun lower(value: InboxStream): Long {
+        return value.callWithHandle { it }
+    }
+
+    override fun lift(value: Long): InboxStream {
+        return InboxStream(UniffiWithHandle, value)
+    }
+
+    override fun read(buf: ByteBuffer): InboxStream {
+        return lift(buf.getLong())
+    }
+
+    override fun allocationSize(value: InboxStream) = 8UL
+
+    override fun write(value: InboxStream, buf: ByteBuffer) {
         buf.putLong(lower(value))
     }
 }
@@ -13975,6 +14358,69 @@ internal object FfiConverterTypeAgentVersion: FfiConverterRustBuffer<AgentVersio
 
 
 /**
+ * What a session may use. A limit that is absent does not apply.
+ */
+data class Budget (
+    /**
+     * The cost, in US dollars. Refused for an agent that reports none.
+     */
+    var `costUsd`: kotlin.Double? = null
+    ,
+    /**
+     * Tokens of all models: input, output and writes to a cache.
+     */
+    var `tokens`: kotlin.ULong? = null
+    ,
+    /**
+     * Turns.
+     */
+    var `turns`: kotlin.ULong? = null
+    ,
+    /**
+     * The time since the session began, in milliseconds.
+     */
+    var `timeMs`: kotlin.ULong? = null
+
+){
+
+
+
+
+
+    companion object
+}
+
+/**
+ * @suppress
+ */
+internal object FfiConverterTypeBudget: FfiConverterRustBuffer<Budget> {
+    override fun read(buf: ByteBuffer): Budget {
+        return Budget(
+            FfiConverterOptionalDouble.read(buf),
+            FfiConverterOptionalULong.read(buf),
+            FfiConverterOptionalULong.read(buf),
+            FfiConverterOptionalULong.read(buf),
+        )
+    }
+
+    override fun allocationSize(value: Budget) = (
+            FfiConverterOptionalDouble.allocationSize(value.`costUsd`) +
+            FfiConverterOptionalULong.allocationSize(value.`tokens`) +
+            FfiConverterOptionalULong.allocationSize(value.`turns`) +
+            FfiConverterOptionalULong.allocationSize(value.`timeMs`)
+    )
+
+    override fun write(value: Budget, buf: ByteBuffer) {
+            FfiConverterOptionalDouble.write(value.`costUsd`, buf)
+            FfiConverterOptionalULong.write(value.`tokens`, buf)
+            FfiConverterOptionalULong.write(value.`turns`, buf)
+            FfiConverterOptionalULong.write(value.`timeMs`, buf)
+    }
+}
+
+
+
+/**
  * A half-open range of byte offsets in the agent's output.
  */
 data class ByteRange (
@@ -14534,6 +14980,23 @@ data class DialogueConfiguration (
     var `askPermissions`: kotlin.Boolean = true
     ,
     /**
+     * Rules that answer permission requests before the host is asked.
+     */
+    var `policy`: PolicySource? = null
+    ,
+    /**
+     * What the session may use before it pauses and asks, by a permission request with a question.
+     */
+    var `budget`: Budget? = null
+    ,
+    /**
+     * The prompt with which the session continues after a turn that met a usage limit of the agent's account, once
+     * the limit resets. Until then a permission request with the tool name `usage_limit` is open, and the inbox has
+     * `LimitReached` with the time of the reset. Without a prompt the session waits for the host.
+     */
+    var `resumeAtReset`: kotlin.String? = null
+    ,
+    /**
      * Whether to send an `initialize` request first.
      */
     var `initialize`: kotlin.Boolean = true
@@ -14635,6 +15098,9 @@ data class DialogueConfiguration (
         this.`mcpServers`,
         this.`partialMessages`,
         this.`askPermissions`,
+        this.`policy`,
+        this.`budget`,
+        this.`resumeAtReset`,
         this.`initialize`,
         this.`maxLine`,
         this.`window`,
@@ -14680,6 +15146,9 @@ internal object FfiConverterTypeDialogueConfiguration: FfiConverterRustBuffer<Di
             FfiConverterSequenceTypeMcpServer.read(buf),
             FfiConverterBoolean.read(buf),
             FfiConverterBoolean.read(buf),
+            FfiConverterOptionalTypePolicySource.read(buf),
+            FfiConverterOptionalTypeBudget.read(buf),
+            FfiConverterOptionalString.read(buf),
             FfiConverterBoolean.read(buf),
             FfiConverterOptionalULong.read(buf),
             FfiConverterOptionalTypeTranscriptWindow.read(buf),
@@ -14717,6 +15186,9 @@ internal object FfiConverterTypeDialogueConfiguration: FfiConverterRustBuffer<Di
             FfiConverterSequenceTypeMcpServer.allocationSize(value.`mcpServers`) +
             FfiConverterBoolean.allocationSize(value.`partialMessages`) +
             FfiConverterBoolean.allocationSize(value.`askPermissions`) +
+            FfiConverterOptionalTypePolicySource.allocationSize(value.`policy`) +
+            FfiConverterOptionalTypeBudget.allocationSize(value.`budget`) +
+            FfiConverterOptionalString.allocationSize(value.`resumeAtReset`) +
             FfiConverterBoolean.allocationSize(value.`initialize`) +
             FfiConverterOptionalULong.allocationSize(value.`maxLine`) +
             FfiConverterOptionalTypeTranscriptWindow.allocationSize(value.`window`) +
@@ -14753,6 +15225,9 @@ internal object FfiConverterTypeDialogueConfiguration: FfiConverterRustBuffer<Di
             FfiConverterSequenceTypeMcpServer.write(value.`mcpServers`, buf)
             FfiConverterBoolean.write(value.`partialMessages`, buf)
             FfiConverterBoolean.write(value.`askPermissions`, buf)
+            FfiConverterOptionalTypePolicySource.write(value.`policy`, buf)
+            FfiConverterOptionalTypeBudget.write(value.`budget`, buf)
+            FfiConverterOptionalString.write(value.`resumeAtReset`, buf)
             FfiConverterBoolean.write(value.`initialize`, buf)
             FfiConverterOptionalULong.write(value.`maxLine`, buf)
             FfiConverterOptionalTypeTranscriptWindow.write(value.`window`, buf)
@@ -16815,6 +17290,53 @@ internal object FfiConverterTypeHostTerminalCommand: FfiConverterRustBuffer<Host
 
 
 /**
+ * Consecutive events of the inbox.
+ */
+data class InboxBatch (
+    /**
+     * The cursor for the next call of `next`, which acknowledges this batch.
+     */
+    var `cursor`: kotlin.ULong
+    ,
+    /**
+     * The events in order.
+     */
+    var `events`: List<InboxEvent>
+
+){
+
+
+
+
+
+    companion object
+}
+
+/**
+ * @suppress
+ */
+internal object FfiConverterTypeInboxBatch: FfiConverterRustBuffer<InboxBatch> {
+    override fun read(buf: ByteBuffer): InboxBatch {
+        return InboxBatch(
+            FfiConverterULong.read(buf),
+            FfiConverterSequenceTypeInboxEvent.read(buf),
+        )
+    }
+
+    override fun allocationSize(value: InboxBatch) = (
+            FfiConverterULong.allocationSize(value.`cursor`) +
+            FfiConverterSequenceTypeInboxEvent.allocationSize(value.`events`)
+    )
+
+    override fun write(value: InboxBatch, buf: ByteBuffer) {
+            FfiConverterULong.write(value.`cursor`, buf)
+            FfiConverterSequenceTypeInboxEvent.write(value.`events`, buf)
+    }
+}
+
+
+
+/**
  * An agent on this machine.
  */
 data class InstalledAgent (
@@ -18141,9 +18663,14 @@ data class PermissionRecord (
     var `state`: RequestState
     ,
     /**
-     * The name of the person or program that answered, if given.
+     * The name of the person or program that answered, if given; `policy` for a rule.
      */
     var `answeredBy`: kotlin.String?
+    ,
+    /**
+     * The rule that answered, and its file.
+     */
+    var `answeredHow`: kotlin.String?
     ,
     /**
      * Whether the tool was allowed; absent without an answer.
@@ -18176,6 +18703,7 @@ internal object FfiConverterTypePermissionRecord: FfiConverterRustBuffer<Permiss
             FfiConverterULong.read(buf),
             FfiConverterTypeRequestState.read(buf),
             FfiConverterOptionalString.read(buf),
+            FfiConverterOptionalString.read(buf),
             FfiConverterOptionalBoolean.read(buf),
         )
     }
@@ -18192,6 +18720,7 @@ internal object FfiConverterTypePermissionRecord: FfiConverterRustBuffer<Permiss
             FfiConverterULong.allocationSize(value.`askedAtMs`) +
             FfiConverterTypeRequestState.allocationSize(value.`state`) +
             FfiConverterOptionalString.allocationSize(value.`answeredBy`) +
+            FfiConverterOptionalString.allocationSize(value.`answeredHow`) +
             FfiConverterOptionalBoolean.allocationSize(value.`isAllowed`)
     )
 
@@ -18207,6 +18736,7 @@ internal object FfiConverterTypePermissionRecord: FfiConverterRustBuffer<Permiss
             FfiConverterULong.write(value.`askedAtMs`, buf)
             FfiConverterTypeRequestState.write(value.`state`, buf)
             FfiConverterOptionalString.write(value.`answeredBy`, buf)
+            FfiConverterOptionalString.write(value.`answeredHow`, buf)
             FfiConverterOptionalBoolean.write(value.`isAllowed`, buf)
     }
 }
@@ -22054,6 +22584,185 @@ internal object FfiConverterTypeAnswerKind: FfiConverterRustBuffer<AnswerKind> {
 
 
 /**
+ * Why a session needs attention.
+ */
+sealed class AttentionReason {
+
+    /**
+     * The agent waits for the answer to a request.
+     */
+    data class Question(
+        /**
+         * The id of the oldest open request.
+         */
+        val `requestId`: kotlin.String,
+        /**
+         * What it asks for.
+         */
+        val `kind`: dev.bowline.RequestKind,
+        /**
+         * The tool that needs permission.
+         */
+        val `toolName`: kotlin.String) : AttentionReason()
+
+    {
+
+
+        companion object
+    }
+
+    /**
+     * The last turn failed, or the session ended unexpectedly.
+     */
+    data class Failure(
+        /**
+         * The error, shortened to 1 KiB.
+         */
+        val `text`: kotlin.String) : AttentionReason()
+
+    {
+
+
+        companion object
+    }
+
+    /**
+     * The last turn is completed and the agent waits for a prompt.
+     */
+    data class Finished(
+        /**
+         * The final text, shortened to 1 KiB.
+         */
+        val `text`: kotlin.String?) : AttentionReason()
+
+    {
+
+
+        companion object
+    }
+
+    /**
+     * The last turn failed because a usage limit of the agent's account is reached.
+     */
+    data class LimitReached(
+        /**
+         * The name of the limit's window.
+         */
+        val `window`: kotlin.String,
+        /**
+         * When the window begins again, in milliseconds since 1970.
+         */
+        val `resetsAtMs`: kotlin.ULong?) : AttentionReason()
+
+    {
+
+
+        companion object
+    }
+
+
+
+
+
+
+
+
+    companion object
+}
+
+/**
+ * @suppress
+ */
+internal object FfiConverterTypeAttentionReason : FfiConverterRustBuffer<AttentionReason>{
+    override fun read(buf: ByteBuffer): AttentionReason {
+        return when(buf.getInt()) {
+            1 -> AttentionReason.Question(
+                FfiConverterString.read(buf),
+                FfiConverterTypeRequestKind.read(buf),
+                FfiConverterString.read(buf),
+                )
+            2 -> AttentionReason.Failure(
+                FfiConverterString.read(buf),
+                )
+            3 -> AttentionReason.Finished(
+                FfiConverterOptionalString.read(buf),
+                )
+            4 -> AttentionReason.LimitReached(
+                FfiConverterString.read(buf),
+                FfiConverterOptionalULong.read(buf),
+                )
+            else -> throw RuntimeException("invalid enum value, something is very wrong!!")
+        }
+    }
+
+    override fun allocationSize(value: AttentionReason): ULong = when(value) {
+        is AttentionReason.Question -> {
+            // Add the size for the Int that specifies the variant plus the size needed for all fields
+            (
+                4UL
+                + FfiConverterString.allocationSize(value.`requestId`)
+                + FfiConverterTypeRequestKind.allocationSize(value.`kind`)
+                + FfiConverterString.allocationSize(value.`toolName`)
+            )
+        }
+        is AttentionReason.Failure -> {
+            // Add the size for the Int that specifies the variant plus the size needed for all fields
+            (
+                4UL
+                + FfiConverterString.allocationSize(value.`text`)
+            )
+        }
+        is AttentionReason.Finished -> {
+            // Add the size for the Int that specifies the variant plus the size needed for all fields
+            (
+                4UL
+                + FfiConverterOptionalString.allocationSize(value.`text`)
+            )
+        }
+        is AttentionReason.LimitReached -> {
+            // Add the size for the Int that specifies the variant plus the size needed for all fields
+            (
+                4UL
+                + FfiConverterString.allocationSize(value.`window`)
+                + FfiConverterOptionalULong.allocationSize(value.`resetsAtMs`)
+            )
+        }
+    }
+
+    override fun write(value: AttentionReason, buf: ByteBuffer) {
+        when(value) {
+            is AttentionReason.Question -> {
+                buf.putInt(1)
+                FfiConverterString.write(value.`requestId`, buf)
+                FfiConverterTypeRequestKind.write(value.`kind`, buf)
+                FfiConverterString.write(value.`toolName`, buf)
+                Unit
+            }
+            is AttentionReason.Failure -> {
+                buf.putInt(2)
+                FfiConverterString.write(value.`text`, buf)
+                Unit
+            }
+            is AttentionReason.Finished -> {
+                buf.putInt(3)
+                FfiConverterOptionalString.write(value.`text`, buf)
+                Unit
+            }
+            is AttentionReason.LimitReached -> {
+                buf.putInt(4)
+                FfiConverterString.write(value.`window`, buf)
+                FfiConverterOptionalULong.write(value.`resetsAtMs`, buf)
+                Unit
+            }
+        }.let { /* this makes the `when` an expression, which ensures it is exhaustive */ }
+    }
+}
+
+
+
+
+
+/**
  * The content of a block.
  */
 sealed class BlockKind {
@@ -25888,6 +26597,148 @@ internal object FfiConverterTypeHookRoute: FfiConverterRustBuffer<HookRoute> {
 
 
 /**
+ * What happened to the sessions of this process.
+ */
+sealed class InboxEvent {
+
+    /**
+     * A permission request is open: answer it with `Engine.respond`.
+     */
+    data class Opened(
+        /**
+         * The request and its session.
+         */
+        val `request`: dev.bowline.SessionPermission) : InboxEvent()
+
+    {
+
+
+        companion object
+    }
+
+    /**
+     * A permission request is closed. Its record has its state and the name of who answered.
+     */
+    data class Closed(
+        /**
+         * The request and its session.
+         */
+        val `request`: dev.bowline.SessionPermission) : InboxEvent()
+
+    {
+
+
+        companion object
+    }
+
+    /**
+     * A session needs attention for a reason that it did not have before.
+     */
+    data class Attention(
+        /**
+         * The session's id.
+         */
+        val `session`: kotlin.String,
+        /**
+         * Identifies the cause within the session: the same one has the same id, also after a restart.
+         */
+        val `id`: kotlin.String,
+        /**
+         * The reason.
+         */
+        val `reason`: dev.bowline.AttentionReason) : InboxEvent()
+
+    {
+
+
+        companion object
+    }
+
+
+
+
+
+
+
+
+    companion object
+}
+
+/**
+ * @suppress
+ */
+internal object FfiConverterTypeInboxEvent : FfiConverterRustBuffer<InboxEvent>{
+    override fun read(buf: ByteBuffer): InboxEvent {
+        return when(buf.getInt()) {
+            1 -> InboxEvent.Opened(
+                FfiConverterTypeSessionPermission.read(buf),
+                )
+            2 -> InboxEvent.Closed(
+                FfiConverterTypeSessionPermission.read(buf),
+                )
+            3 -> InboxEvent.Attention(
+                FfiConverterString.read(buf),
+                FfiConverterString.read(buf),
+                FfiConverterTypeAttentionReason.read(buf),
+                )
+            else -> throw RuntimeException("invalid enum value, something is very wrong!!")
+        }
+    }
+
+    override fun allocationSize(value: InboxEvent): ULong = when(value) {
+        is InboxEvent.Opened -> {
+            // Add the size for the Int that specifies the variant plus the size needed for all fields
+            (
+                4UL
+                + FfiConverterTypeSessionPermission.allocationSize(value.`request`)
+            )
+        }
+        is InboxEvent.Closed -> {
+            // Add the size for the Int that specifies the variant plus the size needed for all fields
+            (
+                4UL
+                + FfiConverterTypeSessionPermission.allocationSize(value.`request`)
+            )
+        }
+        is InboxEvent.Attention -> {
+            // Add the size for the Int that specifies the variant plus the size needed for all fields
+            (
+                4UL
+                + FfiConverterString.allocationSize(value.`session`)
+                + FfiConverterString.allocationSize(value.`id`)
+                + FfiConverterTypeAttentionReason.allocationSize(value.`reason`)
+            )
+        }
+    }
+
+    override fun write(value: InboxEvent, buf: ByteBuffer) {
+        when(value) {
+            is InboxEvent.Opened -> {
+                buf.putInt(1)
+                FfiConverterTypeSessionPermission.write(value.`request`, buf)
+                Unit
+            }
+            is InboxEvent.Closed -> {
+                buf.putInt(2)
+                FfiConverterTypeSessionPermission.write(value.`request`, buf)
+                Unit
+            }
+            is InboxEvent.Attention -> {
+                buf.putInt(3)
+                FfiConverterString.write(value.`session`, buf)
+                FfiConverterString.write(value.`id`, buf)
+                FfiConverterTypeAttentionReason.write(value.`reason`, buf)
+                Unit
+            }
+        }.let { /* this makes the `when` an expression, which ensures it is exhaustive */ }
+    }
+}
+
+
+
+
+
+/**
  * What an interrupt stops.
  */
 sealed class InterruptScope {
@@ -27161,6 +28012,104 @@ internal object FfiConverterTypePlanState: FfiConverterRustBuffer<PlanState> {
 
     override fun write(value: PlanState, buf: ByteBuffer) {
         buf.putInt(value.ordinal + 1)
+    }
+}
+
+
+
+
+
+/**
+ * Where the rules of a policy are read from, in TOML (`crates/lifecycle/POLICY.md`).
+ */
+sealed class PolicySource {
+
+    /**
+     * A text.
+     */
+    data class Text(
+        /**
+         * The rules.
+         */
+        val `text`: kotlin.String) : PolicySource()
+
+    {
+
+
+        companion object
+    }
+
+    /**
+     * A file on this machine.
+     */
+    data class File(
+        /**
+         * Its path.
+         */
+        val `path`: kotlin.String) : PolicySource()
+
+    {
+
+
+        companion object
+    }
+
+
+
+
+
+
+
+
+    companion object
+}
+
+/**
+ * @suppress
+ */
+internal object FfiConverterTypePolicySource : FfiConverterRustBuffer<PolicySource>{
+    override fun read(buf: ByteBuffer): PolicySource {
+        return when(buf.getInt()) {
+            1 -> PolicySource.Text(
+                FfiConverterString.read(buf),
+                )
+            2 -> PolicySource.File(
+                FfiConverterString.read(buf),
+                )
+            else -> throw RuntimeException("invalid enum value, something is very wrong!!")
+        }
+    }
+
+    override fun allocationSize(value: PolicySource): ULong = when(value) {
+        is PolicySource.Text -> {
+            // Add the size for the Int that specifies the variant plus the size needed for all fields
+            (
+                4UL
+                + FfiConverterString.allocationSize(value.`text`)
+            )
+        }
+        is PolicySource.File -> {
+            // Add the size for the Int that specifies the variant plus the size needed for all fields
+            (
+                4UL
+                + FfiConverterString.allocationSize(value.`path`)
+            )
+        }
+    }
+
+    override fun write(value: PolicySource, buf: ByteBuffer) {
+        when(value) {
+            is PolicySource.Text -> {
+                buf.putInt(1)
+                FfiConverterString.write(value.`text`, buf)
+                Unit
+            }
+            is PolicySource.File -> {
+                buf.putInt(2)
+                FfiConverterString.write(value.`path`, buf)
+                Unit
+            }
+        }.let { /* this makes the `when` an expression, which ensures it is exhaustive */ }
     }
 }
 
@@ -29832,6 +30781,38 @@ internal object FfiConverterOptionalTypeAgentVersion: FfiConverterRustBuffer<Age
 /**
  * @suppress
  */
+internal object FfiConverterOptionalTypeBudget: FfiConverterRustBuffer<Budget?> {
+    override fun read(buf: ByteBuffer): Budget? {
+        if (buf.get().toInt() == 0) {
+            return null
+        }
+        return FfiConverterTypeBudget.read(buf)
+    }
+
+    override fun allocationSize(value: Budget?): ULong {
+        if (value == null) {
+            return 1UL
+        } else {
+            return 1UL + FfiConverterTypeBudget.allocationSize(value)
+        }
+    }
+
+    override fun write(value: Budget?, buf: ByteBuffer) {
+        if (value == null) {
+            buf.put(0)
+        } else {
+            buf.put(1)
+            FfiConverterTypeBudget.write(value, buf)
+        }
+    }
+}
+
+
+
+
+/**
+ * @suppress
+ */
 internal object FfiConverterOptionalTypeChangeBatch: FfiConverterRustBuffer<ChangeBatch?> {
     override fun read(buf: ByteBuffer): ChangeBatch? {
         if (buf.get().toInt() == 0) {
@@ -30526,6 +31507,38 @@ internal object FfiConverterOptionalTypeHookVariables: FfiConverterRustBuffer<Ho
         } else {
             buf.put(1)
             FfiConverterTypeHookVariables.write(value, buf)
+        }
+    }
+}
+
+
+
+
+/**
+ * @suppress
+ */
+internal object FfiConverterOptionalTypeInboxBatch: FfiConverterRustBuffer<InboxBatch?> {
+    override fun read(buf: ByteBuffer): InboxBatch? {
+        if (buf.get().toInt() == 0) {
+            return null
+        }
+        return FfiConverterTypeInboxBatch.read(buf)
+    }
+
+    override fun allocationSize(value: InboxBatch?): ULong {
+        if (value == null) {
+            return 1UL
+        } else {
+            return 1UL + FfiConverterTypeInboxBatch.allocationSize(value)
+        }
+    }
+
+    override fun write(value: InboxBatch?, buf: ByteBuffer) {
+        if (value == null) {
+            buf.put(0)
+        } else {
+            buf.put(1)
+            FfiConverterTypeInboxBatch.write(value, buf)
         }
     }
 }
@@ -31454,6 +32467,38 @@ internal object FfiConverterOptionalTypePlanPriority: FfiConverterRustBuffer<Pla
         } else {
             buf.put(1)
             FfiConverterTypePlanPriority.write(value, buf)
+        }
+    }
+}
+
+
+
+
+/**
+ * @suppress
+ */
+internal object FfiConverterOptionalTypePolicySource: FfiConverterRustBuffer<PolicySource?> {
+    override fun read(buf: ByteBuffer): PolicySource? {
+        if (buf.get().toInt() == 0) {
+            return null
+        }
+        return FfiConverterTypePolicySource.read(buf)
+    }
+
+    override fun allocationSize(value: PolicySource?): ULong {
+        if (value == null) {
+            return 1UL
+        } else {
+            return 1UL + FfiConverterTypePolicySource.allocationSize(value)
+        }
+    }
+
+    override fun write(value: PolicySource?, buf: ByteBuffer) {
+        if (value == null) {
+            buf.put(0)
+        } else {
+            buf.put(1)
+            FfiConverterTypePolicySource.write(value, buf)
         }
     }
 }
@@ -32898,6 +33943,34 @@ internal object FfiConverterSequenceTypeHookEventItem: FfiConverterRustBuffer<Li
         buf.putInt(value.size)
         value.iterator().forEach {
             FfiConverterTypeHookEventItem.write(it, buf)
+        }
+    }
+}
+
+
+
+
+/**
+ * @suppress
+ */
+internal object FfiConverterSequenceTypeInboxEvent: FfiConverterRustBuffer<List<InboxEvent>> {
+    override fun read(buf: ByteBuffer): List<InboxEvent> {
+        val len = buf.getInt()
+        return List<InboxEvent>(len) {
+            FfiConverterTypeInboxEvent.read(buf)
+        }
+    }
+
+    override fun allocationSize(value: List<InboxEvent>): ULong {
+        val sizeForLength = 4UL
+        val sizeForItems = value.map { FfiConverterTypeInboxEvent.allocationSize(it) }.sum()
+        return sizeForLength + sizeForItems
+    }
+
+    override fun write(value: List<InboxEvent>, buf: ByteBuffer) {
+        buf.putInt(value.size)
+        value.iterator().forEach {
+            FfiConverterTypeInboxEvent.write(it, buf)
         }
     }
 }

@@ -89,6 +89,14 @@ private fun connectionStates(open: () -> ConnectionStream): Flow<ConnectionView>
 }
 
 /**
+ * The permission requests of all sessions of this process, local and at runners, and what else needs attention: first the requests that
+ * are open, then what happens from now on. Answer with [Engine.respond]. The flow has no end.
+ */
+public fun Engine.inbox(): Flow<InboxEvent> = events({ inboxStream() }) { cursor ->
+    next(cursor, DEFAULT_MAX_COUNT, 0u)?.let { it.cursor to it.events }
+}
+
+/**
  * The bytes of the agent's output from an offset on, until the session ends. Bytes that are no longer kept, or that were not
  * collected in time, are a [RawPiece.Gap]; a collector never holds the agent back.
  *

@@ -1,5 +1,7 @@
 package dev.bowline
 
+import com.sun.net.httpserver.HttpServer
+import java.net.InetSocketAddress
 import kotlinx.coroutines.Dispatchers
 import kotlinx.coroutines.awaitAll
 import kotlinx.coroutines.async
@@ -14,6 +16,36 @@ import org.junit.jupiter.api.Assertions.assertTrue
 import org.junit.jupiter.api.Test
 
 class MisuseTest {
+    @Test
+    fun `missing helper is named with the remedy`() = runTest {
+        val guardless = Bowline.engine(program = understudy, guard = "/no/such/bowline")
+        val error = assertThrowsBowline<BowlineException.Start> { guardless.start(configuration()).close() }
+        assertTrue("/no/such/bowline" in error.reason, error.reason)
+    }
+
+    @Test
+    fun `missing programs of the tests are named with the remedy`() {
+        val missing = MissingPrograms(listOf("understudy", "chaos"), programs)
+        assertTrue(missing.message!!.startsWith("understudy, chaos missing in $programs; run cargo build"), missing.message)
+    }
+
+    @Test
+    fun `runner of another version is named with the remedy`() = runTest {
+        val other = HttpServer.create(InetSocketAddress("127.0.0.1", 0), 0)
+        other.createContext("/") { exchange ->
+            exchange.sendResponseHeaders(201, 2)
+            exchange.responseBody.use { it.write("{}".toByteArray()) }
+        }
+        other.start()
+        try {
+            val runner = RunnerConfiguration("http://127.0.0.1:${other.address.port}", token = "t")
+            val error = assertThrowsBowline<BowlineException.Start> { engine.start(configuration().copy(runner = runner)).close() }
+            assertTrue("use a runner of this version" in error.reason, error.reason)
+        } finally {
+            other.stop(0)
+        }
+    }
+
     @Test
     fun `ended session refuses calls but keeps its transcript`() = runTest {
         session { session ->
