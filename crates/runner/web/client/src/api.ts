@@ -488,6 +488,8 @@ export type NewSession = {
   readonly resume?: string | null;
   /** Bytes of each stream that are kept in memory. Default: 1 MiB. */
   readonly ring_bytes?: number | null;
+  /** Lines above a terminal's screen that a host receives when it joins. Default: 10,000. */
+  readonly scrollback_lines?: number | null;
   /** The child's standard streams. Default: pipes. */
   readonly stdio?: NewStdio;
 };
@@ -510,6 +512,14 @@ export type NewTicket = {
   readonly lease?: string | null;
   /** The session to attach to. */
   readonly session?: string | null;
+};
+
+/** Where older lines are. */
+export type OlderLines = {
+  /** The screen above which they are. */
+  readonly at: string;
+  /** Number of lines above that screen that are newer. */
+  readonly skip: number;
 };
 
 /** A past conversation. */
@@ -683,6 +693,18 @@ export type RequestOption = {
   /** `allow_once`, `allow_always`, `reject_once` or `reject_always`. */
   readonly kind: string;
   readonly name: string;
+};
+
+/** Lines above a terminal's screen. */
+export type Scrollback = {
+  /**
+   * The lines, oldest first: text with SGR sequences and links (OSC 8). Each begins and ends without either,
+   * and is as long as it was written: the client wraps it.
+   */
+  readonly lines: readonly (string)[];
+  /** Whether older lines are not recorded any more. */
+  readonly lost: boolean;
+  readonly older?: (OlderLines) | (null);
 };
 
 /** A session as the REST API lists it. */
