@@ -169,6 +169,26 @@ impl<'a> Message<'a> {
         }
     }
 
+    /// Returns the method, followed by what kind of update or item it is about; `result` or `error` for a
+    /// response. For counts and lists.
+    #[must_use]
+    pub fn name(&self) -> String {
+        let (method, params) = match self {
+            Self::Request { method, params, .. } | Self::Notification { method, params, .. } => {
+                (method, params)
+            }
+            Self::Response { result: Ok(_), .. } => return "result".to_owned(),
+            Self::Response { result: Err(_), .. } => return "error".to_owned(),
+        };
+        let kind =
+            |object: &str, key: &str| params.and_then(|it| it.get(object)?.get(key)?.as_str());
+        let kind = kind("update", "sessionUpdate").or_else(|| kind("item", "type"));
+        match kind {
+            Some(kind) => format!("{method} {kind}"),
+            None => method.decode().into_owned(),
+        }
+    }
+
     /// Parses the object of a line.
     ///
     /// Returns none for an object that is no JSON-RPC message, and for one with a member that nests more
