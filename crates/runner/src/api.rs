@@ -25,6 +25,8 @@ use axum::middleware::{from_fn, from_fn_with_state};
 use axum::response::Response;
 use axum::routing::{any, get};
 use axum::{Json, Router};
+use tower_http::CompressionLevel;
+use tower_http::compression::CompressionLayer;
 use utoipa::openapi::OpenApi;
 
 use crate::app_state::AppState;
@@ -56,6 +58,7 @@ pub(crate) fn router(app: &Arc<AppState>, hub: &Arc<EventHub>) -> Router {
             authenticate::authenticate,
         ))
         .merge(page::routes(app))
+        .layer(CompressionLayer::new().quality(CompressionLevel::Fastest))
         .layer(from_fn(trace::request_span))
         .with_state(Arc::clone(app))
 }

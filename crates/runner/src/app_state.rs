@@ -2,11 +2,12 @@
 
 mod attached_hosts;
 mod detach_timers;
+mod event_readers;
+mod fold_cache;
 mod limits;
 mod metrics;
 mod page;
 mod rate_limiter;
-mod transcript_cache;
 
 use std::net::IpAddr;
 use std::sync::Arc;
@@ -20,23 +21,36 @@ use tokio_util::task::task_tracker::TaskTrackerToken;
 
 use crate::auth::{OneTimeTicket, RequestAuth, TicketStore};
 use crate::conversations::Conversations;
+use crate::inspection::IndexedSession;
 use crate::sessions::SessionStore;
 pub(crate) use attached_hosts::AttachedHost;
 use attached_hosts::AttachedHosts;
 use detach_timers::DetachTimers;
+pub(crate) use event_readers::{CountedReader, EventReaders};
+pub(crate) use fold_cache::{CachedFold, FoldCache, FoldUse, IdleLimits};
 pub use limits::ServeLimits;
 pub(crate) use metrics::EndpointMetrics;
 use metrics::Metrics;
 pub(crate) use page::{OpenPage, PageListener};
 pub(crate) use rate_limiter::RateLimiter;
-use transcript_cache::TranscriptCache;
-pub(crate) use transcript_cache::{CachedFold, FoldUse, SessionFold, random_instance};
 
 /// Wrong tokens per second from one address before responses are delayed.
 const FAILED_LOGINS_PER_SECOND: u32 = 5;
 
 /// Delay of the response to a wrong token above that rate.
 const FAILED_LOGIN_DELAY: Duration = Duration::from_secs(1);
+
+/// One reader scrubs through a long session, so that its fold is kept whatever its size.
+const IDLE_PAST: IdleLimits = IdleLimits {
+    sessions: 2,
+    bytes: 256 << 20,
+};
+
+/// An index has 64 bytes for each line.
+const IDLE_INDEXES: IdleLimits = IdleLimits {
+    sessions: 8,
+    bytes: 64 << 20,
+};
 
 /// State shared by all API endpoints.
 #[derive(Debug)]
@@ -48,8 +62,13 @@ pub(crate) struct AppState {
     pub(crate) metrics: Metrics,
     pub(crate) detach_timers: DetachTimers,
     pub(crate) attached: AttachedHosts,
-    pub(crate) transcripts: TranscriptCache,
+    pub(crate) transcripts: FoldCache,
+    /// Transcripts as they were at an offset, continued while a reader steps forward.
+    pub(crate) past: FoldCache,
+    /// What the inspection of sessions needs beside their transcripts.
+    pub(crate) indexes: FoldCache<IndexedSession>,
     pub(crate) page: PageListener,
+    pub(crate) event_readers: EventReaders,
     /// Cancelled when the daemon stops.
     pub(crate) shutdown: CancellationToken,
     tickets: Mutex<TicketStore>,
@@ -86,8 +105,11 @@ impl AppState {
             metrics: Metrics::default(),
             detach_timers: DetachTimers::default(),
             attached: AttachedHosts::default(),
-            transcripts: TranscriptCache::default(),
+            transcripts: FoldCache::default(),
+            past: FoldCache::new(IDLE_PAST),
+            indexes: FoldCache::new(IDLE_INDEXES),
             page,
+            event_readers: EventReaders::default(),
             shutdown,
             tickets: Mutex::new(TicketStore::new(limits.ticket_life)),
             failed_logins: Mutex::new(failed_logins),

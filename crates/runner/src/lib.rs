@@ -15,6 +15,9 @@
 //! | `app_state` | state shared by all endpoints: limits, metrics, tickets |
 //! | `auth` | authentication of requests: token, tickets, `Host` and `Origin` checks |
 //! | `conversations` | the dialogue sessions that the daemon drives |
+//! | `inspection` | what a session consists of, for its inspection: lines, spans of time, search, parts of a transcript |
+//! | `session_fold` | the fold of a session's output and input |
+//! | `recordings` | recordings as sessions that have ended |
 //! | `sessions` | the sessions of a state folder: create, list, terminate |
 //! | `shim` | the process of one session, and its folder |
 //! | `session` | one running session: child, connections, journal |
@@ -40,10 +43,13 @@ mod blocking;
 mod client;
 mod conversations;
 mod descriptor_limit;
+mod inspection;
+mod recordings;
 mod screen;
 mod scrollback;
 mod serve;
 mod session;
+mod session_fold;
 mod session_machine;
 mod sessions;
 mod shim;
@@ -61,6 +67,7 @@ pub use bowline_transport::{
     SessionSummary, SessionSummaryState, Stream, TerminalSession,
 };
 pub use client::{LogRange, RunnerClient, RunnerError, RunnerProblem};
+pub use recordings::{RecordingDetails, RecordingImport};
 pub use screen::{
     OutputToken, ReplayFilter, SequenceKind, SequenceSplitter, SessionScreen, VtEngine,
 };

@@ -153,7 +153,7 @@ async fn session(
     let source = EventSource::Session(SessionReader::new(hub, feed, from));
     let reader = EventReader::new(source, files);
     respond(
-        ReadPermit { app, principal },
+        ReadPermit::new(app, principal),
         reader,
         guard,
         &headers,
@@ -203,7 +203,7 @@ async fn all(
     let source = EventSource::All(HubReader::new(hub, kinds, cursor));
     let reader = EventReader::new(source, None);
     respond(
-        ReadPermit { app, principal },
+        ReadPermit::new(app, principal),
         reader,
         guard,
         &headers,

@@ -6,8 +6,10 @@ mod conversation;
 mod dialogue;
 mod dto;
 mod history;
+mod inspect;
 mod log;
 mod machine;
+mod past;
 mod queue;
 mod scrollback;
 mod sessions;
@@ -87,6 +89,10 @@ pub(super) fn routes(
         .routes(routes!(log::arrivals))
         .routes(routes!(log::transcript))
         .routes(routes!(scrollback::scrollback))
+        .routes(routes!(past::changes))
+        .routes(routes!(inspect::lines))
+        .routes(routes!(inspect::timeline))
+        .routes(routes!(inspect::search))
         .routes(routes!(history::list))
         .routes(routes!(history::transcript))
         .routes(routes!(machine::agents))

@@ -16,7 +16,7 @@ use super::page::Page;
 use super::state_lock::StateLock;
 use super::tls::CurrentEncryption;
 use crate::api::{self, EventHub, NotifyConfiguration, NotifyError, start_notifications};
-use crate::app_state::{AppState, PageListener};
+use crate::app_state::{AppState, EventReaders, PageListener};
 use crate::auth::{
     CurrentNamedTokens, CurrentToken, NamedTokens, PageAddress, RequestAuth, accepted_hosts,
     accepted_origins, read_or_create_token,
@@ -38,6 +38,7 @@ pub struct Runner {
     /// How long [`stop`](Self::stop) waits for clients to disconnect.
     stop_timeout: Duration,
     sessions: Arc<SessionStore>,
+    readers: EventReaders,
     /// Dropped before `stop` waits for what serves clients.
     events: Arc<EventHub>,
     _lock: StateLock,
@@ -91,6 +92,7 @@ impl Runner {
         // Before the first connection, since a client that attaches cancels its timer.
         api::restore_detach_timers(&app).await;
         app.conversations.restore().await;
+        let readers = app.event_readers.clone();
         let events = EventHub::new(Arc::clone(&app));
         let (lock, socket, network) = listeners.serve(&api::router(&app, &events), &shutdown);
         let page = Page {
@@ -110,6 +112,7 @@ impl Runner {
             encryption,
             stop_timeout: limits.goodbye,
             sessions,
+            readers,
             events,
             _lock: lock,
         })
@@ -159,6 +162,14 @@ impl Runner {
     /// The URL or the file with the secret is unusable.
     pub fn notify(&self, configuration: NotifyConfiguration) -> Result<(), NotifyError> {
         start_notifications(&self.events, configuration)
+    }
+
+    /// Waits until the last client that followed events has been gone for `grace`, such as a page whose tab was
+    /// closed. Before the first one, it waits without a limit.
+    ///
+    /// Cancel safe.
+    pub async fn left(&self, grace: Duration) {
+        self.readers.left(grace).await;
     }
 
     /// Stops the daemon: requests that clients reconnect later, and waits for them to disconnect.

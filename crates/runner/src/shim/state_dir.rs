@@ -171,6 +171,12 @@ impl StateDir {
         }
     }
 
+    /// Creates the directory of a session that no process owns.
+    pub(crate) fn create_unlocked(&self, id: SessionId) -> io::Result<SessionDir> {
+        let (session, _lock) = self.create(id).map_err(io::Error::other)?;
+        Ok(session)
+    }
+
     /// Links the name of the socket to a shorter path, if it is too long.
     fn place_socket(&self, session: &SessionDir) -> Result<(), StateDirError> {
         let Some(sockets) = &self.sockets else {
@@ -312,7 +318,7 @@ impl SessionDir {
 
     /// Replaces the record atomically: it is synced before it gets its name (rename(2)), and the name
     /// is synced too.
-    pub(super) fn write_info(&self, info: &SessionInfo) -> io::Result<()> {
+    pub(crate) fn write_info(&self, info: &SessionInfo) -> io::Result<()> {
         let text = serde_json::to_vec_pretty(info)?;
         let mut file = self.open_next_info()?;
         file.write_all(&text)?;

@@ -9,6 +9,7 @@ mod editor;
 mod events;
 mod frames;
 mod grpc;
+mod inspection;
 mod openapi;
 mod page;
 mod proto;

@@ -37,6 +37,10 @@ async fn document_describes_every_endpoint() {
             "delete /api/sessions/{id}/queue/{prompt}",
             "get /api/sessions/{id}/log",
             "get /api/sessions/{id}/transcript",
+            "get /api/sessions/{id}/changes",
+            "get /api/sessions/{id}/lines",
+            "get /api/sessions/{id}/timeline",
+            "get /api/sessions/{id}/search",
             "get /api/sessions/{id}/events",
             "get /api/events",
             "get /api/permissions",
@@ -123,4 +127,30 @@ async fn document_describes_both_schemas_of_transcript() {
     let path = format!("{path}?schema=3");
     let unknown = runner.request("GET", &path, None).await;
     assert_eq!(unknown.status, 400, "{}", unknown.text());
+}
+
+#[tokio::test]
+async fn examples_match_their_schemas() {
+    let runner = TestRunner::start().await;
+    let document = runner.request("GET", "/openapi.json", None).await.json();
+    let script = format!("cat <<'END'\n{LINES}END\n");
+    let spec = json!({"kind": "dialogue", "program": "/bin/sh", "args": ["-c", script], "journal": {"on": true}});
+    let id = runner.create(&spec).await;
+    while runner.session(&id).await["state"] != "exited" {}
+    for (path, query) in [
+        ("changes", ""),
+        ("lines", ""),
+        ("timeline", ""),
+        ("search", "?q=a"),
+    ] {
+        let at = format!(
+            "/paths/~1api~1sessions~1{{id}}~1{path}/get/responses/200/content/application~1json"
+        );
+        let content = document.pointer(&at).unwrap();
+        let answer = format!("/api/sessions/{id}/{path}{query}");
+        let answer = runner.request("GET", &answer, None).await.json();
+        for value in [&content["example"], &answer] {
+            check(&document, &content["schema"], value, path);
+        }
+    }
 }

@@ -62,6 +62,17 @@ async fn files_need_no_token_and_bring_the_policy() {
 }
 
 #[tokio::test]
+async fn responses_are_compressed_for_clients_that_accept_it() {
+    let runner = TestRunner::start().await;
+    let plain = request(runner.address(), "GET", "/app.js", &[], None).await;
+    assert_eq!(plain.header("Content-Encoding"), None);
+    let accepts = [("Accept-Encoding", "gzip")];
+    let file = request(runner.address(), "GET", "/app.js", &accepts, None).await;
+    assert_eq!(file.header("Content-Encoding"), Some("gzip"));
+    assert!(file.body.len() * 2 < plain.body.len());
+}
+
+#[tokio::test]
 async fn files_are_refused_under_another_host_name() {
     let runner = TestRunner::start().await;
     for path in FILES {

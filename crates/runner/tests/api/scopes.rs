@@ -11,7 +11,7 @@ use tokio::net::TcpStream;
 use crate::support::{Frames, TestResponse, TestRunner, request, within_limit};
 
 /// The scope that each route needs.
-const ROUTES: [(&str, TokenScope); 30] = [
+const ROUTES: [(&str, TokenScope); 34] = [
     ("get /api/sessions", TokenScope::Look),
     ("get /api/sessions/{id}", TokenScope::Look),
     ("get /api/sessions/{id}/permissions", TokenScope::Look),
@@ -22,6 +22,10 @@ const ROUTES: [(&str, TokenScope); 30] = [
         TokenScope::Write,
     ),
     ("get /api/sessions/{id}/log", TokenScope::Look),
+    ("get /api/sessions/{id}/changes", TokenScope::Look),
+    ("get /api/sessions/{id}/lines", TokenScope::Look),
+    ("get /api/sessions/{id}/timeline", TokenScope::Look),
+    ("get /api/sessions/{id}/search", TokenScope::Look),
     ("get /api/sessions/{id}/transcript", TokenScope::Look),
     ("get /api/sessions/{id}/events", TokenScope::Look),
     ("get /api/sessions/{id}/arrivals", TokenScope::Look),

@@ -18,7 +18,8 @@ use super::source::{SessionState, wait_for_exit};
 use super::table::{SessionTable, Visit};
 use crate::api::problem::Problem;
 use crate::api::rest::read_record;
-use crate::app_state::{AppState, random_instance};
+use crate::app_state::AppState;
+use crate::session_fold::random_instance;
 use crate::sessions::{SessionRecord, ShimStatus, StoreEvent, summary_of};
 
 /// Minimum time between two publications of a session, so that changes are coalesced.

@@ -19,8 +19,9 @@ use super::cursor::Position;
 use super::item::{PhaseView, ReadChanges, SessionHead, SessionPermission};
 use crate::api::problem::Problem;
 use crate::api::rest::{HeldFold, read_record, use_fold};
-use crate::app_state::{AppState, CachedFold, random_instance};
+use crate::app_state::{AppState, CachedFold};
 use crate::conversations::{ConversationError, is_driven};
+use crate::session_fold::random_instance;
 use crate::sessions::{SessionRecord, ShimLink, ShimLinkError, ShimStatus};
 use crate::shim::SessionDir;
 

@@ -19,7 +19,7 @@ use super::files::FileWatch;
 use super::lines::LineReader;
 use super::reader::{Event, HubReader, SessionReader};
 use crate::api::problem::Problem;
-use crate::app_state::AppState;
+use crate::app_state::{AppState, CountedReader};
 use crate::auth::Principal;
 
 /// Silence after which a comment is sent, so that a lost connection is noticed.
@@ -52,11 +52,21 @@ pub(super) enum EventSource {
 /// The right to read, which ends with the token and with the daemon.
 #[derive(Debug)]
 pub(super) struct ReadPermit {
-    pub(super) app: Arc<AppState>,
-    pub(super) principal: Principal,
+    app: Arc<AppState>,
+    principal: Principal,
+    _reader: CountedReader,
 }
 
 impl ReadPermit {
+    pub(super) fn new(app: Arc<AppState>, principal: Principal) -> Self {
+        let _reader = app.event_readers.enter();
+        Self {
+            app,
+            principal,
+            _reader,
+        }
+    }
+
     /// Returns whether the token is still valid.
     fn is_valid(&self) -> bool {
         self.app.auth.is_valid(&self.principal)

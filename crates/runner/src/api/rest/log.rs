@@ -5,8 +5,8 @@ use std::sync::Arc;
 use axum::Json;
 use axum::body::Body;
 use axum::extract::State;
-use axum::http::HeaderValue;
-use axum::http::header::CONTENT_TYPE;
+use axum::http::header::{ACCEPT_RANGES, CONTENT_RANGE, CONTENT_TYPE, RANGE};
+use axum::http::{HeaderMap, HeaderValue, StatusCode};
 use axum::response::Response;
 use bowline_reducer::Schema;
 use bowline_transport::Piece;
@@ -17,9 +17,10 @@ use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
 use super::dialogue::dialogue_record;
+use super::past::{MomentQuery, past};
 use super::shim_client::read_record;
 use super::stream_slice::{SliceRequest, StreamSlice, output_stream};
-use super::transcript::transcript_body;
+use super::transcript::{snapshot_body, transcript_body};
 use super::transcript_schema::Transcript;
 use crate::api::extract::{QueryParams, SessionPath};
 use crate::api::problem::Problem;
@@ -125,7 +126,8 @@ pub(super) async fn arrivals(
 /// The response ends before the first gap. Its headers describe it: `Bowline-From` is the offset of
 /// its first byte, `Bowline-Next` that of the next request, `Bowline-End` the end of the stream, and
 /// `Bowline-Gap` is `FROM-TO` if bytes before the first one were lost. `Bowline-Damage` names the first
-/// damage of the session's journal that was found.
+/// damage of the session's journal that was found. A `Range` of bytes is honoured, up to 1 MiB of it and up to the
+/// first gap.
 #[utoipa::path(get, path = "/api/sessions/{id}/log", operation_id = "log",
     params(("id" = String, Path, description = "Id of the session"), LogQuery),
     responses(
@@ -136,21 +138,78 @@ pub(super) async fn arrivals(
                 ("Bowline-End" = u64, description = "End offset of the stream"),
                 ("Bowline-Gap" = String, description = "Lost range before the first byte"),
                 ("Bowline-Damage" = String, description = "Why a part of the log cannot be read"))),
+        (status = 206, description = "A part of the range that was asked for", content_type = "application/octet-stream", body = String,
+            headers(("Content-Range" = String, description = "Which part"))),
         (status = "default", description = "Error", body = Problem)))]
 pub(super) async fn log(
     State(app): State<Arc<AppState>>,
     SessionPath(id): SessionPath,
     QueryParams(query): QueryParams<LogQuery>,
+    headers: HeaderMap,
 ) -> Result<Response, Problem> {
     let record = read_record(&app, id).await?;
+    let range = ByteRange::of(&headers);
+    let query = match range {
+        Some(range) => range.resolve(&app, &record, query).await?,
+        None => query,
+    };
     let (request, max) = query.request(&record)?;
     let slice = StreamSlice::read(&app, &record, request).await?;
-    let mut response = LogResponse::new(&slice, query.from, max).into_response(slice.end);
+    let log = LogResponse::new(&slice, query.from, max);
+    let content_range = range.and_then(|_| log.content_range(slice.end));
+    let mut response = log.into_response(slice.end);
+    if let Some(range) = content_range {
+        *response.status_mut() = StatusCode::PARTIAL_CONTENT;
+        response.headers_mut().insert(CONTENT_RANGE, range);
+    }
     let damage = slice.damage.first().map(ToString::to_string);
     if let Some(damage) = damage.and_then(|text| HeaderValue::try_from(text).ok()) {
         response.headers_mut().insert("bowline-damage", damage);
     }
     Ok(response)
+}
+
+/// One range of a `Range` header.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum ByteRange {
+    From { first: u64, last: Option<u64> },
+    Last(u64),
+}
+
+impl ByteRange {
+    /// Returns the range of a request. A header with several ranges, or of another unit, is ignored.
+    fn of(headers: &HeaderMap) -> Option<Self> {
+        let text = headers.get(RANGE)?.to_str().ok()?;
+        let (first, last) = text.strip_prefix("bytes=")?.split_once('-')?;
+        if first.is_empty() {
+            return last.parse().ok().map(Self::Last);
+        }
+        let first = first.parse().ok()?;
+        let last = match last {
+            "" => None,
+            last => Some(last.parse().ok().filter(|last| *last >= first)?),
+        };
+        Some(Self::From { first, last })
+    }
+
+    /// Returns the query for the range.
+    async fn resolve(
+        self,
+        app: &AppState,
+        record: &SessionRecord,
+        query: LogQuery,
+    ) -> Result<LogQuery, Problem> {
+        let (from, max) = match self {
+            Self::From { first, last } => (first, last.map(|last| last - first + 1)),
+            Self::Last(count) => {
+                let (request, _) = query.request(record)?;
+                let request = SliceRequest { max: 0, ..request };
+                let end = StreamSlice::read(app, record, request).await?.end;
+                (end.saturating_sub(count), Some(count))
+            }
+        };
+        Ok(LogQuery { from, max, ..query })
+    }
 }
 
 /// The bytes of a slice up to its first gap, after an initial one.
@@ -184,12 +243,21 @@ impl LogResponse {
         response
     }
 
+    /// Returns the value of `Content-Range`; `None` without bytes.
+    fn content_range(&self, end: u64) -> Option<HeaderValue> {
+        let last = (self.from + self.bytes.len() as u64).checked_sub(1)?;
+        let range = format!("bytes {}-{last}/{end}", self.from);
+        let range = HeaderValue::try_from(range).ok();
+        range.filter(|_| !self.bytes.is_empty())
+    }
+
     fn into_response(self, end: u64) -> Response {
         let next = self.from + self.bytes.len() as u64;
         let mut response = Response::new(Body::from(self.bytes.freeze()));
         let headers = response.headers_mut();
         let kind = HeaderValue::from_static("application/octet-stream");
         headers.insert(CONTENT_TYPE, kind);
+        headers.insert(ACCEPT_RANGES, HeaderValue::from_static("bytes"));
         headers.insert("bowline-from", self.from.into());
         headers.insert("bowline-next", next.into());
         headers.insert("bowline-end", end.into());
@@ -221,21 +289,33 @@ impl TranscriptQuery {
 
 /// Read the transcript of a dialogue, folded from its whole output.
 ///
-/// `stats.missing` counts the bytes of output that are not available, and `stats.damaged` is set if a
+/// With a moment, it is the transcript as it was then: the fold of what had come before. `stats.missing` counts the
+/// bytes of output that are not available, and `stats.damaged` is set if a
 /// part of the log cannot be read; `entries` has the reasons.
 #[utoipa::path(get, path = "/api/sessions/{id}/transcript", operation_id = "transcript",
-    params(("id" = String, Path, description = "Id of the session"), TranscriptQuery),
-    responses((status = 200, description = "Success", content_type = "application/json", body = Transcript),
+    params(("id" = String, Path, description = "Id of the session"), TranscriptQuery, MomentQuery),
+    responses((status = 200, description = "Success", content_type = "application/json", body = Transcript,
+            headers(("Bowline-At" = u64, description = "With a moment: the offset in the output"))),
         (status = "default", description = "Error", body = Problem)))]
 pub(super) async fn transcript(
     State(app): State<Arc<AppState>>,
     SessionPath(id): SessionPath,
     QueryParams(query): QueryParams<TranscriptQuery>,
+    QueryParams(moment): QueryParams<MomentQuery>,
 ) -> Result<Response, Problem> {
     let schema = query.schema()?;
     let record = dialogue_record(&app, id).await?;
-    let body = transcript_body(&app, record, schema).await?;
-    let mut response = Response::new(body);
+    let mut response = match moment.resolve(&app, &record).await? {
+        None => Response::new(transcript_body(&app, record, schema).await?),
+        Some(until) => {
+            let moment = past(&app, record, until).await?;
+            let mut response = Response::new(snapshot_body(&moment.snapshot, schema));
+            response
+                .headers_mut()
+                .insert("bowline-at", moment.output.into());
+            response
+        }
+    };
     let kind = HeaderValue::from_static("application/json");
     response.headers_mut().insert(CONTENT_TYPE, kind);
     Ok(response)
@@ -244,6 +324,27 @@ pub(super) async fn transcript(
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn one_range_of_bytes_is_read() {
+        let range = |text: &'static str| {
+            let headers = [(RANGE, HeaderValue::from_static(text))];
+            ByteRange::of(&HeaderMap::from_iter(headers))
+        };
+        let from = |first, last| Some(ByteRange::From { first, last });
+        assert_eq!(range("bytes=3-9"), from(3, Some(9)));
+        assert_eq!(range("bytes=3-"), from(3, None));
+        assert_eq!(range("bytes=-5"), Some(ByteRange::Last(5)));
+        for text in [
+            "bytes=9-3",
+            "bytes=0-1,4-5",
+            "lines=1-2",
+            "bytes=",
+            "bytes=x-",
+        ] {
+            assert_eq!(range(text), None, "{text}");
+        }
+    }
 
     #[test]
     fn adjacent_gaps_are_merged() {

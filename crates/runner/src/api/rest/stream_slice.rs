@@ -10,6 +10,7 @@ use bowline_transport::journal::{
 };
 use bowline_transport::wire::{DEFAULT_CREDIT, ExitNotice, Lease, Message, StdioKind, StreamId};
 use bowline_transport::{Piece, SessionId};
+use bytes::BytesMut;
 use tokio::task::spawn_blocking;
 use tokio::time::timeout;
 
@@ -71,6 +72,23 @@ impl StreamSlice {
             }
             read => read,
         }
+    }
+
+    /// Returns the bytes between gaps, each with its offset.
+    pub(super) fn runs(&self) -> Vec<(u64, BytesMut)> {
+        let mut runs: Vec<(u64, BytesMut)> = Vec::new();
+        let mut end = None;
+        for piece in &self.pieces {
+            let Piece::Bytes { offset, bytes } = &piece.piece else {
+                continue;
+            };
+            match runs.last_mut().filter(|_| end == Some(*offset)) {
+                Some((_, run)) => run.extend_from_slice(bytes),
+                None => runs.push((*offset, BytesMut::from(&bytes[..]))),
+            }
+            end = Some(piece.end());
+        }
+        runs
     }
 
     async fn from_shim(

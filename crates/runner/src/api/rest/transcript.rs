@@ -7,8 +7,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use axum::body::Body;
-use bowline_reducer::dialect::DialectName;
 use bowline_reducer::{End, HostEvent, Meta, Schema, Snapshot, Transcript};
+use bowline_transport::Piece;
 use bowline_transport::journal::{Damage, Merge, Merged};
 use bytes::Bytes;
 use futures_util::stream;
@@ -18,11 +18,12 @@ use super::conversation::running_conversation;
 use super::sessions::run_to_completion;
 use super::stream_slice::{SliceRequest, StreamSlice, output_stream};
 use crate::api::problem::Problem;
-use crate::app_state::{AppState, FoldUse, SessionFold};
+use crate::app_state::{AppState, FoldUse};
+use crate::session_fold::{FoldObserver, FoldOrigin, SessionFold};
 use crate::sessions::{SessionRecord, describe_exit};
 
 /// Bytes that are read at once.
-const SLICE_BYTES: u64 = 4 << 20;
+pub(super) const SLICE_BYTES: u64 = 4 << 20;
 
 /// When to request a transcript again if others take up all memory for them.
 const RETRY_AFTER: Duration = Duration::from_secs(1);
@@ -53,9 +54,7 @@ pub(super) async fn transcript_body(
 ) -> Result<Body, Problem> {
     if let Some(conversation) = running_conversation(app, &record).await? {
         let snapshot = conversation.session().snapshot().await;
-        let chunks = snapshot.json_chunks(schema);
-        let chunks = chunks.map(|chunk| Ok::<_, Infallible>(Bytes::from(chunk)));
-        return Ok(Body::from_stream(stream::iter(chunks)));
+        return Ok(snapshot_body(&snapshot, schema));
     }
     let held = HeldTranscript::read(app, record).await?;
     let mut chunks = held.snapshot.json_chunks(schema);
@@ -66,6 +65,13 @@ pub(super) async fn transcript_body(
             .map(|chunk| Ok::<_, Infallible>(Bytes::from(chunk)))
     });
     Ok(Body::from_stream(stream::iter(chunks)))
+}
+
+/// Returns a transcript as JSON, which is written as it is sent.
+pub(super) fn snapshot_body(snapshot: &Snapshot, schema: Schema) -> Body {
+    let chunks = snapshot.json_chunks(schema);
+    let chunks = chunks.map(|chunk| Ok::<_, Infallible>(Bytes::from(chunk)));
+    Body::from_stream(stream::iter(chunks))
 }
 
 /// The transcript of a session that no task follows. Its fold stays in memory as long as this does, once for
@@ -131,8 +137,7 @@ pub(in crate::api) async fn use_fold<T: Send + 'static>(
         let in_use = in_use.ok_or_else(too_many_transcripts)?;
         let permit = app.transcripts.permit().await;
         let fold = kept.take().filter(|it| it.epoch == record.info.epoch);
-        let dialect = DialectName::of_labels(&record.info.labels);
-        let fold = fold.unwrap_or_else(|| SessionFold::new(record.info.epoch, dialect));
+        let fold = fold.unwrap_or_else(|| SessionFold::new(&record.info));
         let fold = update(&app, &record, fold).await?;
         cached.set_bytes(fold.next);
         let (fold, value) = spawn_blocking(move || {
@@ -155,27 +160,76 @@ pub(in crate::api) async fn use_fold<T: Send + 'static>(
     .await
 }
 
-fn too_many_transcripts() -> Problem {
+pub(super) fn too_many_transcripts() -> Problem {
     let detail = "too many transcripts are being read";
     Problem::rate_limited(detail, RETRY_AFTER)
+}
+
+/// How much of a session is folded.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct FoldEnd {
+    /// Offset past the last byte of output.
+    pub(super) output: u64,
+    /// Offset past the last byte of the input that was taken at the end of that output. What was taken before is
+    /// folded in any case.
+    pub(super) input: u64,
+}
+
+impl FoldEnd {
+    /// Everything.
+    pub(super) const ALL: Self = Self {
+        output: u64::MAX,
+        input: u64::MAX,
+    };
+
+    /// Drops what comes after the end.
+    fn cut(self, slice: &mut StreamSlice) {
+        for piece in &mut slice.pieces {
+            if let Piece::Bytes { offset, bytes } = &mut piece.piece {
+                let length = usize::try_from(self.output.saturating_sub(*offset));
+                bytes.truncate(length.unwrap_or(usize::MAX));
+            }
+        }
+        slice.pieces.retain(|piece| match &piece.piece {
+            Piece::Bytes { bytes, .. } => !bytes.is_empty(),
+            Piece::Gap { to, .. } => *to <= self.output,
+        });
+        slice.input.retain(|piece| {
+            let is_before = |place: u64| place < self.output;
+            piece.end() <= self.input || piece.arrival.output.is_none_or(is_before)
+        });
+    }
 }
 
 /// Folds what was added to a session's output.
 async fn update(
     app: &AppState,
     record: &SessionRecord,
-    mut fold: SessionFold,
+    fold: SessionFold,
 ) -> Result<SessionFold, Problem> {
+    let (fold, ()) = advance(app, record, (fold, ()), FoldEnd::ALL).await?;
+    Ok(fold)
+}
+
+/// Folds a session's output and input up to an end, or to its present one.
+pub(super) async fn advance<O: FoldObserver + Send + 'static>(
+    app: &AppState,
+    record: &SessionRecord,
+    (mut fold, mut observer): (SessionFold, O),
+    until: FoldEnd,
+) -> Result<(SessionFold, O), Problem> {
     let stream = output_stream(record.info.stdio);
     let mut end = None;
     while !fold.has_ended && end.is_none_or(|end| fold.next < end) {
         if app.shutdown.is_cancelled() {
             return Err(Problem::shutting_down());
         }
+        // The byte after the end is read for the input that comes before it.
+        let rest = until.output.saturating_sub(fold.next).saturating_add(1);
         let request = SliceRequest {
             stream,
             from: fold.next,
-            max: SLICE_BYTES,
+            max: SLICE_BYTES.min(rest),
             input_from: Some(fold.input_next),
         };
         let slice = StreamSlice::read(app, record, request).await;
@@ -184,23 +238,30 @@ async fn update(
             Err(problem) if problem.code == "OUT_OF_RANGE" && fold.next > 0 => break,
             slice => slice?,
         };
-        end.get_or_insert(slice.end);
+        end.get_or_insert_with(|| slice.end.min(until.output));
         let from = fold.next;
         let folded = spawn_blocking(move || {
-            add(&mut fold, &slice);
-            fold
+            let mut slice = slice;
+            until.cut(&mut slice);
+            add(&mut fold, &slice, until, &mut observer);
+            (fold, observer)
         });
-        fold = folded.await.map_err(Problem::internal)?;
+        (fold, observer) = folded.await.map_err(Problem::internal)?;
         if fold.next == from {
             break;
         }
     }
-    Ok(fold)
+    Ok((fold, observer))
 }
 
 /// Folds a slice, which begins where the fold ends: its output and its input in one order. Input that comes
 /// after the slice's output is left for the next one.
-fn add(fold: &mut SessionFold, slice: &StreamSlice) {
+fn add(
+    fold: &mut SessionFold,
+    slice: &StreamSlice,
+    until: FoldEnd,
+    observer: &mut impl FoldObserver,
+) {
     let mut merge = Merge::at(fold.next);
     let pieces = slice.pieces.iter().cloned();
     pieces.for_each(|piece| merge.push_output(piece));
@@ -208,8 +269,8 @@ fn add(fold: &mut SessionFold, slice: &StreamSlice) {
     input.for_each(|piece| merge.push_input(piece));
     while let Some(merged) = merge.next_piece() {
         match merged {
-            Merged::Output(piece) => fold.output(&piece),
-            Merged::Input(piece) => fold.input(&piece),
+            Merged::Output(piece) => fold.output(&piece, observer),
+            Merged::Input(piece) => fold.input(&piece, observer),
         }
     }
     for damage in &slice.damage {
@@ -221,9 +282,13 @@ fn add(fold: &mut SessionFold, slice: &StreamSlice) {
             fold.damage.push(damage.clone());
         }
     }
-    if fold.next >= slice.end && (slice.exit.is_some() || slice.is_lost) {
+    let is_whole = fold.next >= slice.end && until.output >= slice.end;
+    if is_whole && (slice.exit.is_some() || slice.is_lost) {
         fold.framer.finish();
-        fold.apply_lines();
+        fold.apply_lines(observer);
+        if fold.origin != FoldOrigin::Process {
+            return fold.end_recording();
+        }
         let exit = slice.exit.as_ref().map(describe_exit);
         let (exit, expected) = exit.unwrap_or_else(|| (SHIM_KILLED.to_owned(), false));
         let exit = exit.as_str();
