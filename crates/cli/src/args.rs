@@ -389,6 +389,9 @@ pub(crate) struct Replay {
     /// Exit with 1 if a part of a journal is damaged or missing.
     #[arg(long)]
     pub(crate) strict: bool,
+    /// Show it in a browser instead, as it was at any moment; ends when its tab is closed.
+    #[arg(long, conflicts_with = "strict")]
+    pub(crate) open: bool,
 }
 
 #[derive(Debug, Args)]
@@ -432,6 +435,9 @@ pub(crate) struct Inspect {
     /// Exit with 1 if a part of a journal is damaged or missing.
     #[arg(long)]
     pub(crate) strict: bool,
+    /// Show it in a browser instead: its transcript, bytes and times; ends when its tab is closed.
+    #[arg(long, conflicts_with_all = ["json", "strict"])]
+    pub(crate) open: bool,
 }
 
 #[derive(Debug, Args)]

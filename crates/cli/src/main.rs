@@ -21,6 +21,7 @@ mod history;
 mod inspect;
 mod leases;
 mod log;
+mod open_recording;
 mod permission;
 mod policy;
 mod printer;
@@ -106,9 +107,15 @@ fn execute(
         Command::Demo(demo) => block_on(runtime(), demo::demo(&demo)),
         Command::Chat(chat) => block_on(runtime(), chat::chat(chat)),
         Command::Run(run) => block_on(runtime(), run::run(run)),
+        Command::Replay(replay) if replay.open => {
+            block_on(bowline_runner::runtime(), open_recording::replay(replay))
+        }
         Command::Replay(replay) => replay::replay(&replay),
         Command::History(history) => history::list(&history),
         Command::Bundle(bundle) => block_on(runtime(), bundle::bundle(bundle)),
+        Command::Inspect(inspect) if inspect.open => {
+            block_on(bowline_runner::runtime(), open_recording::inspect(inspect))
+        }
         Command::Inspect(inspect) => inspect::inspect(&inspect),
         Command::Serve(serve) if serve.install => service::install(&serve),
         Command::Serve(serve) if serve.uninstall => service::uninstall(),

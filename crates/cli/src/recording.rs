@@ -62,6 +62,25 @@ impl Recording {
         Ok(Self { path, source })
     }
 
+    /// Returns whether the recording consists of lines.
+    pub(crate) const fn has_lines(&self) -> bool {
+        self.source.has_lines()
+    }
+
+    /// Returns the next piece of the output, or of a journal's input at its place; `None` at the end.
+    pub(crate) fn next_piece(&mut self) -> Result<Option<Merged>, Failure> {
+        let piece = self.source.next_piece();
+        piece.map_err(|error| cannot_read(&self.path, &error))
+    }
+
+    /// Returns what of a journal cannot be read, as far as it was read, one message each.
+    pub(crate) fn losses(&mut self) -> Result<Vec<String>, Failure> {
+        let journal = self.source.journal();
+        let journal = journal.map_err(|error| cannot_read(&self.path, &error))?;
+        let losses = journal.as_ref().map(JournalSummary::losses);
+        Ok(losses.unwrap_or_default())
+    }
+
     /// Passes every line to `reader`, and returns what of a journal cannot be read, one message each.
     /// Flushes nothing before the first known event, so that no output appears for a file that is no
     /// recording.

@@ -22,17 +22,21 @@ use crate::stdio::{eprint, print};
 pub(crate) async fn ui(options: &args::Ui) -> Result<ExitCode, Failure> {
     let link = login_link().await?;
     print(&format!("{link}\n"))?;
-    if options.no_open {
-        return Ok(ExitCode::SUCCESS);
+    if !options.no_open {
+        open_link(state_dir()?.path(), &link).await;
     }
-    let opened = match redirect_file(state_dir()?.path(), &link) {
+    Ok(ExitCode::SUCCESS)
+}
+
+/// Opens a link in the user's browser, by a file in `folder`. Without a browser, says what to do.
+pub(crate) async fn open_link(folder: &Path, link: &str) {
+    let opened = match redirect_file(folder, link) {
         Ok(file) => open(&file).await,
         Err(_) => false,
     };
     if !opened {
         eprint("bowline: no browser was found; open the link in one on this machine\n");
     }
-    Ok(ExitCode::SUCCESS)
 }
 
 /// Name of the file in the state folder that leads a browser to the link.
