@@ -1,6 +1,7 @@
 import { RunnerError } from "./error.js";
 import { follow, type FollowOptions, type Followed } from "./events.js";
 import { TerminalConnection, type TerminalExit, type TerminalOptions, type TerminalReader } from "./terminal.js";
+import type { LinePage, LineStart, LogStream, Moment, Timeline, TranscriptPart, WindowStart } from "./inspection.js";
 import type { Change, PermissionValue, Phase, QueuedPrompt, Range } from "./types.js";
 
 /** The subprotocol of frames over WebSocket. */
@@ -249,9 +250,24 @@ export class Client {
     return session_id;
   }
 
-  /** Returns bytes of the agent's output from an offset on, up to the next gap, at most 1 MiB. */
-  async log(session: string, from: number, max: number, signal?: AbortSignal): Promise<LogSlice> {
-    const query = new URLSearchParams({ from: String(from), max: String(max) });
+  /** Returns a part of a transcript, as it is or as it was at a moment. */
+  part(session: string, moment: Moment | null, start: WindowStart & { readonly max?: number } = {}, signal?: AbortSignal): Promise<TranscriptPart> {
+    return this.#json(path(session, "changes", { ...moment, ...start }), "GET", undefined, signal ? { signal } : {});
+  }
+
+  /** Returns the lines of a session, and what each became. Without `fold`, each line is an item. */
+  lines(session: string, start: LineStart & { readonly max?: number; readonly fold?: boolean }, signal?: AbortSignal): Promise<LinePage> {
+    return this.#json(path(session, "lines", start), "GET", undefined, signal ? { signal } : {});
+  }
+
+  /** Returns what lasts in a session: turns, model calls, tools, permission requests. */
+  timeline(session: string, signal?: AbortSignal): Promise<Timeline> {
+    return this.#json(path(session, "timeline"), "GET", undefined, signal ? { signal } : {});
+  }
+
+  /** Returns bytes of a stream (default: the agent's output) from an offset on, up to the next gap, at most 1 MiB. */
+  async log(session: string, from: number, max: number, signal?: AbortSignal, stream?: LogStream): Promise<LogSlice> {
+    const query = new URLSearchParams({ from: String(from), max: String(max), ...(stream && { stream }) });
     const response = await this.#send(`${path(session, "log")}?${query}`, signal ? { signal } : {});
     if (!response.ok) throw await RunnerError.of(response);
     const number = (name: string) => Number(response.headers.get(`bowline-${name}`));
@@ -316,9 +332,11 @@ export class Client {
   }
 }
 
-function path(session: string, part?: string): string {
+function path(session: string, part?: string, query: Readonly<Record<string, string | number | boolean | undefined>> = {}): string {
   const base = `/api/sessions/${encodeURIComponent(session)}`;
-  return part === undefined ? base : `${base}/${part}`;
+  const given = Object.entries(query).flatMap(([name, value]) => (value === undefined ? [] : [[name, String(value)]]));
+  const text = new URLSearchParams(given).toString();
+  return (part === undefined ? base : `${base}/${part}`) + (text && `?${text}`);
 }
 
 function base64Url(text: string): string {

@@ -63,12 +63,12 @@ export async function* follow<T>(
     let error = new Error("the runner closed the connection");
     try {
       const connected = () => onState({ state: "connected" });
-      for await (const batch of readOnce<T>(send, path, last, timer, signal, connected)) {
+      const handled = (id: string | null) => (last = id ?? last);
+      for await (const batch of readOnce<T>(send, path, last, timer, signal, connected, handled)) {
         if (batch === "end") return;
         backoff.reset();
         attempt = 0;
         yield batch;
-        last = batch.at(-1)!.id ?? last;
       }
     } catch (cause) {
       if (signal?.aborted) return;
@@ -93,6 +93,7 @@ async function* readOnce<T>(
   timer: Timer,
   signal: AbortSignal | undefined,
   connected: () => void,
+  handled: (id: string | null) => void,
 ): AsyncGenerator<Followed<T>[] | "end", void, void> {
   const silence = new Watch(timer, SILENCE_MS, signal);
   let reader: ReadableStreamDefaultReader<Uint8Array> | null = null;
@@ -112,6 +113,8 @@ async function* readOnce<T>(
       silence.restart();
       const events = parser.push(decoder.decode(value, { stream: true }));
       if (events.length > 0) yield events.map(({ id, data }) => ({ id, data: JSON.parse(data) as T }));
+      // A message of an id alone is the place where to continue, such as the end.
+      handled(parser.lastEventId);
     }
   } finally {
     silence.stop();

@@ -24,6 +24,7 @@ export type {
 export { RunnerError } from "./error.js";
 export { follow } from "./events.js";
 export type { ConnectionState, Followed, FollowOptions, Send, Timer } from "./events.js";
+export type * from "./inspection.js";
 export { EventParser } from "./sse.js";
 export type { ServerEvent } from "./sse.js";
 export { TerminalConnection } from "./terminal.js";

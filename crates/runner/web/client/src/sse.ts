@@ -14,9 +14,16 @@ export class EventParser {
   #rest: string[] = [];
   #restLength = 0;
   #id: string | null = null;
+  /** That of the last message that is complete. */
+  #lastId: string | null = null;
   #type = "";
   #data: string[] = [];
   #endsWithReturn = false;
+
+  /** The last `id` of the stream, that of a message without data included. */
+  get lastEventId(): string | null {
+    return this.#lastId;
+  }
 
   /** Returns the events that a piece of text completes. */
   push(text: string): ServerEvent[] {
@@ -63,6 +70,7 @@ export class EventParser {
   #dispatch(): ServerEvent | null {
     const type = this.#type || "message";
     this.#type = "";
+    this.#lastId = this.#id;
     if (this.#data.length === 0) return null;
     const data = this.#data.join("\n");
     this.#data = [];

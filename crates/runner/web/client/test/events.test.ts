@@ -96,6 +96,21 @@ test("a cut stream continues after its last event, with the token", async () => 
   strictEqual(timer.pending.size, 0, "no timer is left");
 });
 
+test("an id without data is where the stream continues", async () => {
+  handlers.push(
+    (_, response) => {
+      stream(response, 'id: c1\ndata: {"n":1}\n\nid: end\n\n');
+      response.end();
+    },
+    (request, response) => {
+      strictEqual(request.headers["last-event-id"], "end");
+      response.writeHead(204).end();
+    },
+  );
+  deepStrictEqual(await all(new ManualTimer()), [{ n: 1 }]);
+  strictEqual(seen.length, 2);
+});
+
 test("a silent connection is given up and restored", async () => {
   const timer = new ManualTimer();
   let first: ServerResponse | null = null;

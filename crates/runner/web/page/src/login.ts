@@ -11,9 +11,10 @@ export const LOGIN_HINT = "run `bowline ui` for a new login link";
  * The ticket is in the fragment of the address, which no server and no log sees, and leaves it at once.
  */
 export async function login(): Promise<string | null> {
-  const ticket = /^#login=([\w-]+)$/.exec(location.hash)?.[1];
-  if (ticket === undefined) return sessionStorage.getItem(TOKEN);
-  history.replaceState(null, "", location.pathname);
+  const link = /^#login=([\w-]+)(?:&open=([\w-]+))?$/.exec(location.hash);
+  if (!link) return sessionStorage.getItem(TOKEN);
+  const [, ticket, session] = link;
+  history.replaceState(null, "", session === undefined ? location.pathname : `#/${session}`);
   const response = await fetch("/api/login", {
     method: "POST",
     headers: { "content-type": "application/json" },

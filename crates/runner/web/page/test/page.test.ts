@@ -1,30 +1,22 @@
 // The page in Chromium, against a stand-in for the runner.
 import { deepStrictEqual, match, ok, strictEqual } from "node:assert";
-import { existsSync, readFileSync } from "node:fs";
-import { createRequire } from "node:module";
+import { readFileSync } from "node:fs";
 import { after, afterEach, before, beforeEach, test } from "node:test";
-import { chromium, type Browser, type Page } from "playwright-core";
+import type { Browser, Page } from "playwright-core";
 import type { Change, EntryValue } from "@bowline/client";
 import { HOSTILE, hostileChanges } from "./hostile.js";
+import { SIZES, launch, violations } from "./browser.js";
+import { answersFor } from "./recorded.js";
 import { StandIn, changesOf } from "./stand_in.js";
 
-const chromiumPath = process.env["CHROMIUM"] ?? "/usr/bin/chromium";
 const fixtures = "../../../tests/fixtures/";
-const axe = readFileSync(createRequire(`${process.cwd()}/`).resolve("axe-core/axe.min.js"), "utf8");
-const SIZES = [
-  { width: 1440, height: 900 },
-  { width: 360, height: 740 },
-];
 
 let browser: Browser;
 let server: StandIn;
 let page: Page;
 let problems: string[];
 
-before(async () => {
-  ok(existsSync(chromiumPath), `${chromiumPath} is missing; install the package chromium, or set CHROMIUM`);
-  browser = await chromium.launch({ executablePath: chromiumPath, args: ["--no-sandbox", "--font-render-hinting=none"] });
-});
+before(async () => void (browser = await launch()));
 
 after(() => browser.close());
 
@@ -270,28 +262,16 @@ test("hostile texts are only texts, in every field", async () => {
   }
 });
 
-test("an entry leads to the lines that it was made from", async () => {
-  const path = `${fixtures}sub_fg_partial.jsonl`;
-  const bytes = readFileSync(path);
-  server.session("a", {}, changesOf(path));
-  server.log("a", bytes);
-  await open("a");
-  await page.getByText("turn finished").waitFor();
-  const offset = page.getByRole("button", { name: /show these bytes/ }).last();
-  const [from, to] = (await offset.getAttribute("aria-label"))!.replaceAll("\u202f", "").match(/\d+/g)!.map(Number) as [number, number];
-  await offset.click();
-  await page.locator("aside .line.selected").first().waitFor();
-  const shown = JSON.parse(await page.locator("aside .detail pre").innerText()) as unknown;
-  deepStrictEqual(shown, JSON.parse(bytes.subarray(from, to).toString().split("\n")[0]!));
-});
-
 test("a picture of the page is made for the README", async () => {
   const nested = `${fixtures}sub_nest_fg.jsonl`;
   server.session("a", { title: "Tidy up the README", phase: "awaiting_permission", reason: "Write waits" }, untilPermission("permission_allow.jsonl", "Write"));
   server.session("b", { title: "Who calls median?", phase: "running", reason: "Explore runs", cost_usd: 0.28 }, changesOf(nested));
   server.session("c", { title: "bash", kind: "terminal", program: "/bin/bash" }, []);
   server.session("d", { title: "Find the slowest test", phase: "ended", cost_usd: 0.35 }, []);
+  const answers = await answersFor(nested);
   server.log("b", readFileSync(nested));
+  server.answer("b", "lines", answers.lines);
+  server.answer("b", "timeline", () => answers.timeline);
   await open("b");
   await page.getByText("turn finished").waitFor();
   await page.getByRole("button", { name: /show these bytes/ }).first().click();
@@ -324,14 +304,7 @@ for (const colorScheme of ["light", "dark"] as const) {
           await page.evaluate((id) => (location.hash = `#/${id}`), session);
           await page.locator(".thread .row").first().waitFor();
         }
-        // The page's own policy permits no script of a test; a context without it would be another page.
-        const client = await page.context().newCDPSession(page);
-        const { result } = await client.send("Runtime.evaluate", {
-          expression: `${axe}; axe.run({ runOnly: ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa"] }).then((r) => r.violations.map((v) => v.id + ": " + v.nodes.map((n) => n.html.slice(0, 120) + " " + n.failureSummary).join("; ")))`,
-          awaitPromise: true,
-          returnByValue: true,
-        });
-        deepStrictEqual(result.value, [], `view ${session}`);
+        deepStrictEqual(await violations(page), [], `view ${session}`);
       }
     });
   }

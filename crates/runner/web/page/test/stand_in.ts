@@ -45,6 +45,8 @@ export class StandIn {
   readonly #changes = new Map<string, Change[]>();
   readonly #streams = new Map<string, Set<ServerResponse>>();
   readonly #logs = new Map<string, Buffer>();
+  /** Responses to requests of sessions, by `ID/PART`. */
+  readonly #answers = new Map<string, (query: URLSearchParams) => unknown>();
   readonly #summaries: Record<string, unknown>[] = [];
   readonly received: Received[] = [];
   readonly #waiting: ((received: Received) => boolean)[] = [];
@@ -88,6 +90,11 @@ export class StandIn {
     this.#logs.set(id, bytes);
   }
 
+  /** Sets what is answered to a request of a session, such as `lines`. */
+  answer(id: string, part: string, answer: (query: URLSearchParams) => unknown): void {
+    this.#answers.set(`${id}/${part}`, answer);
+  }
+
   /** Adds changes to a session, and sends them to those that follow it. */
   push(id: string, changes: readonly Change[]): void {
     const all = this.#changes.get(id)!;
@@ -128,12 +135,15 @@ export class StandIn {
     if (pathname === "/api/sessions") return json(response, 200, { sessions: this.#summaries });
     if (pathname === "/api/permissions") return json(response, 200, { permissions: [], cursor: "" });
     if (parts[3] === "log") return this.#log(parts[2]!, new URL(target, "http://localhost").searchParams, response);
+    const answer = this.#answers.get(`${parts[2]}/${parts[3]}`);
+    if (answer) return json(response, 200, answer(new URL(target, "http://localhost").searchParams));
     if (pathname === "/api/events") return this.#follow("", [], response);
     if (parts[1] === "sessions" && parts[3] === "events") {
       const all = this.#changes.get(parts[2]!);
       if (!all) return json(response, 404, { code: "SESSION_NOT_FOUND", detail: "session not found", next: "list the sessions" });
       return this.#follow(parts[2]!, all.map((change, at) => event(at + 1, change)).slice(Number(last ?? 0)), response);
     }
+    if (parts[0] === "api") return json(response, 404, { code: "NOT_FOUND", detail: "not found", next: "" });
     const name = pathname === "/" ? "index.html" : pathname.slice(1);
     try {
       const body = readFileSync(join("dist", name));

@@ -1,22 +1,42 @@
-import type { Client, Range } from "@bowline/client";
-import { cutLines, type LogLine } from "../text/lines.js";
+import type { Client, LineItem, LineStart, LogStream, SearchHit } from "@bowline/client";
 import { Store } from "./store.js";
 
-/** Bytes before the selected range that are read with it. */
-const BEFORE = 16 << 10;
+/** Rows that are read at once. */
+const PAGE = 200;
 
-/** Bytes that are read at once. */
-const WINDOW = 256 << 10;
+/** Pages of rows that are kept. */
+const MAX_PAGES = 40;
 
-/** Part of the agent's output around what is selected. */
+/** Bytes of a row that are shown. */
+const MAX_SHOWN = 256 << 10;
+
+const STREAMS: Record<LineItem["stream"], LogStream | null> = { output: "stdout", input: "input", stderr: "stderr", gap: null };
+
+/** What the reader looks at: a row and its text. */
+export interface ShownRow {
+  readonly index: number;
+  readonly item: LineItem;
+  /** `null` until it was read. */
+  readonly text: string | null;
+  readonly isCut: boolean;
+}
+
+/** The lines of a session, of which those that are looked at are read. */
 export class BytesStore extends Store {
-  lines: readonly LogLine[] = [];
-  gap: Range | null = null;
-  /** End of the whole stream. */
-  end = 0;
-  selected: Range | null = null;
+  count = 0;
+  lines = 0;
+  isFolded = true;
+  /** The entry whose lines are marked. */
+  entry: number | null = null;
+  shown: ShownRow | null = null;
+  /** The row to be made visible; counted, so that the same one can be asked for again. */
+  target: { readonly row: number } | null = null;
+  hits: readonly SearchHit[] | null = null;
   error: Error | null = null;
+  readonly #pages = new Map<number, readonly LineItem[]>();
+  readonly #reading = new Set<number>();
   #abort = new AbortController();
+  #searching = new AbortController();
 
   constructor(
     readonly client: Client,
@@ -25,42 +45,156 @@ export class BytesStore extends Store {
     super();
   }
 
-  /** Selects a range of the output, and reads what is around it. */
-  async select(range: Range): Promise<void> {
-    this.selected = range;
-    this.changed();
-    const isThere = this.lines.length > 0 && this.lines[0]!.from <= range[0] && this.lines.at(-1)!.to >= range[1];
-    if (!isThere) await this.read(Math.max(0, range[0] - BEFORE));
+  row(index: number): LineItem | undefined {
+    const page = Math.floor(index / PAGE);
+    const items = this.#pages.get(page);
+    if (!items) {
+      void this.#readPage(page);
+      return undefined;
+    }
+    return items[index - page * PAGE];
   }
 
-  /** Reads the lines from an offset on. */
-  async read(from: number): Promise<void> {
-    this.#abort.abort();
-    this.#abort = new AbortController();
+  /** Marks the lines of an entry, and shows the first one. */
+  async showEntry(entry: number): Promise<void> {
+    this.entry = entry;
+    await this.#goTo({ entry });
+  }
+
+  async showLine(line: number): Promise<void> {
+    await this.#goTo({ line });
+  }
+
+  async showOffset(offset: number): Promise<void> {
+    await this.#goTo({ offset });
+  }
+
+  async showStart(): Promise<void> {
+    await this.#goTo({ from: 0 }, false);
+  }
+
+  /** Shows the text of a row. */
+  async select(index: number): Promise<void> {
+    const item = this.row(index);
+    if (!item) return;
+    const shown: ShownRow = { index, item, text: null, isCut: false };
+    this.shown = shown;
+    this.changed();
+    const stream = STREAMS[item.stream];
+    if (stream === null) return;
+    await this.#run(async (signal) => {
+      const [from, to] = item.bytes;
+      const max = Math.min(to - from, MAX_SHOWN);
+      const slice = await this.client.log(this.session, from, max, signal, item.stream === "output" ? undefined : stream);
+      if (this.shown !== shown) return;
+      this.shown = { ...shown, text: new TextDecoder().decode(slice.bytes), isCut: to - from > MAX_SHOWN };
+    });
+  }
+
+  /** Lists each line, or lines of one kind together. */
+  async setFolded(isFolded: boolean): Promise<void> {
+    this.isFolded = isFolded;
+    this.#pages.clear();
+    const line = this.shown?.item;
+    await this.#goTo(line?.stream === "output" ? { line: line.number } : { from: 0 }, line !== undefined);
+  }
+
+  /** Looks for a text in the output. */
+  async search(text: string): Promise<void> {
+    this.#searching.abort();
+    this.#searching = new AbortController();
+    this.hits = null;
+    this.changed();
+    if (text === "") return;
+    const { signal } = this.#searching;
     try {
-      const slice = await this.client.log(this.session, from, WINDOW, this.#abort.signal);
-      const lines = cutLines(slice.bytes, slice.from, slice.end);
-      // The end of a line that began earlier tells nothing.
-      this.lines = lines.length > 1 && lines[0]!.isCut ? lines.slice(1) : lines;
-      this.gap = slice.gap;
-      this.end = slice.end;
-      this.error = null;
+      let found: readonly SearchHit[] = [];
+      let after: string | null = null;
+      do {
+        const page = await this.client.search(this.session, { q: text, in: "bytes", max: 100, ...(after !== null && { after }) }, signal);
+        found = [...found, ...page.hits];
+        after = page.next;
+      } while (after !== null && found.length === 0);
+      this.hits = found;
     } catch (error) {
-      if (this.#abort.signal.aborted) return;
-      this.error = error instanceof Error ? error : new Error(String(error));
+      if (signal.aborted) return;
+      this.error = asError(error);
     }
     this.changed();
   }
 
-  readEarlier(): Promise<void> {
-    return this.read(Math.max(0, (this.lines[0]?.from ?? 0) - WINDOW / 2));
+  /** Reads a range of a stream as a whole. */
+  async read(stream: LineItem["stream"], from: number, to: number): Promise<Uint8Array<ArrayBuffer>[]> {
+    const parts: Uint8Array<ArrayBuffer>[] = [];
+    for (let at = from; at < to; ) {
+      const name = stream === "output" ? undefined : (STREAMS[stream] ?? undefined);
+      const { bytes, gap } = await this.client.log(this.session, at, Math.min(to - at, 1 << 20), this.#abort.signal, name);
+      if (bytes.length === 0) break;
+      parts.push(new Uint8Array(bytes));
+      at = (gap?.[1] ?? at) + bytes.length;
+    }
+    return parts;
   }
 
-  readLater(): Promise<void> {
-    return this.read(this.lines.at(-1)?.from ?? 0);
+  /** Forgets the last rows of a session that has grown. */
+  grown(): void {
+    const last = Math.floor(Math.max(0, this.count - 1) / PAGE);
+    if (this.#reading.has(last)) return;
+    this.#pages.delete(last);
+    void this.#readPage(last);
   }
 
   close(): void {
     this.#abort.abort();
+    this.#searching.abort();
   }
+
+  async #goTo(start: LineStart, isSelected = true): Promise<void> {
+    let row = -1;
+    await this.#run(async (signal) => {
+      const { at, rows, lines } = await this.client.lines(this.session, { ...start, max: 1, fold: this.isFolded }, signal);
+      this.count = this.isFolded ? rows : lines;
+      this.lines = lines;
+      if (this.count === 0) return;
+      await this.#read(Math.floor(at / PAGE), signal);
+      row = at;
+      this.target = { row: at };
+    });
+    if (row >= 0 && isSelected) await this.select(row);
+  }
+
+  async #readPage(page: number): Promise<void> {
+    if (this.#reading.has(page) || this.error) return;
+    await this.#run((signal) => this.#read(page, signal));
+  }
+
+  async #read(page: number, signal: AbortSignal): Promise<void> {
+    this.#reading.add(page);
+    try {
+      const got = await this.client.lines(this.session, { from: page * PAGE, max: PAGE, fold: this.isFolded }, signal);
+      this.count = this.isFolded ? got.rows : got.lines;
+      this.lines = got.lines;
+      this.#pages.set(page, got.items);
+      const oldest = this.#pages.keys().next().value;
+      if (this.#pages.size > MAX_PAGES && oldest !== undefined) this.#pages.delete(oldest);
+    } finally {
+      this.#reading.delete(page);
+    }
+  }
+
+  async #run(work: (signal: AbortSignal) => Promise<void>): Promise<void> {
+    const { signal } = this.#abort;
+    try {
+      await work(signal);
+      this.error = null;
+    } catch (error) {
+      if (signal.aborted) return;
+      this.error = asError(error);
+    }
+    this.changed();
+  }
+}
+
+function asError(error: unknown): Error {
+  return error instanceof Error ? error : new Error(String(error));
 }

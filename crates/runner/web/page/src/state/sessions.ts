@@ -14,11 +14,15 @@ export interface ListedSession {
   readonly isTerminal: boolean;
   /** Number of clients that are attached. */
   readonly hosts: number | null;
+  readonly isRecording: boolean;
   readonly startedMs: number;
   readonly endedMs: number | null;
 }
 
-export type Group = "asks" | "working" | "idle" | "ended";
+export type Group = "asks" | "working" | "idle" | "ended" | "recordings";
+
+/** The label of a session that is a recording. */
+const RECORDING = "bowline.recording";
 
 /** Events after which the list is read again. */
 const LIST_EVENTS = ["created", "phase", "permission", "ended", "removed"] as const;
@@ -101,7 +105,8 @@ export class SessionsStore extends Store {
   }
 }
 
-export function groupOf({ phase }: ListedSession): Group {
+export function groupOf({ phase, isRecording }: ListedSession): Group {
+  if (isRecording) return "recordings";
   if (phase === "awaiting_permission") return "asks";
   if (phase === "ended" || phase === "lost" || phase === "exited") return "ended";
   return phase === "idle" ? "idle" : "working";
@@ -113,6 +118,8 @@ export function listed(session: SessionSummary): ListedSession {
   const program = text("program")?.split("/").at(-1) ?? null;
   const isTerminal = session["kind"] === "terminal" || session["stdio"] === "pty";
   const [used, size] = [number("context_used"), number("context_size")];
+  const labels = session["labels"];
+  const isRecording = typeof labels === "object" && labels !== null && RECORDING in labels;
   const phase = text("phase") ?? text("state") ?? "running";
   return {
     id: session.id,
@@ -125,6 +132,7 @@ export function listed(session: SessionSummary): ListedSession {
     contextShare: used !== null && size ? used / size : null,
     isTerminal,
     hosts: number("hosts"),
+    isRecording,
     startedMs: number("started_ms") ?? 0,
     endedMs: number("ended_ms"),
   };

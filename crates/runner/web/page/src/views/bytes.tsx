@@ -1,98 +1,224 @@
+import type { LineItem } from "@bowline/client";
 import type { JSX } from "preact";
 import { useEffect, useMemo, useRef, useState } from "preact/hooks";
 import { List } from "../list/list.js";
-import type { BytesStore } from "../state/bytes.js";
+import type { BytesStore, ShownRow } from "../state/bytes.js";
 import { useStore } from "../state/store.js";
-import { count, line as oneLine } from "../text/format.js";
-import { describe, pretty, type LogLine } from "../text/lines.js";
+import { count, line as oneLine, plain } from "../text/format.js";
+import { pretty, shortKind } from "../text/lines.js";
+import { saveBytes } from "./save.js";
 import { Output } from "./output.js";
 
-/** The lines that the agent wrote, beside the entry that they became. */
-export function Bytes({ store, onClose }: { readonly store: BytesStore; readonly onClose: () => void }): JSX.Element {
+interface Props {
+  readonly store: BytesStore;
+  /** Called with the number of the entry of the main thread that a line became a part of. */
+  readonly onEntry: (entry: number) => void;
+  /** Called with a line of output at which the session is to be shown. */
+  readonly onMoment: (line: number) => void;
+}
+
+/** The lines of a session, of all its streams, with what each became. */
+export function Bytes({ store, onEntry, onMoment }: Props): JSX.Element {
   useStore(store);
-  const { lines, selected, gap, end } = store;
   const list = useRef<List>(null);
-  const [shown, show] = useState<number | null>(null);
-  const isSelected = (line: LogLine) => selected !== null && line.from < selected[1] && line.to > selected[0];
-  const first = lines.findIndex(isSelected);
+  const { target, shown, entry } = store;
   useEffect(() => {
-    if (first < 0) return;
-    show(lines[first]!.from);
-    list.current?.show(first);
-  }, [lines, selected]);
-  const line = lines.find(({ from }) => from === shown);
+    if (target) list.current?.show(target.row);
+  }, [target]);
   return (
-    <aside aria-label="Bytes">
-      <header>
-        <h2>Bytes</h2>
-        <span class="why">{count(end)} in all</span>
-        <button class="ghost" onClick={onClose}>
-          Close
-        </button>
-      </header>
+    <>
+      <Tools store={store} />
       {store.error && (
         <p class="bad" role="alert">
-          {store.error.message}
+          {plain(store.error.message)}
         </p>
       )}
-      {gap && (
-        <p class="gap" role="status">
-          Bytes {count(gap[0])} to {count(gap[1])} are lost.
-        </p>
+      {store.hits ? (
+        <Hits store={store} />
+      ) : (
+        <List
+          handle={list}
+          class="lines"
+          label="Lines of the session"
+          count={store.count}
+          estimate={24}
+          rowKey={(index) => index}
+          row={(index) => {
+            const item = store.row(index);
+            if (!item) return <div class="line" aria-busy />;
+            const isMarked = entry !== null && item.became.some((it) => it.main_entry === entry);
+            return <Row item={item} isMarked={isMarked} isShown={shown?.index === index} onShow={() => void store.select(index)} />;
+          }}
+        />
       )}
-      <div class="pages">
-        <button class="ghost" disabled={(lines[0]?.from ?? 0) === 0} onClick={() => void store.readEarlier()}>
-          Earlier
-        </button>
-        <button class="ghost" disabled={(lines.at(-1)?.to ?? end) >= end - 1} onClick={() => void store.readLater()}>
-          Later
-        </button>
-      </div>
-      <List
-        handle={list}
-        class="lines"
-        label="Lines of the agent's output"
-        count={lines.length}
-        estimate={24}
-        rowKey={(index) => lines[index]!.from}
-        row={(index) => {
-          const it = lines[index]!;
-          return <Line line={it} isSelected={isSelected(it)} isShown={it.from === shown} onShow={() => show(it.from)} />;
-        }}
-      />
-      <section class="detail" aria-label="The line as JSON">{line && <Detail line={line} />}</section>
-    </aside>
+      <section class="detail" aria-label="The line">
+        {shown && <Detail key={shown.index} shown={shown} store={store} onEntry={onEntry} onMoment={onMoment} />}
+      </section>
+    </>
   );
 }
 
-interface LineProps {
-  readonly line: LogLine;
-  readonly isSelected: boolean;
+function Tools({ store }: { readonly store: BytesStore }): JSX.Element {
+  return (
+    <div class="byte-tools">
+      <input
+        type="search"
+        aria-label="Search the bytes"
+        placeholder="Search bytes"
+        onChange={(event) => void store.search(event.currentTarget.value)}
+        onInput={(event) => event.currentTarget.value === "" && void store.search("")}
+      />
+      <label>
+        <input type="checkbox" checked={store.isFolded} onChange={(event) => void store.setFolded(event.currentTarget.checked)} />
+        fold deltas
+      </label>
+      <span class="why">{count(store.lines)} lines</span>
+    </div>
+  );
+}
+
+function Hits({ store }: { readonly store: BytesStore }): JSX.Element {
+  const hits = store.hits ?? [];
+  const go = (at: number) => {
+    void store.search("");
+    void store.showOffset(at);
+  };
+  return (
+    <div class="hits" role="region" aria-label="What was found" tabIndex={0}>
+      <p class="why" role="status">
+        {hits.length === 0 ? "Not found" : hits.length >= 100 ? "The first 100 lines with it" : `${hits.length} lines with it`}
+      </p>
+      {hits.map((hit) => (
+        <button key={hit.bytes![0]} class="line" onClick={() => go(hit.bytes![0])}>
+          <span class="at">{count(hit.bytes![0])}</span>
+          <span class="about">
+            {oneLine(hit.before)}
+            <mark>{oneLine(hit.found)}</mark>
+            {oneLine(hit.after)}
+          </span>
+        </button>
+      ))}
+    </div>
+  );
+}
+
+const STREAM_SIGNS: Record<LineItem["stream"], string> = { output: "", input: "›", stderr: "!", gap: "∅" };
+
+interface RowProps {
+  readonly item: LineItem;
+  readonly isMarked: boolean;
   readonly isShown: boolean;
   readonly onShow: () => void;
 }
 
-function Line({ line, isSelected, isShown, onShow }: LineProps): JSX.Element {
-  const { kind, about } = useMemo(() => describe(line.text), [line]);
+function Row({ item, isMarked, isShown, onShow }: RowProps): JSX.Element {
+  const { stream, number, lines, bytes, note } = item;
+  const numbers = lines > 1 ? `${number}–${number + lines - 1}` : stream === "gap" ? "" : count(number);
   return (
-    <button class={`line ${isSelected ? "selected" : ""}`} aria-pressed={isShown} onClick={onShow}>
-      <span class="at">{count(line.from)}</span>
-      <span class="kind">{oneLine(kind)}</span>
-      <span class="about">{oneLine(about)}</span>
-      <span class="size">{count(line.to - line.from)}</span>
+    <button class={`line ${stream} ${note ?? ""} ${isMarked ? "selected" : ""}`} aria-pressed={isShown} onClick={onShow}>
+      <span class="number">
+        {STREAM_SIGNS[stream]}
+        {numbers}
+      </span>
+      <span class="at">{count(bytes[0])}</span>
+      <span class="kind">
+        {oneLine(shortKind(item.kind))}
+        {lines > 1 && <span class="why"> ×{lines}</span>}
+      </span>
+      <span class="about">{oneLine(item.error ?? item.about ?? "")}</span>
+      <span class="size">{count(bytes[1] - bytes[0])}</span>
     </button>
   );
 }
 
-function Detail({ line }: { readonly line: LogLine }): JSX.Element {
-  const text = useMemo(() => pretty(line.text), [line]);
+const STREAM_NAMES: Record<LineItem["stream"], string> = {
+  output: "Line",
+  input: "Input line",
+  stderr: "Standard error, line",
+  gap: "Lost bytes",
+};
+
+interface DetailProps extends Pick<Props, "store" | "onEntry" | "onMoment"> {
+  readonly shown: ShownRow;
+}
+
+function Detail({ shown, store, onEntry, onMoment }: DetailProps): JSX.Element {
+  const { item, text, isCut } = shown;
+  const [isRaw, setRaw] = useState(false);
+  const body = useMemo(() => (text === null ? "" : isRaw || item.stream === "stderr" ? text : pretty(text)), [text, isRaw]);
+  const [from, to] = item.bytes;
+  const name = `${item.stream === "output" ? "output" : item.stream}-${from}-${to}.jsonl`;
+  const download = async () => saveBytes(name, await store.read(item.stream, from, to));
   return (
     <>
-      <p class="why">
-        {count(line.from)} to {count(line.to)}
-        {line.isCut && ", not read as a whole"}
+      <h3>
+        {STREAM_NAMES[item.stream]} {item.stream !== "gap" && count(item.number)}
+        <span class="why">
+          {count(from)}–{count(to)}
+        </span>
+        {item.at_ms !== null && <time dateTime={new Date(item.at_ms).toISOString()}>{clock(item.at_ms)}</time>}
+      </h3>
+      <p class="became">
+        <Became item={item} onEntry={onEntry} />
       </p>
-      <Output text={text} label={`Line at ${line.from} as JSON`} />
+      {item.stream !== "gap" && (
+        <div class="pages">
+          <button class="ghost" aria-pressed={isRaw} onClick={() => setRaw(!isRaw)}>
+            Raw
+          </button>
+          {item.stream === "output" && (
+            <button class="ghost" onClick={() => onMoment(item.number + item.lines - 1)}>
+              Show this moment
+            </button>
+          )}
+          <button class="ghost" onClick={() => void download()}>
+            Download
+          </button>
+        </div>
+      )}
+      {isCut && <p class="why">The beginning is shown; download it to see the rest.</p>}
+      <Output text={body} label={`${STREAM_NAMES[item.stream]} ${item.number}`} />
     </>
   );
+}
+
+function clock(ms: number): string {
+  return new Date(ms).toISOString().slice(11, 23);
+}
+
+const TARGETS: Record<string, string> = {
+  entry: "a part of the transcript",
+  tool_call: "a part of a tool call",
+  permission: "a permission request",
+  task: "a background task",
+  session: "what is known of the session",
+  status: "the session's status",
+  usage: "the session's usage",
+};
+
+/** What the line became, or why nothing. */
+function Became({ item, onEntry }: Pick<RowProps, "item"> & Pick<Props, "onEntry">): JSX.Element {
+  const { became, note } = item;
+  const places = [...new Set(became.map((it) => it.main_entry))].filter((it) => it !== null);
+  const texts = [...new Set(became.map(({ type }) => TARGETS[type] ?? type))];
+  return (
+    <>
+      {note === "unknown" && <span class="ask">a type that this version does not know; </span>}
+      {item.error !== null && <span class="bad">{plain(item.error)}; </span>}
+      {texts.length > 0 ? `became ${texts.join(", ")}` : whyNothing(item)}
+      {places.map((entry) => (
+        <button key={entry} class="link" onClick={() => onEntry(entry)}>
+          show it
+        </button>
+      ))}
+    </>
+  );
+}
+
+function whyNothing({ stream, note, kind }: LineItem): string {
+  if (stream === "gap") return "lost: the runner could not keep these bytes";
+  if (stream === "stderr") return "standard error is no part of the transcript";
+  if (note === "duplicate") return "left out: the line was there before";
+  if (stream === "input") return "the agent has read it; what it answers is in its own lines";
+  return `became nothing: ${shortKind(kind)} changes nothing that is shown`;
 }

@@ -1,4 +1,4 @@
-import type { Status } from "@bowline/client";
+import type { Status, Transcript } from "@bowline/client";
 import type { JSX } from "preact";
 import { useContext } from "preact/hooks";
 import type { SessionStore } from "../state/session.js";
@@ -20,6 +20,10 @@ const PHASES: Record<string, readonly [IconName, string]> = {
 
 interface Props {
   readonly store: SessionStore;
+  /** That of the moment that is shown. */
+  readonly transcript: Transcript;
+  /** Opens the bytes and the usage. */
+  readonly onInspect: () => void;
   /** What the list says of it. */
   readonly listed: ListedSession | null;
   readonly onClose: () => void;
@@ -27,8 +31,8 @@ interface Props {
 }
 
 /** What a session is, and what can be done with it. */
-export function Head({ store, listed, onClose, onExport }: Props): JSX.Element {
-  const { session, status, usage } = store.transcript;
+export function Head({ store, transcript, listed, onClose, onExport, onInspect }: Props): JSX.Element {
+  const { session, status, usage } = transcript;
   const context = session?.context;
   return (
     <header class="top">
@@ -57,6 +61,9 @@ export function Head({ store, listed, onClose, onExport }: Props): JSX.Element {
           </div>
         )}
       </dl>
+      <button class="ghost inspect" onClick={onInspect}>
+        Inspect
+      </button>
       <SessionActions store={store} listed={listed} onExport={onExport} />
     </header>
   );
@@ -72,7 +79,7 @@ function PhaseText({ status }: { readonly status: Status }): JSX.Element {
   );
 }
 
-function SessionActions({ store, listed, onExport }: Omit<Props, "onClose">): JSX.Element {
+function SessionActions({ store, listed, onExport }: Pick<Props, "store" | "listed" | "onExport">): JSX.Element {
   const actions = useContext(ActionsContext)!;
   const { status, session } = store.transcript;
   const isOver = !status || status.phase === "ended" || status.phase === "lost";

@@ -10,6 +10,9 @@ const SHAPES = {
   notice: <path d="M6 3v3.6M6 8.8v.2" fill="none" stroke="currentColor" stroke-width="1.6" stroke-linecap="round" />,
   more: <path d="M2.2 6h.1M6 6h.1M9.8 6h.1" fill="none" stroke="currentColor" stroke-width="2" stroke-linecap="round" />,
   back: <path d="M7.6 2 3.6 6l4 4" fill="none" stroke="currentColor" stroke-width="1.5" stroke-linecap="round" stroke-linejoin="round" />,
+  forward: <path d="M4.4 2 8.4 6l-4 4" fill="none" stroke="currentColor" stroke-width="1.5" stroke-linecap="round" stroke-linejoin="round" />,
+  play: <path d="M3.4 2.2 9.8 6l-6.4 3.8z" fill="currentColor" />,
+  pause: <path d="M3.2 2.4h2v7.2h-2zM6.8 2.4h2v7.2h-2z" fill="currentColor" />,
 } as const;
 
 export type IconName = keyof typeof SHAPES;

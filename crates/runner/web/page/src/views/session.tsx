@@ -1,4 +1,4 @@
-import { entryBytes, type Client, type Entry, type SearchHit } from "@bowline/client";
+import { entryBytes, type Client, type Entry, type SearchHit, type Transcript } from "@bowline/client";
 import type { JSX, RefObject } from "preact";
 import { useContext, useEffect, useMemo, useRef, useState } from "preact/hooks";
 import { List } from "../list/list.js";
@@ -6,20 +6,23 @@ import { AnswersElsewhere } from "../state/answers.js";
 import { BytesStore } from "../state/bytes.js";
 import { useCommands } from "../state/commands.js";
 import { FilteredEntries, type Kind } from "../state/filter.js";
+import type { EntrySource, PagedTranscript } from "../state/paged.js";
+import { ReplayStore } from "../state/replay.js";
 import { SessionStore } from "../state/session.js";
 import type { ListedSession } from "../state/sessions.js";
 import { useStore } from "../state/store.js";
 import { count, plain } from "../text/format.js";
 import { ActionsContext } from "./actions.js";
-import { Bytes } from "./bytes.js";
 import { EntryView } from "./entry.js";
 import { Head } from "./head.js";
 import { LogContext } from "./images.js";
+import { Inspector, type InspectorTab } from "./inspector.js";
 import { loadMore } from "./lazy.js";
 import { PermissionCard } from "./permission.js";
 import { Plan } from "./plan.js";
 import { PromptBox } from "./prompt_box.js";
 import { saveFile } from "./save.js";
+import { TimelineStrip } from "./timeline.js";
 import { Toolbar } from "./toolbar.js";
 import { walkElements, walkRows } from "./walk.js";
 
@@ -42,34 +45,52 @@ export function SessionView({ id, listed, entry, client, onClose }: Props): JSX.
     void store.follow();
     return () => store.close();
   }, [store]);
-  useStore(store);
+  const replay = useMemo(() => new ReplayStore(client, id), [client, id]);
+  const bytes = useMemo(() => new BytesStore(client, id), [client, id]);
+  useEffect(() => {
+    const isNew = () => (store.touched.threads.size > 0 || store.touched.calls.size > 0 || store.touched.session) && replay.refresh();
+    const end = store.subscribe(isNew);
+    return () => {
+      end();
+      replay.close();
+      bytes.close();
+    };
+  }, [store, replay, bytes]);
+  useStore(store, replay);
   const { transcript, connection } = store;
   const list = useRef<List>(null);
   const [isAtEnd, setAtEnd] = useState(true);
-  const bytes = useMemo(() => new BytesStore(client, id), [client, id]);
-  const [hasBytes, showBytes] = useState(false);
-  useEffect(() => () => bytes.close(), [bytes]);
+  const [tab, setTab] = useState<InspectorTab | null>(null);
+  const onTab = (next: InspectorTab) => {
+    setTab(next);
+    if (next === "bytes" && bytes.count === 0) void bytes.showStart();
+  };
   const [kind, setKind] = useState<Kind>("all");
   const [thread, setThread] = useState<string | null>(null);
   const [marked, mark] = useState<number | null>(entry);
   const filter = useMemo(() => new FilteredEntries(), [store]);
   const numbers = filter.read(transcript, thread, kind, store.touched);
-  const onBytes = (range: readonly [number, number]) => {
-    showBytes(true);
-    void bytes.select(range);
+  const isWhole = kind === "all" && thread === null;
+  const source: EntrySource = replay.past ?? (isWhole && store.paged ? store.paged : new Listed(transcript, numbers));
+  const onBytes = (entry: Entry) => {
+    setTab("bytes");
+    void bytes.showEntry(entry.number);
   };
   const show = (number: number) => {
     setKind("all");
     setThread(null);
     mark(number);
   };
-  useShown(list, numbers, marked);
+  useShown(list, source, marked);
   useEffect(() => {
     if (entry !== null) show(entry);
   }, [entry]);
   const onHit = ({ main_entry, bytes: range }: SearchHit) => {
     if (main_entry !== null) show(main_entry);
-    if (main_entry === null && range) onBytes(range);
+    if (main_entry === null && range) {
+      setTab("bytes");
+      void bytes.showOffset(range[0]);
+    }
   };
   const title = listed?.title ?? transcript.session?.title ?? "Session";
   const onExport = (form: "copy" | "markdown" | "html") =>
@@ -109,7 +130,8 @@ export function SessionView({ id, listed, entry, client, onClose }: Props): JSX.
   return (
     <LogContext.Provider value={log}>
       <main id="main" tabIndex={-1} class="session">
-        <Head store={store} listed={listed} onClose={onClose} onExport={onExport} />
+        <Head store={store} transcript={source.transcript} listed={listed} onClose={onClose} onExport={onExport} onInspect={() => (tab === null ? onTab("bytes") : setTab(null))} />
+        <TimelineStrip store={replay} onEntry={show} />
         {connection.state === "reconnecting" && (
           <p class="banner" role="status">
             The runner does not answer; trying again. What is shown may be old.
@@ -122,14 +144,24 @@ export function SessionView({ id, listed, entry, client, onClose }: Props): JSX.
         )}
         <Toolbar session={id} client={client} transcript={transcript} kind={kind} onKind={setKind} thread={thread} onThread={setThread} onHit={onHit} />
         <div class="stage">
-          <Thread store={store} list={list} numbers={numbers} kind={kind} marked={marked} onEnd={setAtEnd} onBytes={onBytes} />
+          <Thread
+            key={replay.past ? "past" : "present"}
+            store={store}
+            list={list}
+            source={source}
+            kind={replay.past ? "all" : kind}
+            marked={marked}
+            onEnd={setAtEnd}
+            onBytes={onBytes}
+          />
           {!isAtEnd && (
             <button class="to-end" onClick={() => list.current?.showEnd()}>
               Go to the end
             </button>
           )}
         </div>
-        <div class="dock">
+        {replay.past && <Past source={replay.past} onNow={() => replay.show(null)} />}
+        {!replay.past && !listed?.isRecording && <div class="dock">
           <Plan transcript={transcript} />
           <div class="asks" aria-live="polite">
             {open.map((request) => (
@@ -144,51 +176,95 @@ export function SessionView({ id, listed, entry, client, onClose }: Props): JSX.
             ))}
           </div>
           <PromptBox key={id} session={id} client={client} status={transcript.status} fields={transcript.session} />
-        </div>
+        </div>}
       </main>
-      {hasBytes && <Bytes store={bytes} onClose={() => showBytes(false)} />}
+      {tab !== null && <Inspector bytes={bytes} replay={replay} tab={tab} onTab={onTab} onEntry={show} onClose={() => setTab(null)} />}
     </LogContext.Provider>
   );
 }
 
-/** Scrolls to the entry that the address or a search names, once it is there. */
-function useShown(list: RefObject<List | null>, numbers: readonly number[], marked: number | null): void {
+/** The entries of a transcript that a filter shows. */
+class Listed implements EntrySource {
+  constructor(
+    readonly transcript: Transcript,
+    readonly numbers: readonly number[],
+  ) {}
+
+  get count(): number {
+    return this.numbers.length;
+  }
+
+  numberAt(index: number): number | undefined {
+    return this.numbers[index];
+  }
+
+  want(): void {}
+
+  async find(entry: number): Promise<number> {
+    return this.numbers.indexOf(entry);
+  }
+}
+
+/** What stands in the place of the prompt at an earlier moment. */
+function Past({ source, onNow }: { readonly source: PagedTranscript; readonly onNow: () => void }): JSX.Element {
+  const status = source.transcript.status;
+  return (
+    <div class="dock past" role="status">
+      <p>
+        As it was at line {count(source.part?.line ?? 0)}: {plain(status?.reason || status?.phase || "")}
+        <button class="ghost" onClick={onNow}>
+          Back to the end
+        </button>
+      </p>
+    </div>
+  );
+}
+
+/** Scrolls to the entry that the address, a search or the inspector names, once it is there. */
+function useShown(list: RefObject<List | null>, source: EntrySource, marked: number | null): void {
   const shown = useRef<number | null>(null);
-  const at = marked === null ? -1 : numbers.indexOf(marked);
   useEffect(() => {
-    if (marked === shown.current || at < 0) return;
-    shown.current = marked;
-    list.current?.show(at);
-  }, [marked, at]);
+    if (marked === null || marked === shown.current || source.count === 0) return;
+    void source.find(marked).then((at) => {
+      if (at < 0 || marked === shown.current) return;
+      shown.current = marked;
+      list.current?.show(at);
+    });
+  }, [marked, source]);
 }
 
 interface ThreadProps {
   readonly store: SessionStore;
   readonly list: RefObject<List | null>;
-  readonly numbers: readonly number[];
+  readonly source: EntrySource;
   readonly kind: Kind;
   /** The entry that the address or a search names. */
   readonly marked: number | null;
   readonly onEnd: (isAtEnd: boolean) => void;
-  /** Called with a range whose bytes are to be shown. */
-  readonly onBytes: (range: readonly [number, number]) => void;
+  /** Called with an entry whose bytes are to be shown. */
+  readonly onBytes: (entry: Entry) => void;
 }
 
-function Thread({ store, list, numbers, kind, marked, onEnd, onBytes }: ThreadProps): JSX.Element {
-  const { transcript } = store;
-  if (numbers.length === 0) {
+function Thread({ store, list, source, kind, marked, onEnd, onBytes }: ThreadProps): JSX.Element {
+  const { transcript } = source;
+  if (source.count === 0) {
     const isWaiting = store.connection.state !== "connected" || transcript.status === null;
     return <p class="empty">{isWaiting ? "" : kind === "all" ? "Nothing was said yet." : "Nothing of this kind."}</p>;
   }
   const row = (index: number) => {
-    const entry = transcript.entry(numbers[index]!)!;
+    const number = source.numberAt(index);
+    const entry = number === undefined ? undefined : transcript.entry(number);
+    if (!entry) {
+      source.want(index);
+      return <article class="e" aria-busy data-row={index} />;
+    }
     return (
       <article class={`e ${entry.number === marked ? "marked" : ""}`} tabIndex={-1} data-row={index} aria-label={`Entry ${index + 1}`}>
         <Offset session={store.id} entry={entry} onBytes={onBytes} />
         <div class="body">
           <EntryView entry={entry} transcript={transcript} depth={0} kind={kind} />
         </div>
-        <EntryActions store={store} entry={entry} />
+        <EntryActions store={store} transcript={transcript} entry={entry} />
       </article>
     );
   };
@@ -197,10 +273,10 @@ function Thread({ store, list, numbers, kind, marked, onEnd, onBytes }: ThreadPr
       handle={list}
       class="thread"
       label="Transcript"
-      count={numbers.length}
+      count={source.count}
       estimate={56}
       row={row}
-      rowKey={(index) => numbers[index]!}
+      rowKey={(index) => source.numberAt(index) ?? `unread ${index}`}
       follows
       onEnd={onEnd}
     />
@@ -212,13 +288,13 @@ function Offset({ entry, onBytes }: { readonly session: string; readonly entry: 
   // A prompt is in the input, and has no bytes of the output.
   if (!bytes || bytes[0] === bytes[1]) return <span class="offset" />;
   return (
-    <button class="offset" aria-label={`${count(bytes[0])} to ${count(bytes[1])}: show these bytes`} onClick={() => onBytes(bytes)}>
+    <button class="offset" aria-label={`${count(bytes[0])} to ${count(bytes[1])}: show these bytes`} onClick={() => onBytes(entry)}>
       {count(bytes[0])}
     </button>
   );
 }
 
-function EntryActions({ store, entry }: { readonly store: SessionStore; readonly entry: Entry }): JSX.Element {
+function EntryActions({ store, transcript, entry }: { readonly store: SessionStore; readonly transcript: Transcript; readonly entry: Entry }): JSX.Element {
   const actions = useContext(ActionsContext)!;
   const copy = (text: () => Promise<string>, done: string) =>
     void actions.run(async () => {
@@ -226,7 +302,7 @@ function EntryActions({ store, entry }: { readonly store: SessionStore; readonly
       actions.say(done);
     });
   const link = async () => `${location.origin}/#/${store.id}/${entry.number}`;
-  const markdown = async () => (await loadMore()).exportMarkdown(store.transcript, "", [entry]);
+  const markdown = async () => (await loadMore()).exportMarkdown(transcript, "", [entry]);
   return (
     <div class="entry-acts">
       <button class="ghost" onClick={() => copy(markdown, "copied as Markdown")}>

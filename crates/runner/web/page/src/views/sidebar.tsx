@@ -12,6 +12,7 @@ const GROUPS: readonly [Group, string][] = [
   ["working", "Working"],
   ["idle", "Open"],
   ["ended", "Ended"],
+  ["recordings", "Recordings"],
 ];
 
 interface Props {
@@ -99,9 +100,10 @@ interface ItemProps {
 function Item({ session, isCurrent, request }: ItemProps): JSX.Element {
   const group = groupOf(session);
   const [icon, label] = iconOf(session, group);
-  const side = session.costUsd ? cost(session.costUsd) : group === "ended" ? "" : duration(Date.now() - session.startedMs);
+  const isOver = group === "ended" || group === "recordings";
+  const side = session.costUsd ? cost(session.costUsd) : isOver ? "" : duration(Date.now() - session.startedMs);
   const share = session.contextShare === null ? null : `${Math.round(100 * session.contextShare)} %`;
-  const about = [session.cwd && shortPath(session.cwd), group === "ended" ? session.agent : session.reason, share];
+  const about = [session.cwd && shortPath(session.cwd), isOver ? session.agent : session.reason, share];
   return (
     <li>
       <a href={`#/${session.id}`} aria-current={isCurrent ? "page" : undefined}>
@@ -118,6 +120,7 @@ function Item({ session, isCurrent, request }: ItemProps): JSX.Element {
 function iconOf({ isTerminal, phase }: ListedSession, group: Group): readonly [IconName, string] {
   if (group === "asks") return ["ask", "waits for you"];
   if (phase === "lost") return ["bad", "lost"];
+  if (group === "recordings") return ["ok", "recording"];
   if (group === "ended") return ["ok", "ended"];
   if (isTerminal) return ["terminal", "terminal"];
   return group === "idle" ? ["idle", "idle"] : ["run", "working"];

@@ -1,0 +1,46 @@
+import type { JSX } from "preact";
+import type { BytesStore } from "../state/bytes.js";
+import type { ReplayStore } from "../state/replay.js";
+import { Bytes } from "./bytes.js";
+import { UsageTable } from "./usage.js";
+
+export type InspectorTab = "bytes" | "usage";
+
+interface Props {
+  readonly bytes: BytesStore;
+  readonly replay: ReplayStore;
+  readonly tab: InspectorTab;
+  readonly onTab: (tab: InspectorTab) => void;
+  readonly onEntry: (entry: number) => void;
+  readonly onClose: () => void;
+}
+
+const TABS: readonly (readonly [InspectorTab, string])[] = [
+  ["bytes", "Bytes"],
+  ["usage", "Usage"],
+];
+
+/** What a session consists of, beside its transcript. */
+export function Inspector({ bytes, replay, tab, onTab, onEntry, onClose }: Props): JSX.Element {
+  return (
+    <aside class="inspector" aria-label={tab === "bytes" ? "Bytes" : "Usage"}>
+      <header>
+        <div class="tabs" role="group" aria-label="What is shown">
+          {TABS.map(([name, label]) => (
+            <button key={name} class="ghost" aria-pressed={tab === name} onClick={() => onTab(name)}>
+              {label}
+            </button>
+          ))}
+        </div>
+        <button class="ghost" onClick={onClose}>
+          Close
+        </button>
+      </header>
+      {tab === "bytes" ? (
+        <Bytes store={bytes} onEntry={onEntry} onMoment={(line) => replay.show({ line })} />
+      ) : (
+        <UsageTable store={replay} onEntry={onEntry} />
+      )}
+    </aside>
+  );
+}

@@ -1,0 +1,30 @@
+// Chromium, and what is asked of every page.
+import { ok } from "node:assert";
+import { existsSync, readFileSync } from "node:fs";
+import { createRequire } from "node:module";
+import { chromium, type Browser, type Page } from "playwright-core";
+
+const chromiumPath = process.env["CHROMIUM"] ?? "/usr/bin/chromium";
+const axe = readFileSync(createRequire(`${process.cwd()}/`).resolve("axe-core/axe.min.js"), "utf8");
+
+export const SIZES = [
+  { width: 1440, height: 900 },
+  { width: 360, height: 740 },
+];
+
+export function launch(): Promise<Browser> {
+  ok(existsSync(chromiumPath), `${chromiumPath} is missing; install the package chromium, or set CHROMIUM`);
+  return chromium.launch({ executablePath: chromiumPath, args: ["--no-sandbox", "--font-render-hinting=none"] });
+}
+
+/** Returns the rules of WCAG 2.2 AA that the page breaks. */
+export async function violations(page: Page): Promise<unknown> {
+  // The page's own policy permits no script of a test; a context without it would be another page.
+  const client = await page.context().newCDPSession(page);
+  const { result } = await client.send("Runtime.evaluate", {
+    expression: `${axe}; axe.run({ runOnly: ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa"] }).then((r) => r.violations.map((v) => v.id + ": " + v.nodes.map((n) => n.html.slice(0, 120) + " " + n.failureSummary).join("; ")))`,
+    awaitPromise: true,
+    returnByValue: true,
+  });
+  return result.value;
+}

@@ -1,0 +1,201 @@
+// A recording in Chromium, served by `bowline inspect FILE --open`: its bytes, its timeline, any moment of it.
+import { deepStrictEqual, ok, strictEqual } from "node:assert";
+import { once } from "node:events";
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { after, afterEach, before, beforeEach, test } from "node:test";
+import type { Browser, Page } from "playwright-core";
+import { SIZES, launch, violations } from "./browser.js";
+import { Recorded } from "./recorded.js";
+
+const fixtures = "../../../tests/fixtures/";
+
+let browser: Browser;
+let page: Page;
+let recorded: Recorded | null;
+let folder: string;
+let problems: string[];
+
+before(async () => void (browser = await launch()));
+after(() => browser.close());
+
+beforeEach(async () => {
+  folder = mkdtempSync(join(tmpdir(), "recording-"));
+  recorded = null;
+  problems = [];
+  page = await newPage("light", SIZES[0]!);
+});
+
+afterEach(async () => {
+  await page.context().close();
+  await recorded?.stop();
+  rmSync(folder, { recursive: true, force: true });
+  deepStrictEqual(problems, [], "the page reported errors, broke its policy or asked another host");
+});
+
+async function newPage(colorScheme: "light" | "dark", viewport: { width: number; height: number }): Promise<Page> {
+  const context = await browser.newContext({ viewport, colorScheme, reducedMotion: "reduce", acceptDownloads: true });
+  const opened = await context.newPage();
+  opened.on("pageerror", (error) => problems.push(String(error)));
+  opened.on("console", (message) => message.type() === "error" && problems.push(message.text()));
+  opened.on("request", (request) => {
+    const { hostname, protocol } = new URL(request.url());
+    if (hostname !== "127.0.0.1" && protocol !== "blob:") problems.push(`asked ${request.url()}`);
+  });
+  await opened.addInitScript(() => {
+    addEventListener("securitypolicyviolation", (event) => console.error(`policy: ${event.violatedDirective} ${event.blockedURI}`));
+  });
+  return opened;
+}
+
+async function open(path: string): Promise<void> {
+  recorded = await Recorded.serve(path);
+  await page.goto(recorded.link);
+  await page.locator(".thread .row").first().waitFor();
+  await page.locator(".lanes").waitFor();
+}
+
+/** The number of the line that is shown. */
+const shownLine = async () => Number((await page.locator(".at-line input").inputValue()).replace(/\D/g, ""));
+
+test("a recording is shown, and its server ends with the tab", async () => {
+  await open(`${fixtures}sub_nest_fg.jsonl`);
+  await page.getByText("turn finished").waitFor();
+  await page.locator(".sessions h2").getByText("Recordings").waitFor();
+  strictEqual(await page.locator(".say").count(), 0, "a recording takes no prompt");
+  strictEqual(await page.locator(".banner").count(), 0);
+  const ended = once(recorded!.process, "exit");
+  await page.close();
+  deepStrictEqual(await ended, [0, null]);
+  page = await newPage("light", SIZES[0]!);
+});
+
+test("entries lead to their lines, and lines to their entries", async () => {
+  const path = `${fixtures}tool_bash_partial.jsonl`;
+  await open(path);
+  await page.locator("button.offset").first().click();
+  await page.locator(".line.selected").first().waitFor();
+  const first = await page.locator(".inspector h3").innerText();
+  const [from, to] = /([\d\u202f]+)–([\d\u202f]+)/.exec(first)!.slice(1).map((it) => Number(it.replaceAll("\u202f", ""))) as [number, number];
+  await page.getByRole("button", { name: "Raw", exact: true }).click();
+  strictEqual((await page.locator(".detail pre").innerText()).trim(), readFileSync(path).subarray(from, to).toString().trim());
+  // A part of the lines of one text is one row.
+  await page.locator(".line", { hasText: /content_block_delta ×\d+/ }).first().waitFor();
+  await page.getByLabel("fold deltas").uncheck();
+  await page.locator(".line", { hasText: /×\d+/ }).first().waitFor({ state: "detached" });
+  // Every line says what it became.
+  await page.locator(".line", { hasText: "result/success" }).click();
+  await page.locator(".became").getByText("became a part of the transcript").waitFor();
+  await page.locator(".became .link").first().click();
+  const download = page.waitForEvent("download");
+  await page.getByRole("button", { name: "Download" }).click();
+  const saved = readFileSync(await (await download).path());
+  ok(readFileSync(path).includes(saved) && saved.includes("total_cost_usd"));
+});
+
+test("lines that became nothing say why", async () => {
+  const informational = '{"type":"system","subtype":"informational","content":"a","uuid":"1","session_id":"s"}';
+  const path = join(folder, "odd.jsonl");
+  writeFileSync(path, [informational, informational, '{"type":"novelty","uuid":"2"}', "{not json", '{"type":"keep_alive"}', ""].join("\n"));
+  await open(path);
+  await page.getByRole("button", { name: "Inspect" }).click();
+  const texts = ["part of the transcript", "was there before", "does not know", "expected", "changes nothing"];
+  for (const [index, text] of texts.entries()) {
+    await page.locator(".lines .line").nth(index).click();
+    await page.locator(".became", { hasText: text }).waitFor();
+  }
+});
+
+test("bytes are searched", async () => {
+  await open(`${fixtures}sub_nest_fg.jsonl`);
+  await page.getByRole("button", { name: "Inspect" }).click();
+  await page.getByLabel("Search the bytes").fill("GRANDCHILD fine");
+  await page.getByLabel("Search the bytes").press("Enter");
+  await page.locator(".hits .line").first().click();
+  await page.locator(".lines .line[aria-pressed=true]").waitFor();
+  ok((await page.locator(".detail pre").innerText()).includes("grandchild fine"));
+});
+
+test("a session is scrubbed, stepped and played", async () => {
+  await open(`${fixtures}sub_nest_fg.jsonl`);
+  await page.getByText("turn finished").waitFor();
+  const field = page.locator(".at-line input");
+  await field.fill("13");
+  await field.press("Enter");
+  await page.getByText("As it was at line 13").waitFor();
+  strictEqual(await page.getByText("turn finished").count(), 0);
+  await page.getByText("Child grand starts.").waitFor();
+  await page.getByRole("button", { name: "A line later" }).click();
+  await page.getByText("As it was at line 14").waitFor();
+  await page.getByRole("button", { name: "A line earlier" }).click();
+  await page.getByText("As it was at line 13").waitFor();
+  const box = (await page.locator(".scrub").boundingBox())!;
+  await page.mouse.click(box.x + 10, box.y + box.height / 2);
+  await page.waitForFunction(() => !document.body.innerText.includes("Child grand starts."));
+  ok((await shownLine()) < 13);
+  await page.getByLabel("Speed").selectOption("20");
+  await page.getByRole("button", { name: "Play" }).click();
+  await page.getByText("turn finished").waitFor();
+  await page.locator(".dock.past").waitFor({ state: "detached" });
+});
+
+test("timeline leads to entries and zooms to a turn", async () => {
+  await open(`${fixtures}multi_turn_replay.jsonl`);
+  const bars = await page.locator(".lanes .bar").count();
+  ok(bars > 0 && bars < 250);
+  await page.locator(".lanes .turns rect").first().click();
+  await page.getByRole("button", { name: "Whole session" }).click();
+  await page.getByRole("button", { name: "Inspect" }).click();
+  await page.getByRole("button", { name: "Usage" }).click();
+  const turns = page.locator(".usage table").first().locator("tbody tr");
+  ok((await turns.count()) >= 2);
+  await turns.first().locator(".link").click();
+});
+
+test("a long recording is read in parts", async () => {
+  const line = (at: number) =>
+    JSON.stringify({ type: "assistant", uuid: `u${at}`, session_id: "s", message: { id: `m${at}`, role: "assistant", model: "m", content: [{ type: "text", text: `message ${at} ${"x".repeat(120)}` }] } });
+  const path = join(folder, "long.jsonl");
+  const count = 20_000;
+  writeFileSync(path, Array.from({ length: count }, (_, at) => `${line(at)}\n`).join(""));
+  await open(path);
+  await page.getByText(`message ${count - 1} `).waitFor();
+  await page.locator(".thread").evaluate((list) => (list.scrollTop = list.scrollHeight / 2));
+  await page.waitForFunction(() => /message (?:8|9|10|11)\d\d\d /.test(document.querySelector(".thread")!.textContent!));
+  await page.getByRole("button", { name: "Inspect" }).click();
+  await page.locator(".lines .line .kind").first().waitFor();
+  const elements = await page.evaluate(() => document.querySelectorAll("*").length);
+  console.log(`${elements} elements of ${count} entries and lines`);
+  ok(elements <= 500);
+  const field = page.locator(".at-line input");
+  await field.fill("7000");
+  await field.press("Enter");
+  await page.getByText("message 6999 ").waitFor();
+  strictEqual(await page.getByText("message 7000 ").count(), 0);
+});
+
+for (const colorScheme of ["light", "dark"] as const) {
+  for (const viewport of SIZES) {
+    test(`no accessibility rule is broken by the inspector, ${colorScheme}, ${viewport.width} wide`, async () => {
+      await page.context().close();
+      page = await newPage(colorScheme, viewport);
+      await open(`${fixtures}sub_nest_fg.jsonl`);
+      await page.getByRole("button", { name: "Inspect" }).click();
+      await page.locator(".lines .line .kind").first().waitFor();
+      await page.locator(".lines .line").first().click();
+      await page.locator(".detail pre").waitFor();
+      deepStrictEqual(await violations(page), [], "bytes");
+      await page.screenshot({ path: `target/inspector-${colorScheme}-${viewport.width}.png` });
+      await page.getByRole("button", { name: "Usage" }).click();
+      await page.locator(".usage").waitFor();
+      deepStrictEqual(await violations(page), [], "usage");
+      await page.getByRole("button", { name: "Close" }).click();
+      await page.locator(".at-line input").fill("13");
+      await page.locator(".at-line input").press("Enter");
+      await page.locator(".dock.past").waitFor();
+      deepStrictEqual(await violations(page), [], "an earlier moment");
+      await page.screenshot({ path: `target/moment-${colorScheme}-${viewport.width}.png` });
+    });
+  }
+}
