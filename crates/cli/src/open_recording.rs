@@ -78,7 +78,7 @@ async fn show(source: Source, dialect: Option<DialectName>) -> Result<ExitCode, 
     tokio::select! {
         _ = interrupt.recv() => {}
         _ = terminate.recv() => {}
-        () = runner.left(GRACE) => {}
+        () = runner.wait_until_unused(GRACE) => {}
     }
     runner.stop().await;
     Ok(ExitCode::SUCCESS)

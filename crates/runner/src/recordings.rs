@@ -18,8 +18,9 @@ pub(crate) const RECORDING_LABEL: &str = "bowline.recording";
 /// The value of the label of a past conversation.
 pub(crate) const HISTORY: &str = "history";
 
-/// Size of the segments of the copy.
-const SEGMENT_BYTES: u64 = 64 << 20;
+/// Bytes after which the copy is synced: until then, the journal keeps them in memory. The copy is temporary, so
+/// that a smaller one is not synced at all.
+const SYNC_BYTES: u64 = 256 << 20;
 
 /// Copies a recording into a state folder, as a session that has ended. Blocks.
 ///
@@ -28,6 +29,7 @@ const SEGMENT_BYTES: u64 = 64 << 20;
 pub struct RecordingImport {
     session: SessionDir,
     journal: JournalWriter<Folder>,
+    unsynced: u64,
     first_ms: Option<u64>,
     last_ms: Option<u64>,
 }
@@ -56,8 +58,8 @@ impl RecordingImport {
     pub fn begin(state: &StateDir) -> io::Result<Self> {
         let session = state.create_unlocked(SessionId::random())?;
         let limits = JournalLimits {
-            segment_bytes: SEGMENT_BYTES,
             cap_bytes: u64::MAX,
+            sync_bytes: u64::MAX,
             ..JournalLimits::default()
         };
         let folder = Folder::make(session.journal())?;
@@ -66,6 +68,7 @@ impl RecordingImport {
         Ok(Self {
             session,
             journal,
+            unsynced: 0,
             first_ms: None,
             last_ms: None,
         })
@@ -82,6 +85,7 @@ impl RecordingImport {
         self.last_ms = arrival.at_ms.or(self.last_ms);
         let appended = match piece.piece {
             Piece::Bytes { offset, bytes } => {
+                self.unsynced += bytes.len() as u64;
                 self.journal.append(stream, offset, bytes, arrival, now)
             }
             Piece::Gap { to, .. } => {
@@ -89,7 +93,14 @@ impl RecordingImport {
                 self.journal.append_gap(stream, to, reason, arrival, now)
             }
         };
-        appended.map_err(io::Error::other)
+        appended.map_err(io::Error::other)?;
+        if self.unsynced >= SYNC_BYTES
+            && let Some(sync) = self.journal.due_sync()
+        {
+            self.journal.synced(sync.run(), now);
+            self.unsynced = 0;
+        }
+        Ok(())
     }
 
     /// Returns the offset past the last byte of a stream.

@@ -6,6 +6,7 @@ mod conversation;
 mod dialogue;
 mod dto;
 mod history;
+mod index;
 mod inspect;
 mod log;
 mod machine;

@@ -23,7 +23,7 @@ impl EventReaders {
     /// Waits until the last connection has been gone for `grace`. Before the first one, it waits without a limit.
     ///
     /// Cancel safe.
-    pub(crate) async fn left(&self, grace: Duration) {
+    pub(crate) async fn wait_until_unused(&self, grace: Duration) {
         let mut count = self.0.subscribe();
         // The sender lives as long as this does.
         let _ = count.wait_for(|count| *count > 0).await;
@@ -56,7 +56,7 @@ mod tests {
     async fn reload_within_grace_keeps_waiting() {
         let readers = EventReaders::default();
         let grace = Duration::from_secs(5);
-        let mut left = pin!(readers.left(grace));
+        let mut left = pin!(readers.wait_until_unused(grace));
         advance(2 * grace).await;
         assert!(poll!(&mut left).is_pending(), "no reader came yet");
         let first = readers.enter();

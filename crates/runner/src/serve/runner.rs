@@ -168,8 +168,8 @@ impl Runner {
     /// closed. Before the first one, it waits without a limit.
     ///
     /// Cancel safe.
-    pub async fn left(&self, grace: Duration) {
-        self.readers.left(grace).await;
+    pub async fn wait_until_unused(&self, grace: Duration) {
+        self.readers.wait_until_unused(grace).await;
     }
 
     /// Stops the daemon: requests that clients reconnect later, and waits for them to disconnect.

@@ -4,24 +4,21 @@ use std::sync::Arc;
 
 use axum::Json;
 use axum::extract::State;
-use bowline_transport::wire::{StdioKind, StreamId};
 use serde::{Deserialize, Serialize};
 use tokio::task::spawn_blocking;
 use utoipa::ToSchema;
 
 use super::dialogue::dialogue_record;
+use super::index::read_index;
 use super::past::present;
-use super::sessions::run_to_completion;
 use super::stream_slice::{SliceRequest, StreamSlice, output_stream};
-use super::transcript::{FoldEnd, SLICE_BYTES, advance, too_many_transcripts};
+use super::transcript::SLICE_BYTES;
 use crate::api::extract::{QueryParams, SessionPath};
 use crate::api::problem::Problem;
 use crate::app_state::AppState;
 use crate::inspection::{
-    IndexedSession, LinePage, Observed, PageStart, SearchHit, SearchPlace, Timeline, find_in_bytes,
-    search_transcript,
+    LinePage, PageStart, SearchHit, SearchPlace, Timeline, find_in_bytes, search_transcript,
 };
-use crate::session_fold::SessionFold;
 use crate::sessions::SessionRecord;
 
 /// Lines per response, if the client does not say.
@@ -41,89 +38,6 @@ const MAX_SEARCHED: u64 = 64 << 20;
 
 /// Maximum length of a text to look for, in bytes.
 const MAX_NEEDLE: usize = 1 << 10;
-
-/// Reads the index of a session, after adding what is new. The work runs on threads for blocking work, a few at a
-/// time.
-pub(super) async fn read_index<T: Send + 'static>(
-    app: &Arc<AppState>,
-    record: &SessionRecord,
-    read: impl FnOnce(&IndexedSession) -> T + Send + 'static,
-) -> Result<T, Problem> {
-    let app = Arc::clone(app);
-    let record = app.sessions.record(record.info.id).await;
-    let record = record.map_err(Problem::internal)?;
-    let record = record.ok_or_else(Problem::session_not_found)?;
-    run_to_completion(async move {
-        let cached = app.indexes.get(record.info.id);
-        let mut kept = cached.fold.lock().await;
-        let in_use = app.indexes.reserve(&cached, SLICE_BYTES).await;
-        let in_use = in_use.ok_or_else(too_many_transcripts)?;
-        let permit = app.transcripts.permit().await;
-        let indexed = kept.take().filter(|it| it.epoch == record.info.epoch);
-        let new = || IndexedSession::new(SessionFold::new(&record.info));
-        let indexed = update(&app, &record, indexed.unwrap_or_else(new)).await?;
-        cached.set_bytes(indexed.size());
-        let reading = spawn_blocking(move || {
-            let value = read(&indexed);
-            (indexed, value)
-        });
-        let (indexed, value) = reading.await.map_err(Problem::internal)?;
-        *kept = Some(indexed);
-        drop(kept);
-        drop((permit, cached, in_use));
-        app.indexes.trim();
-        Ok(value)
-    })
-    .await
-}
-
-async fn update(
-    app: &AppState,
-    record: &SessionRecord,
-    mut indexed: IndexedSession,
-) -> Result<IndexedSession, Problem> {
-    let Some(fold) = indexed.fold.take() else {
-        return Ok(indexed);
-    };
-    let mut observed = std::mem::take(&mut indexed.observed);
-    if record.info.stdio == StdioKind::Pipes {
-        read_stderr(app, record, &mut observed).await?;
-    }
-    let (fold, observed) = advance(app, record, (fold, observed), FoldEnd::ALL).await?;
-    let complete = spawn_blocking(move || {
-        indexed.observed = observed;
-        indexed.complete(fold);
-        indexed
-    });
-    complete.await.map_err(Problem::internal)
-}
-
-async fn read_stderr(
-    app: &AppState,
-    record: &SessionRecord,
-    observed: &mut Observed,
-) -> Result<(), Problem> {
-    loop {
-        let from = observed.stderr.next;
-        let request = SliceRequest {
-            stream: StreamId::STDERR,
-            from,
-            max: SLICE_BYTES,
-            input_from: None,
-        };
-        let slice = match StreamSlice::read(app, record, request).await {
-            Err(problem) if matches!(problem.code, "NO_STREAM" | "OUT_OF_RANGE") => return Ok(()),
-            slice => slice?,
-        };
-        slice
-            .pieces
-            .iter()
-            .for_each(|piece| observed.push_stderr(piece));
-        if observed.stderr.next == from || observed.stderr.next >= slice.end {
-            return Ok(());
-        }
-    }
-}
 
 /// Which lines are read.
 #[derive(Debug, Deserialize, utoipa::IntoParams, ToSchema)]

@@ -14,7 +14,7 @@ use utoipa::ToSchema;
 
 use super::conversation::running_conversation;
 use super::dialogue::dialogue_record;
-use super::inspect::read_index;
+use super::index::read_index;
 use super::sessions::run_to_completion;
 use super::stream_slice::{SliceRequest, StreamSlice, output_stream};
 use super::transcript::{FoldEnd, advance, too_many_transcripts, use_fold};

@@ -1,4 +1,5 @@
 import type { Client, Moment, Timeline } from "@bowline/client";
+import type { Axis } from "../text/lanes.js";
 import { PagedTranscript } from "./paged.js";
 import { Store } from "./store.js";
 
@@ -152,4 +153,13 @@ export class ReplayStore extends Store {
     }
     this.#isReading = false;
   }
+}
+
+/** Returns the position of what is shown on an axis. */
+export function position({ past, timeline }: ReplayStore, whole: Axis): number {
+  const part = past?.part;
+  if (!past || !part || !timeline) return whole.to;
+  if (whole.unit === "bytes") return part.at;
+  if (past.moment && "at_ms" in past.moment) return past.moment.at_ms;
+  return part.at === 0 ? whole.from : (part.at_ms ?? whole.from);
 }

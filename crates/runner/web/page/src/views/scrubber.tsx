@@ -1,12 +1,11 @@
 import type { Timeline } from "@bowline/client";
 import type { JSX } from "preact";
 import { useState } from "preact/hooks";
-import { SPEEDS, type ReplayStore } from "../state/replay.js";
+import { SPEEDS, position, type ReplayStore } from "../state/replay.js";
 import { useStore } from "../state/store.js";
 import { count, duration, plain } from "../text/format.js";
 import { wholeAxis, type Axis } from "../text/lanes.js";
 import { Icon } from "./icon.js";
-import { position } from "./timeline.js";
 
 interface Props {
   readonly store: ReplayStore;

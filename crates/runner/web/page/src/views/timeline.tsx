@@ -1,7 +1,7 @@
 import type { Timeline } from "@bowline/client";
 import type { JSX } from "preact";
 import { useLayoutEffect, useMemo, useRef, useState } from "preact/hooks";
-import type { ReplayStore } from "../state/replay.js";
+import { position, type ReplayStore } from "../state/replay.js";
 import { useStore } from "../state/store.js";
 import { MAX_LANES, bars, placeOf, ticks, wholeAxis, type Axis, type Bar } from "../text/lanes.js";
 import { cost, count, duration, line, plain } from "../text/format.js";
@@ -33,15 +33,6 @@ export function TimelineStrip({ store, onEntry }: Props): JSX.Element | null {
       <Scrubber store={store} timeline={timeline} axis={axis} onWhole={axis === whole ? null : () => setZoom(null)} />
     </section>
   );
-}
-
-/** Returns the position of what is shown on an axis. */
-export function position({ past, timeline }: ReplayStore, whole: Axis): number {
-  const part = past?.part;
-  if (!past || !part || !timeline) return whole.to;
-  if (whole.unit === "bytes") return part.at;
-  if (past.moment && "at_ms" in past.moment) return past.moment.at_ms;
-  return part.at === 0 ? whole.from : (part.at_ms ?? whole.from);
 }
 
 function useWidth() {
