@@ -3,3 +3,4 @@ export { Help, Palette } from "./views/palette.js";
 export { Past } from "./views/past.js";
 export { Start } from "./views/start.js";
 export { exportHtml, exportMarkdown } from "./text/export.js";
+export { Inspector } from "./views/inspector.js";

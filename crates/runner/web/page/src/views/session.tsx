@@ -16,8 +16,8 @@ import { ActionsContext } from "./actions.js";
 import { EntryView } from "./entry.js";
 import { Head } from "./head.js";
 import { LogContext } from "./images.js";
-import { Inspector, type InspectorTab } from "./inspector.js";
-import { loadMore } from "./lazy.js";
+import type { InspectorTab } from "./inspector.js";
+import { loadMore, useMore } from "./lazy.js";
 import { PermissionCard } from "./permission.js";
 import { Plan } from "./plan.js";
 import { PromptBox } from "./prompt_box.js";
@@ -61,6 +61,7 @@ export function SessionView({ id, listed, entry, client, onClose }: Props): JSX.
   const list = useRef<List>(null);
   const [isAtEnd, setAtEnd] = useState(true);
   const [tab, setTab] = useState<InspectorTab | null>(null);
+  const more = useMore(tab !== null);
   const onTab = (next: InspectorTab) => {
     setTab(next);
     if (next === "bytes" && bytes.count === 0) void bytes.showStart();
@@ -178,7 +179,7 @@ export function SessionView({ id, listed, entry, client, onClose }: Props): JSX.
           <PromptBox key={id} session={id} client={client} status={transcript.status} fields={transcript.session} />
         </div>}
       </main>
-      {tab !== null && <Inspector bytes={bytes} replay={replay} tab={tab} onTab={onTab} onEntry={show} onClose={() => setTab(null)} />}
+      {tab !== null && more && <more.Inspector bytes={bytes} replay={replay} tab={tab} onTab={onTab} onEntry={show} onClose={() => setTab(null)} />}
     </LogContext.Provider>
   );
 }
