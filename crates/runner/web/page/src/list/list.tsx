@@ -9,6 +9,8 @@ interface Props {
   /** A stable key of a row. */
   readonly rowKey: (index: number) => string | number;
   readonly label: string;
+  /** Pixels above and below the visible part in which rows are kept, so that scrolling shows no gap. Default: 400. */
+  readonly margin?: number;
   /** Whether the list stays at its end while it grows, until the reader scrolls up. */
   readonly follows?: boolean;
   readonly class?: string;
@@ -23,7 +25,6 @@ interface State {
   readonly to: number;
 }
 
-/** Pixels above and below the visible part in which rows are kept, so that scrolling shows no gap. */
 const MARGIN = 400;
 
 /** Distance from the end, in pixels, at which a reader is taken to be there. */
@@ -168,8 +169,9 @@ export class List extends Component<Props, State> {
       if (Math.abs(scroller.scrollTop - end) > 0.5) this.#scrollTo(end);
     }
     const top = scroller.scrollTop;
-    const from = this.#heights.rowAt(top - MARGIN);
-    const to = Math.min(this.props.count, this.#heights.rowAt(top + scroller.clientHeight + MARGIN) + 1);
+    const margin = this.props.margin ?? MARGIN;
+    const from = this.#heights.rowAt(top - margin);
+    const to = Math.min(this.props.count, this.#heights.rowAt(top + scroller.clientHeight + margin) + 1);
     if (isForced || from !== this.state.from || to !== this.state.to) this.setState({ from, to });
   }
 }

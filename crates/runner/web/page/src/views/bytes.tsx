@@ -42,6 +42,7 @@ export function Bytes({ store, onEntry, onMoment }: Props): JSX.Element {
           label="Lines of the session"
           count={store.count}
           estimate={24}
+          margin={120}
           rowKey={(index) => index}
           row={(index) => {
             const item = store.row(index);
