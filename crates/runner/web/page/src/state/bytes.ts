@@ -55,22 +55,10 @@ export class BytesStore extends Store {
     return items[index - page * PAGE];
   }
 
-  /** Marks the lines of an entry, and shows the first one. */
-  async showEntry(entry: number): Promise<void> {
-    this.entry = entry;
-    await this.#goTo({ entry });
-  }
-
-  async showLine(line: number): Promise<void> {
-    await this.#goTo({ line });
-  }
-
-  async showOffset(offset: number): Promise<void> {
-    await this.#goTo({ offset });
-  }
-
-  async showStart(): Promise<void> {
-    await this.#goTo({ from: 0 }, false);
+  /** Shows lines; those of an entry are marked. The beginning is shown without a selected line. */
+  async show(start: LineStart): Promise<void> {
+    if ("entry" in start) this.entry = start.entry;
+    await this.#goTo(start, !("from" in start));
   }
 
   /** Shows the text of a row. */

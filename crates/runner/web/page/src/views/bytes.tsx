@@ -82,7 +82,7 @@ function Hits({ store }: { readonly store: BytesStore }): JSX.Element {
   const hits = store.hits ?? [];
   const go = (at: number) => {
     void store.search("");
-    void store.showOffset(at);
+    void store.show({ offset: at });
   };
   return (
     <div class="hits" role="region" aria-label="What was found" tabIndex={0}>

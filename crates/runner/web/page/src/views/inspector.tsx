@@ -1,5 +1,7 @@
+import type { Client, LineStart } from "@bowline/client";
 import type { JSX } from "preact";
-import type { BytesStore } from "../state/bytes.js";
+import { useEffect, useMemo } from "preact/hooks";
+import { BytesStore } from "../state/bytes.js";
 import type { ReplayStore } from "../state/replay.js";
 import { Bytes } from "./bytes.js";
 import { UsageTable } from "./usage.js";
@@ -7,7 +9,9 @@ import { UsageTable } from "./usage.js";
 export type InspectorTab = "bytes" | "usage";
 
 interface Props {
-  readonly bytes: BytesStore;
+  readonly client: Client;
+  /** The lines to be shown. */
+  readonly lines: LineStart;
   readonly replay: ReplayStore;
   readonly tab: InspectorTab;
   readonly onTab: (tab: InspectorTab) => void;
@@ -21,7 +25,10 @@ const TABS: readonly (readonly [InspectorTab, string])[] = [
 ];
 
 /** What a session consists of, beside its transcript. */
-export function Inspector({ bytes, replay, tab, onTab, onEntry, onClose }: Props): JSX.Element {
+export function Inspector({ client, lines, replay, tab, onTab, onEntry, onClose }: Props): JSX.Element {
+  const bytes = useMemo(() => new BytesStore(client, replay.session), [client, replay]);
+  useEffect(() => () => bytes.close(), [bytes]);
+  useEffect(() => void bytes.show(lines), [bytes, lines]);
   return (
     <aside class="inspector" aria-label={tab === "bytes" ? "Bytes" : "Usage"}>
       <header>

@@ -1,9 +1,8 @@
-import { entryBytes, type Client, type Entry, type SearchHit, type Transcript } from "@bowline/client";
+import { entryBytes, type Client, type Entry, type LineStart, type SearchHit, type Transcript } from "@bowline/client";
 import type { JSX, RefObject } from "preact";
 import { useContext, useEffect, useMemo, useRef, useState } from "preact/hooks";
 import { List } from "../list/list.js";
 import { AnswersElsewhere } from "../state/answers.js";
-import { BytesStore } from "../state/bytes.js";
 import { useCommands } from "../state/commands.js";
 import { FilteredEntries, type Kind } from "../state/filter.js";
 import type { EntrySource, PagedTranscript } from "../state/paged.js";
@@ -46,26 +45,21 @@ export function SessionView({ id, listed, entry, client, onClose }: Props): JSX.
     return () => store.close();
   }, [store]);
   const replay = useMemo(() => new ReplayStore(client, id), [client, id]);
-  const bytes = useMemo(() => new BytesStore(client, id), [client, id]);
   useEffect(() => {
     const isNew = () => (store.touched.threads.size > 0 || store.touched.calls.size > 0 || store.touched.session) && replay.refresh();
     const end = store.subscribe(isNew);
     return () => {
       end();
       replay.close();
-      bytes.close();
     };
-  }, [store, replay, bytes]);
+  }, [store, replay]);
   useStore(store, replay);
   const { transcript, connection } = store;
   const list = useRef<List>(null);
   const [isAtEnd, setAtEnd] = useState(true);
   const [tab, setTab] = useState<InspectorTab | null>(null);
   const more = useMore(tab !== null);
-  const onTab = (next: InspectorTab) => {
-    setTab(next);
-    if (next === "bytes" && bytes.count === 0) void bytes.showStart();
-  };
+  const [lines, setLines] = useState<LineStart>({ from: 0 });
   const [kind, setKind] = useState<Kind>("all");
   const [thread, setThread] = useState<string | null>(null);
   const [marked, mark] = useState<number | null>(entry);
@@ -75,7 +69,7 @@ export function SessionView({ id, listed, entry, client, onClose }: Props): JSX.
   const source: EntrySource = replay.past ?? (isWhole && store.paged ? store.paged : new Listed(transcript, numbers));
   const onBytes = (entry: Entry) => {
     setTab("bytes");
-    void bytes.showEntry(entry.number);
+    setLines({ entry: entry.number });
   };
   const show = (number: number) => {
     setKind("all");
@@ -90,7 +84,7 @@ export function SessionView({ id, listed, entry, client, onClose }: Props): JSX.
     if (main_entry !== null) show(main_entry);
     if (main_entry === null && range) {
       setTab("bytes");
-      void bytes.showOffset(range[0]);
+      setLines({ offset: range[0] });
     }
   };
   const title = listed?.title ?? transcript.session?.title ?? "Session";
@@ -131,7 +125,7 @@ export function SessionView({ id, listed, entry, client, onClose }: Props): JSX.
   return (
     <LogContext.Provider value={log}>
       <main id="main" tabIndex={-1} class="session">
-        <Head store={store} transcript={source.transcript} listed={listed} onClose={onClose} onExport={onExport} onInspect={() => (tab === null ? onTab("bytes") : setTab(null))} />
+        <Head store={store} transcript={source.transcript} listed={listed} onClose={onClose} onExport={onExport} onInspect={() => setTab(tab === null ? "bytes" : null)} />
         <TimelineStrip store={replay} onEntry={show} />
         {connection.state === "reconnecting" && (
           <p class="banner" role="status">
@@ -179,7 +173,7 @@ export function SessionView({ id, listed, entry, client, onClose }: Props): JSX.
           <PromptBox key={id} session={id} client={client} status={transcript.status} fields={transcript.session} />
         </div>}
       </main>
-      {tab !== null && more && <more.Inspector bytes={bytes} replay={replay} tab={tab} onTab={onTab} onEntry={show} onClose={() => setTab(null)} />}
+      {tab !== null && more && <more.Inspector client={client} lines={lines} replay={replay} tab={tab} onTab={setTab} onEntry={show} onClose={() => setTab(null)} />}
     </LogContext.Provider>
   );
 }
