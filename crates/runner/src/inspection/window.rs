@@ -7,6 +7,9 @@ use bowline_reducer::{
     BlockKind, Change, Entry, EntryKind, Snapshot, Thread, ToolCall, Transcript,
 };
 
+/// Changes that are read at once.
+const PART: usize = 4_096;
+
 /// Entries of the main thread, by their index.
 #[derive(Debug)]
 pub(crate) struct TranscriptWindow {
@@ -102,12 +105,15 @@ impl Content {
     /// Writes the changes as a JSON array. What concerns the session as a whole is in each window.
     fn changes(&self, snapshot: &Snapshot) -> Vec<u8> {
         let mut out = vec![b'['];
-        for change in snapshot.changes().filter(|it| self.has(it)) {
-            if out.len() > 1 {
-                out.push(b',');
+        let mut parts = snapshot.change_parts();
+        while let Some(changes) = parts.next_part(PART) {
+            for change in changes.iter().filter(|it| self.has(it)) {
+                if out.len() > 1 {
+                    out.push(b',');
+                }
+                // Writing to memory does not fail, and a change is made of strings and numbers.
+                let _ = serde_json::to_writer(&mut out, &change);
             }
-            // Writing to memory does not fail, and a change is made of strings and numbers.
-            let _ = serde_json::to_writer(&mut out, &change);
         }
         out.push(b']');
         out
