@@ -141,7 +141,7 @@ async fn session(
         }
         let reader = LineReader::new(Arc::clone(&app), record, cursor)?;
         let reader = EventReader::new(EventSource::Lines(Box::new(reader)), files);
-        let permit = ReadPermit { app, principal };
+        let permit = ReadPermit::new(app, principal);
         return respond(permit, reader, guard, &headers, upgrade);
     }
     let cursor = cursor.and_then(|it| it.parse::<SessionCursor>().ok());
