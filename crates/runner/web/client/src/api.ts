@@ -95,6 +95,15 @@ export type Block = {
   readonly type: string;
 };
 
+/** Tokens of a model call, as far as the agent reports them. */
+export type CallTokens = {
+  readonly cache_creation_tokens: number;
+  readonly cache_read_tokens: number;
+  readonly input_tokens: number;
+  /** `null` if the agent does not report the final count, as without partial messages. */
+  readonly output_tokens?: number | null;
+};
+
 /** A value of a setting. */
 export type Choice = {
   readonly description?: string | null;
@@ -106,6 +115,15 @@ export type Choice = {
 export type Command = {
   readonly description?: string | null;
   readonly name: string;
+};
+
+/** The context was compacted. */
+export type Compaction = {
+  readonly at_ms?: number | null;
+  /** The number of the entry. */
+  readonly entry: number;
+  /** Offset in the output. */
+  readonly offset: number;
 };
 
 /** A part of what a tool call shows. Its further members depend on `type`. */
@@ -132,6 +150,17 @@ export type Content = {
 export type Context = {
   readonly size?: number | null;
   readonly used?: number | null;
+};
+
+/** How full the context was. */
+export type ContextPoint = {
+  readonly at_ms?: number | null;
+  /** Offset in the output. */
+  readonly offset: number;
+  /** Tokens that fit; `null` if unknown. */
+  readonly size?: number | null;
+  /** Tokens. */
+  readonly used: number;
 };
 
 /** A session that was created. */
@@ -279,6 +308,56 @@ export type Limit = {
   readonly window: string;
 };
 
+/** A line, or lines of one kind that follow each other and became a part of the same. */
+export type Line = {
+  /** The beginning of what the line says. */
+  readonly about?: string | null;
+  /** When the first line arrived, in milliseconds since the Unix epoch. `null` if unknown. */
+  readonly at_ms?: number | null;
+  /** What it became a part of. Empty if it changed nothing in the transcript. */
+  readonly became: readonly (LineTarget)[];
+  /** Offsets in its stream, with line ends. */
+  readonly bytes: readonly (number)[];
+  /** Why it is no event of the agent. */
+  readonly error?: string | null;
+  /** Index of its first line among those of every stream. */
+  readonly index: number;
+  /** The type of the line, such as `system/init` or `session/update tool_call`. */
+  readonly kind: string;
+  /** Number of lines. */
+  readonly lines: number;
+  /** `duplicate`, `unknown` (a type that this version does not know) or `invalid`; `null` for others. */
+  readonly note?: string | null;
+  /** Number of its first line in its stream, from 1; 0 of a gap. */
+  readonly number: number;
+  /** `output`, `input`, `stderr`, or `gap` for lost output. */
+  readonly stream: string;
+};
+
+/** Lines of a session. */
+export type LinePage = {
+  /** Index of the item that was asked for. */
+  readonly at: number;
+  /** Index of the first item. */
+  readonly from: number;
+  /** The rows, or the lines. */
+  readonly items: readonly (Line)[];
+  /** Number of lines in all, of every stream. */
+  readonly lines: number;
+  /** Number of rows in all. */
+  readonly rows: number;
+};
+
+/** What a line became a part of. */
+export type LineTarget = {
+  /** The number of the entry of the main thread that it is a part of. */
+  readonly main_entry?: number | null;
+  /** The number of the entry, the call, the permission request or the task, as in changes. */
+  readonly number?: number | null;
+  /** `entry`, `tool_call`, `permission`, `task`, `session`, `status` or `usage`. */
+  readonly type: string;
+};
+
 /** A file that a tool call works on. */
 export type Location = {
   /** From 1. */
@@ -296,6 +375,16 @@ export type LoginLink = {
 
 /** The mode of a terminal. */
 export type Mode = "cooked" | "raw";
+
+/** A call of a model, from the line that it answers on. */
+export type ModelCallSpan = (Span) & ({
+  /** The number of the entry. */
+  readonly entry: number;
+  readonly model?: string | null;
+  /** The id of the tool call that holds the thread; `null` in the main thread. */
+  readonly thread?: string | null;
+  readonly usage?: (CallTokens) | (null);
+});
 
 /** The answer to a permission request. */
 export type NewAnswer = {
@@ -597,6 +686,16 @@ export type PermissionOption = {
   readonly name: string;
 };
 
+/** A permission request, as long as it was open. */
+export type PermissionSpan = (Span) & ({
+  readonly request_id: string;
+  /** `open`, `allowed`, `denied`, `answered`, `withdrawn`, `expired` or `orphaned`. */
+  readonly state: string;
+  readonly tool_name: string;
+  /** The id of the tool call. */
+  readonly tool_use_id?: string | null;
+});
+
 /** The permission requests of the agent. */
 export type Permissions = {
   /** The permission requests, oldest first. */
@@ -707,6 +806,37 @@ export type Scrollback = {
   readonly older?: (OlderLines) | (null);
 };
 
+/** Something that was found. */
+export type SearchHit = {
+  readonly after: string;
+  /** What comes before it, as found, and after it. */
+  readonly before: string;
+  /** Offsets in the output. */
+  readonly bytes?: readonly (number)[] | null;
+  /** The number of the entry that has it. */
+  readonly entry?: number | null;
+  readonly found: string;
+  readonly in: SearchPlace;
+  /** The number of the entry in the main thread that it is a part of. */
+  readonly main_entry?: number | null;
+  /** The id of the tool call. */
+  readonly tool_call?: string | null;
+};
+
+/** Where something was found. */
+export type SearchPlace = "text" | "tools" | "bytes";
+
+/** What was found. */
+export type SearchResult = {
+  /** The hits: those in the transcript in its order, then those in the bytes. */
+  readonly hits: readonly (SearchHit)[];
+  /**
+   * Where to continue; `null` at the end. It may be there without hits, since a request looks through at most
+   * 64 MiB.
+   */
+  readonly next?: string | null;
+};
+
 /** A session as the REST API lists it. */
 export type Session = (Activity) & ({
   /** The working directory, if one was given. */
@@ -810,6 +940,16 @@ export type Size = {
   readonly rows: number;
 };
 
+/** A part of a session. */
+export type Span = {
+  /** Offsets in the output. */
+  readonly bytes: readonly (number)[];
+  /** Its beginning, in milliseconds since the Unix epoch; `null` if unknown. */
+  readonly from_ms?: number | null;
+  /** Its end; `null` if unknown, or if it is open. */
+  readonly to_ms?: number | null;
+};
+
 /** The state of a session. */
 export type State = "running" | "exited" | "lost";
 
@@ -881,6 +1021,25 @@ export type Ticket = {
   readonly ticket: string;
 };
 
+/** What lasts in a session, side by side. */
+export type Timeline = {
+  readonly compactions: readonly (Compaction)[];
+  readonly context: readonly (ContextPoint)[];
+  /** The end of the output. */
+  readonly end: number;
+  /** The first and the last known time, in milliseconds since the Unix epoch; `null` without any. */
+  readonly from_ms?: number | null;
+  /** Number of spans that are not listed, the shortest ones. */
+  readonly left_out: number;
+  /** Lines of output. */
+  readonly lines: number;
+  readonly model_calls: readonly (ModelCallSpan)[];
+  readonly permissions: readonly (PermissionSpan)[];
+  readonly to_ms?: number | null;
+  readonly tools: readonly (ToolSpan)[];
+  readonly turns: readonly (TurnSpan)[];
+};
+
 /** Tokens. */
 export type Tokens = {
   readonly cache_creation_tokens: number;
@@ -929,6 +1088,23 @@ export type ToolResult = {
   readonly text: string;
 };
 
+/** A tool call. */
+export type ToolSpan = (Span) & ({
+  /** The number of the entry in the main thread that it is a part of. */
+  readonly entry?: number | null;
+  /** The id of the call. */
+  readonly id: string;
+  readonly name: string;
+  /** `pending`, `awaiting_permission`, `running`, `succeeded`, `failed`, `interrupted` or `lost`. */
+  readonly state: string;
+  /** Whether a sub-agent worked on it. */
+  readonly subagent: boolean;
+  /** The id of the tool call that holds the thread; `null` in the main thread. */
+  readonly thread?: string | null;
+  /** A line that says what it does. */
+  readonly title?: string | null;
+});
+
 /**
  * A transcript. An absent or unknown value is `null` or empty; members marked "schema 2" are absent
  * from schema 1. Enumerations may grow.
@@ -976,6 +1152,29 @@ export type Transcript = {
   readonly usage: Usage;
 };
 
+/** A part of a transcript. */
+export type TranscriptPart = {
+  /** Offset in the output up to which it was folded. */
+  readonly at: number;
+  /** When the last output up to there arrived, in milliseconds since the Unix epoch; `null` if unknown. */
+  readonly at_ms?: number | null;
+  /**
+   * The changes that make up this part, a reset first: entries of the main thread with their blocks, their tool
+   * calls and the threads of their sub-agents; and all that concerns the session as a whole.
+   */
+  readonly changes: readonly (unknown)[];
+  /** The number of entries of the main thread in this part. */
+  readonly count: number;
+  /** Number of entries of the main thread in all. */
+  readonly entries: number;
+  /** Index of the first one of this part. */
+  readonly from: number;
+  /** Offset in the input up to which it was folded. */
+  readonly input: number;
+  /** Lines of output up to there. */
+  readonly line: number;
+};
+
 /** A permission request. */
 export type TranscriptPermission = {
   /** Schema 2: `[from, to]`, byte offsets in the agent's output. */
@@ -999,6 +1198,18 @@ export type TranscriptPermission = {
   /** Schema 2: the URL to open. */
   readonly url?: string | null;
 };
+
+/** A turn. */
+export type TurnSpan = (Span) & ({
+  /** Its cost in US dollars, if the agent reports it. */
+  readonly cost_usd?: number | null;
+  /** The number of its first entry. */
+  readonly entry: number;
+  /** `completed`, `cancelled`, `failed` or `suspended`; `null` while it runs. */
+  readonly outcome?: string | null;
+  /** The id of the turn, as entries have it. */
+  readonly turn: string;
+});
 
 /** Tokens and cost of all conversations. */
 export type Usage = {
