@@ -1,11 +1,13 @@
 //! A runner on loopback: its sessions through each endpoint, in comparison with a child whose
 //! output is copied to a socket. All contenders take turns in one run.
 
+mod agent;
 mod bare;
 mod child;
 mod echo;
 mod flow;
 mod reattach;
+mod rest;
 mod served;
 mod table;
 
@@ -28,11 +30,23 @@ pub struct Plan {
     pub attaches: usize,
     /// Bytes of history at reconnection: little and much.
     pub histories: [usize; 2],
+    /// Bytes of an answer that readers of events follow.
+    pub answer: usize,
+    /// Bytes of a transcript of which the newest entries are read.
+    pub transcript: usize,
+    /// Sessions that are listed.
+    pub sessions: usize,
+    /// Whether only the REST API is measured.
+    pub only_rest: bool,
 }
 
 /// Runs a hidden mode, the shim of a session or a child. Returns `None` if the arguments name none.
 #[must_use]
 pub fn run_hidden(args: &[String]) -> Option<ExitCode> {
+    // The arguments of an agent are those of its protocol.
+    if let Ok(bytes) = std::env::var(agent::AGENT) {
+        return Some(agent::agent(bytes.parse().ok()?));
+    }
     match args.first()?.as_str() {
         served::SHIM => Some(bowline_runner::run_shim()),
         child::FLOOD => Some(child::flood(args.get(1)?.parse().ok()?)),
@@ -53,9 +67,13 @@ pub fn measure(plan: &Plan) -> anyhow::Result<Vec<Row>> {
         .build()?;
     runtime.block_on(async {
         let served = served::Served::start().await?;
-        let mut rows = flow::rows(&served, plan).await?;
-        rows.extend(echo::rows(&served, plan).await?);
-        rows.extend(reattach::rows(&served, plan).await?);
+        let mut rows = Vec::new();
+        if !plan.only_rest {
+            rows.extend(flow::rows(&served, plan).await?);
+            rows.extend(echo::rows(&served, plan).await?);
+            rows.extend(reattach::rows(&served, plan).await?);
+        }
+        rows.extend(rest::rows(&served, plan).await?);
         served.stop().await;
         Ok(rows)
     })

@@ -1,7 +1,7 @@
-"""Runs dialogues at a runner: starts them over REST, follows /api/events, and answers what they ask.
+"""Runs dialogues at a runner: starts them over REST, follows /api/events, answers what they ask, and edits a queue.
 
-Ids are derived from the jobs, so that each start and each prompt may be repeated. It may be killed and started again
-at any moment, and so may the runner. Usage: orchestrator.py SOCKET AGENT COUNT
+Each start has a key, and each prompt and change an id that follows from its job, so that all of it may be repeated.
+It may be killed and started again at any moment, and so may the runner. Usage: orchestrator.py SOCKET AGENT COUNT
 """
 
 import http.client
@@ -26,24 +26,33 @@ class Connection(http.client.HTTPConnection):
         self.sock.connect(SOCKET)
 
 
-def call(method, path, body):
+def call(method, path, body=None, key=None):
+    headers = {"Content-Type": "application/json"} | ({"Idempotency-Key": key} if key else {})
     while True:
         try:
             connection = Connection("localhost")
-            connection.request(method, path, json.dumps(body), {"Content-Type": "application/json"})
+            connection.request(method, f"/api/sessions{path}", body and json.dumps(body), headers)
             response = connection.getresponse()
-            if response.read() and response.status < 500:
-                return response.status
-        except (OSError, http.client.HTTPException):
+            answer = json.loads(response.read())
+            if response.status < 500 and answer.get("code") != "REQUEST_IN_PROGRESS":
+                assert response.status < 300 or answer["code"] == "PERMISSION_CLOSED", answer
+                return answer
+        except (OSError, ValueError, http.client.HTTPException):
             pass  # the runner is being restarted
         time.sleep(0.1)
 
 
 def start(job):
-    prompt = {"prompt": f"/ask job {job}", "prompt_id": name("prompt", job)}
-    body = {"id": name("session", job), "agent": AGENT, "agent_args": ["--pace", "0"], **prompt}
-    status = call("POST", "/api/sessions", body)
-    assert status in (201, 409), status  # 409: it was started before
+    body = {"agent": AGENT, "agent_args": ["--pace", "0"], "prompt": f"/ask job {job}", "labels": {"job": str(job)}}
+    call("POST", "", body, name("session", job))
+
+
+def edit_queue(session, job):
+    first, second = name("first", job), name("second", job)
+    for prompt, text in ((first, "draft"), (second, "dropped")):
+        call("POST", f"/{session}/prompt", {"text": text, "id": prompt, "queue": True})
+    call("PATCH", f"/{session}/queue/{first}", {"text": f"final {job}"}, "edit")
+    call("DELETE", f"/{session}/queue/{second}", key="cancel")
 
 
 def events():
@@ -51,7 +60,7 @@ def events():
     while True:
         try:
             connection = Connection("localhost")
-            connection.request("GET", "/api/events?types=permission,phase", headers=last)
+            connection.request("GET", "/api/events?types=created,permission,phase", headers=last)
             for line in connection.getresponse():
                 field, _, value = line.decode().rstrip("\n").partition(": ")
                 if field == "id":
@@ -64,16 +73,20 @@ def events():
 
 
 threading.Thread(target=lambda: [start(job) for job in range(COUNT)], daemon=True).start()
-jobs, results = {name("session", job): job for job in range(COUNT)}, {}
+jobs, done = {}, set()
 for event in events():
-    session, job = event["session"], jobs.get(event["session"])
-    if job is not None and event["type"] == "permission" and event["state"] == "open":
+    session = event["session"]
+    if event["type"] == "created":
+        jobs[session] = event["labels"]["job"]
+    elif event["type"] == "permission" and event["state"] == "open":
+        edit_queue(session, jobs[session])
         answer = {"request_id": event["request_id"], "decision": "allow", "by": "orchestrator"}
-        call("POST", f"/api/sessions/{session}/permissions", answer)
-        print(f"answered {job}", flush=True)
-    elif job is not None and event["type"] == "phase":
-        if event["attention"] and event["attention"]["reason"] == "finished":
-            results[job] = event["attention"]["text"]
-    if len(results) == COUNT:
-        print(f"results {len(results)}", flush=True)
+        call("POST", f"/{session}/permissions", answer)
+        print(f"answered {jobs[session]}", flush=True)
+    elif event["type"] == "phase" and event["phase"] == "idle" and session in jobs:
+        entries = call("GET", f"/{session}/transcript")["entries"]
+        if sum(entry["kind"] == "result" for entry in entries) == 2:
+            done.add(jobs[session])
+    if len(done) == COUNT:
+        print(f"results {len(done)}", flush=True)
         break

@@ -5,6 +5,8 @@
 mod budget;
 #[path = "daemon_driver/events.rs"]
 mod events;
+#[path = "daemon_driver/examples.rs"]
+mod examples;
 #[path = "daemon_driver/hosts.rs"]
 mod hosts;
 #[path = "daemon_driver/mcp.rs"]

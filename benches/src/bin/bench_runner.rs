@@ -7,14 +7,17 @@ use bowline_benches::runner::{Plan, measure, run_hidden, table};
 use clap::Parser;
 
 /// Measures output through the endpoints of a runner on loopback in comparison with a pipe that is
-/// copied to a socket, the round trip of a key, and reconnection with 1 MiB and with 256 MiB of
-/// history
+/// copied to a socket, the round trip of a key, reconnection with 1 MiB and with 256 MiB of
+/// history, and the REST API: events, windows of transcripts, lists
 #[derive(Debug, Parser)]
 #[command(name = "bench-runner", bin_name = "cargo bench-runner")]
 struct Arguments {
     /// Measure a tenth, for an estimate
     #[arg(long)]
     quick: bool,
+    /// Measure only the REST API: events, windows of transcripts, lists
+    #[arg(long)]
+    rest: bool,
 }
 
 impl Arguments {
@@ -26,6 +29,10 @@ impl Arguments {
             keys: 5_000 / part,
             attaches: 200 / part,
             histories: [1 << 20, (256 << 20) / part],
+            answer: (8 << 20) / part,
+            transcript: (100 << 20) / part,
+            sessions: 1000,
+            only_rest: self.rest,
         }
     }
 }

@@ -78,6 +78,19 @@ impl Served {
         self.runner.stop().await;
     }
 
+    pub(super) const fn address(&self) -> SocketAddr {
+        self.address
+    }
+
+    pub(super) fn token(&self) -> &str {
+        &self.token
+    }
+
+    /// Returns the folder of the sessions' folders.
+    pub(super) fn state(&self) -> std::path::PathBuf {
+        self.folder.path().join("s/sessions")
+    }
+
     fn remote(&self) -> Result<Remote> {
         let remote = Remote::new(format!("http://{}", self.address).parse()?);
         Ok(remote.with_credentials(Token::new(&self.token)))

@@ -530,7 +530,7 @@ pub use private_file::PrivateFile;
 pub use queue::{QueueChange, QueueEdit};
 pub use registry::{
     Inbox, InboxEvent, Metrics, RegisteredTerminal, Registration, SessionPermission,
-    TerminalRegistry, TerminalTag, Tombstone,
+    TerminalRegistry, TerminalTag, Tombstone, TurnCount,
 };
 pub use secrecy::{ExposeSecret, SecretString};
 pub use session::{

@@ -8,8 +8,8 @@ mod terminal;
 
 pub use self::inbox::{Inbox, InboxEvent};
 pub use self::list::{SessionPermission, TerminalRegistry};
-pub use self::metrics::Metrics;
 pub(crate) use self::metrics::TokenUsage;
+pub use self::metrics::{Metrics, TurnCount};
 pub use self::registration::Registration;
 pub(crate) use self::terminal::describe;
 pub use self::terminal::{RegisteredTerminal, TerminalTag, Tombstone};

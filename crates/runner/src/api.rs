@@ -5,6 +5,7 @@ pub mod acp;
 mod attach;
 mod attach_permit;
 mod authenticate;
+mod cors;
 mod events;
 mod extract;
 mod frames;
@@ -24,7 +25,7 @@ use axum::http::StatusCode;
 use axum::middleware::{from_fn, from_fn_with_state};
 use axum::response::Response;
 use axum::routing::{any, get};
-use axum::{Json, Router};
+use axum::{Extension, Json, Router};
 use tower_http::CompressionLevel;
 use tower_http::compression::CompressionLayer;
 use utoipa::openapi::OpenApi;
@@ -42,6 +43,7 @@ pub(crate) use web_terminal::restore_detach_timers;
 pub(crate) fn router(app: &Arc<AppState>, hub: &Arc<EventHub>) -> Router {
     let (rest, document) = rest::routes(events::routes(Arc::clone(hub)));
     let owner_only = rest
+        .layer(Extension(Arc::clone(hub)))
         .merge(openapi_route(document))
         .route("/acp", get(attach::editor))
         .layer(from_fn(authenticate::require_scope));
@@ -59,6 +61,7 @@ pub(crate) fn router(app: &Arc<AppState>, hub: &Arc<EventHub>) -> Router {
         ))
         .merge(page::routes(app))
         .layer(CompressionLayer::new().quality(CompressionLevel::Fastest))
+        .layer(from_fn_with_state(Arc::clone(app), cors::share))
         .layer(from_fn(trace::request_span))
         .with_state(Arc::clone(app))
 }

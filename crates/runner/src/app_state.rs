@@ -31,6 +31,7 @@ pub(crate) use fold_cache::{CachedFold, FoldCache, FoldUse, IdleLimits};
 pub use limits::ServeLimits;
 pub(crate) use metrics::EndpointMetrics;
 use metrics::Metrics;
+pub(crate) use metrics::{MetricsFormat, OtherCounts};
 pub(crate) use page::{OpenPage, PageListener};
 pub(crate) use rate_limiter::RateLimiter;
 

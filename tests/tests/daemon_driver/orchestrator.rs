@@ -1,4 +1,4 @@
-//! An orchestrator of another process, in Python, that is killed and whose daemon is killed.
+//! An orchestrator of another process, in Python, that edits queues, is killed, and whose daemon is killed.
 
 use std::process::Stdio;
 
@@ -7,7 +7,7 @@ use serde_json::Value;
 use tokio::io::{AsyncBufReadExt as _, BufReader, Lines};
 use tokio::process::{Child, ChildStdout, Command};
 
-use crate::rig::{Daemon, results};
+use crate::rig::{Daemon, prompts, results};
 
 const SCRIPT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/orchestrator/orchestrator.py");
 
@@ -59,7 +59,11 @@ async fn orchestrator_gets_each_result_once_whatever_is_killed() {
     assert_eq!(sessions.len(), COUNT);
     for id in sessions.iter().filter_map(|it| it["id"].as_str()) {
         let transcript: Value = daemon.transcript(id).await;
-        assert_eq!(results(&transcript), 1, "{id}");
-        assert_eq!(daemon.written_prompts(id).await, 1, "{id}");
+        let prompts = prompts(&transcript);
+        assert_eq!(prompts.len(), 2, "{prompts:?}");
+        let job = prompts[0].strip_prefix("/ask job ").expect("a job");
+        assert_eq!(prompts[1], format!("final {job}"));
+        assert_eq!(results(&transcript), 2, "{id}");
+        assert_eq!(daemon.written_prompts(id).await, 2, "{id}");
     }
 }

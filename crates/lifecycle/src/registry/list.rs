@@ -9,7 +9,7 @@ use bowline_transport::SessionId;
 use parking_lot::{Mutex, MutexGuard};
 use tokio::sync::watch;
 
-use super::metrics::Metrics;
+use super::metrics::{Metrics, TurnCount};
 use super::terminal::{RegisteredTerminal, TerminalTag, Tombstone};
 use crate::attention::Attention;
 use crate::error::DialogueError;
@@ -44,6 +44,7 @@ pub(super) struct List {
     last_key: u64,
     tombstones: VecDeque<Tombstone>,
     pub(super) totals: Metrics,
+    pub(super) turns: Vec<TurnCount>,
 }
 
 struct RunningTerminal {
@@ -152,6 +153,12 @@ impl TerminalRegistry {
         let running = list.running.values().filter(|it| it.dialogue.is_some());
         let running = running.map(|it| (it.terminal.id, it.attention.clone()));
         ended.chain(running).collect()
+    }
+
+    /// Returns the number of turns that have ended, by agent and outcome.
+    #[must_use]
+    pub fn turns(&self) -> Vec<TurnCount> {
+        self.lock().turns.clone()
     }
 
     /// Returns the counters of this process.

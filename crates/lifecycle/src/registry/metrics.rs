@@ -1,6 +1,6 @@
 //! Counters over all sessions of a process.
 
-use bowline_reducer::Transcript;
+use bowline_reducer::{Outcome, Transcript};
 
 /// Counters over all sessions of a process since it started. The first three fields are current
 /// values; the others only grow.
@@ -45,6 +45,41 @@ pub struct Metrics {
     pub inquiries: u64,
     /// Agents that watchdogs terminated.
     pub timeouts: u64,
+}
+
+/// Number of agents by which turns are counted. An agent names itself, so that there might be any number.
+const MAX_AGENTS: usize = 64;
+
+/// The name under which the turns of further agents are counted.
+const OTHER_AGENTS: &str = "other";
+
+/// How many turns of an agent have ended with an outcome, in all sessions of a process.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct TurnCount {
+    /// The name that the agent gives itself, or that of its protocol's program.
+    pub agent: String,
+    /// The outcome.
+    pub outcome: Outcome,
+    /// The number of turns.
+    pub turns: u64,
+}
+
+impl TurnCount {
+    /// Counts a turn.
+    pub(super) fn add(counts: &mut Vec<Self>, agent: &str, outcome: Outcome) {
+        let is_known = counts.len() < MAX_AGENTS || counts.iter().any(|it| it.agent == agent);
+        let agent = if is_known { agent } else { OTHER_AGENTS };
+        let is_it = |it: &&mut Self| it.agent == agent && it.outcome == outcome;
+        match counts.iter_mut().find(is_it) {
+            Some(count) => count.turns += 1,
+            None => counts.push(Self {
+                agent: agent.to_owned(),
+                outcome,
+                turns: 1,
+            }),
+        }
+    }
 }
 
 /// Tokens and cost of a dialogue.
@@ -97,5 +132,26 @@ impl Metrics {
         self.cache_read_tokens += used.cache_read_tokens;
         self.cache_creation_tokens += used.cache_creation_tokens;
         self.cost_usd += used.cost_usd;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn turns_are_counted_by_agent_and_outcome() {
+        let mut counts = Vec::new();
+        for outcome in [Outcome::Completed, Outcome::Failed, Outcome::Completed] {
+            TurnCount::add(&mut counts, "a", outcome);
+        }
+        let numbers: Vec<_> = counts.iter().map(|it| (it.outcome, it.turns)).collect();
+        assert_eq!(numbers, [(Outcome::Completed, 2), (Outcome::Failed, 1)]);
+        for agent in 0..2 * MAX_AGENTS {
+            TurnCount::add(&mut counts, &agent.to_string(), Outcome::Completed);
+        }
+        assert_eq!(counts.len(), MAX_AGENTS + 1);
+        let sum: u64 = counts.iter().map(|it| it.turns).sum();
+        assert_eq!(sum, 3 + 2 * MAX_AGENTS as u64);
     }
 }

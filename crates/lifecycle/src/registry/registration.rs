@@ -3,10 +3,11 @@
 use std::sync::atomic::Ordering;
 use std::time::SystemTime;
 
+use bowline_reducer::Transcript;
 use bowline_transport::{ExitStatus, TerminalSession};
 
 use super::list::TerminalRegistry;
-use super::metrics::{Metrics, TokenUsage};
+use super::metrics::{Metrics, TokenUsage, TurnCount};
 use super::terminal::{RegisteredTerminal, TerminalTag, Tombstone, describe};
 use crate::attention::Attention;
 use crate::message::WeakDialogue;
@@ -110,7 +111,12 @@ impl Registration {
     }
 
     /// Counts a turn, from the dialogue's totals after it. Returns what the turn used.
-    pub(crate) fn turn(&mut self, total: TokenUsage) -> TokenUsage {
+    pub(crate) fn turn(&mut self, transcript: &Transcript) -> TokenUsage {
+        if let Some(outcome) = transcript.last_outcome() {
+            let agent = transcript.session().agent_name().unwrap_or_default();
+            TurnCount::add(&mut self.registry.lock().turns, agent, outcome);
+        }
+        let total = TokenUsage::of(transcript);
         let used = total.since(self.used);
         self.used = total;
         self.count(|totals| totals.add_turn(used));

@@ -11,7 +11,7 @@ use crate::attention::Attention;
 use crate::events::{DialogueEventKind, PendingEvent, Router};
 use crate::permission::Permissions;
 use crate::private_file::PrivateFile;
-use crate::registry::{Registration, TokenUsage};
+use crate::registry::Registration;
 
 /// Where a session publishes. Dropping it removes the session from the registry, and then ends the
 /// event streams.
@@ -70,7 +70,7 @@ impl Observers {
     pub(super) fn turn_ended(&mut self, transcript: &Transcript) {
         // Another turn may have ended since.
         self.last_state = None;
-        let used = self.registration.turn(TokenUsage::of(transcript));
+        let used = self.registration.turn(transcript);
         if let Some(spans) = &mut self.spans {
             spans.usage(transcript, used);
         }

@@ -60,6 +60,12 @@ impl Transcript {
         Status { phase, reason }
     }
 
+    /// Returns how the last turn ended, if one has.
+    #[must_use]
+    pub const fn last_outcome(&self) -> Option<Outcome> {
+        self.evidence.last_outcome
+    }
+
     fn phase(&self) -> (Phase, Cow<'_, str>) {
         if let Some(ended) = self.evidence.ended {
             return (Phase::Ended, self.arena.text(ended.reason).to_cow());

@@ -18,6 +18,7 @@
 //! | `hub` | watches all sessions |
 //! | `lines` | the lines of a terminal |
 //! | `reader` | readers of one session, and of all |
+//! | `since` | the changes since a cursor, in one response |
 //! | `stream` | server-sent events, and WebSocket |
 //! | `notify` | posts what needs attention to a webhook |
 //! | `permissions` | the open permission requests of all sessions |
@@ -31,6 +32,7 @@ mod lines;
 mod notify;
 mod permissions;
 mod reader;
+mod since;
 mod source;
 mod stream;
 mod table;
@@ -65,6 +67,7 @@ use lines::{LineCursor, LineReader};
 pub(crate) use notify::start as start_notifications;
 pub use notify::{NotifyConfiguration, NotifyError};
 use reader::{HubReader, Kinds, SessionReader};
+pub(in crate::api) use since::changes_since;
 use stream::{EventReader, EventSource, ReadPermit};
 
 /// The header with the cursor of a client that reconnects.

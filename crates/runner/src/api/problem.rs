@@ -3,8 +3,8 @@
 use std::time::Duration;
 
 use axum::Json;
-use axum::http::header::{RETRY_AFTER, WWW_AUTHENTICATE};
-use axum::http::{HeaderValue, StatusCode};
+use axum::http::header::{CONTENT_RANGE, CONTENT_TYPE, RETRY_AFTER, WWW_AUTHENTICATE};
+use axum::http::{HeaderName, HeaderValue, StatusCode};
 use axum::response::{IntoResponse, Response};
 use bowline_reducer::model::AnsweredBy;
 use bowline_transport::wire::code as wire;
@@ -15,13 +15,18 @@ use utoipa::ToSchema;
 use crate::auth::{AuthError, TokenScope};
 use crate::sessions::ShimLinkError;
 
+/// The media type of problems.
+const PROBLEM_JSON: &str = "application/problem+json";
+
+/// What is left of a rate limit.
+const RATE_LIMIT: HeaderName = HeaderName::from_static("ratelimit");
+
 /// Why a request failed.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, ToSchema)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub(crate) struct Problem {
-    #[serde(skip)]
+    /// The status of the response.
     pub(crate) status: u16,
     /// A stable error code in capitals.
-    #[schema(value_type = String, example = "SESSION_NOT_FOUND")]
     pub(crate) code: &'static str,
     /// What failed, as text.
     pub(crate) detail: String,
@@ -32,9 +37,58 @@ pub(crate) struct Problem {
     pub(crate) after_ms: Option<u64>,
     /// Who answered a permission request that is closed, how, and when: `who`, `how`, `at_ms`.
     #[serde(skip_serializing_if = "Option::is_none")]
-    #[schema(value_type = Option<Object>)]
     pub(crate) decided_by: Option<Box<AnsweredBy>>,
+    /// The end of the stream, of which a range has no byte.
+    #[serde(skip)]
+    pub(crate) stream_end: Option<u64>,
 }
+
+/// Why a request failed: a problem document (RFC 9457).
+#[derive(Debug, Serialize)]
+struct ProblemDocument<'a> {
+    #[serde(rename = "type")]
+    kind: String,
+    title: &'static str,
+    #[serde(flatten)]
+    problem: &'a Problem,
+}
+
+/// The schema of a problem.
+#[derive(ToSchema)]
+#[schema(as = Problem)]
+#[expect(dead_code, reason = "only the schema is used")]
+struct ProblemSchema {
+    /// The kind of problem, which is stable: `urn:bowline:problem:` and the code.
+    #[schema(rename = "type", example = "urn:bowline:problem:SESSION_NOT_FOUND")]
+    kind: String,
+    /// What the status means, as text.
+    #[schema(example = "Not Found")]
+    title: String,
+    /// The status of the response.
+    #[schema(example = 404)]
+    status: u16,
+    /// A stable error code in capitals.
+    #[schema(example = "SESSION_NOT_FOUND")]
+    code: String,
+    /// What failed, as text.
+    detail: String,
+    /// What to do next, as text.
+    next: String,
+    /// When the request may succeed, in milliseconds.
+    #[schema(required = false)]
+    after_ms: Option<u64>,
+    /// Who answered a permission request that is closed, how, and when: `who`, `how`, `at_ms`.
+    #[schema(required = false, value_type = Option<Object>)]
+    decided_by: Option<String>,
+}
+
+impl utoipa::PartialSchema for Problem {
+    fn schema() -> utoipa::openapi::RefOr<utoipa::openapi::Schema> {
+        ProblemSchema::schema()
+    }
+}
+
+impl ToSchema for Problem {}
 
 impl Problem {
     pub(crate) fn new(
@@ -50,6 +104,7 @@ impl Problem {
             next: next.to_string(),
             after_ms: None,
             decided_by: None,
+            stream_end: None,
         }
     }
 
@@ -178,11 +233,25 @@ impl IntoResponse for Problem {
             warn!(code = self.code, detail = self.detail, "a request failed");
         }
         let seconds = self.after_ms.map(|it| it.div_ceil(1000).max(1));
-        let mut response = (status, Json(self)).into_response();
+        let range = self.stream_end.map(|end| format!("bytes */{end}"));
+        let range = range.and_then(|it| HeaderValue::try_from(it).ok());
+        let document = ProblemDocument {
+            kind: format!("urn:bowline:problem:{}", self.code),
+            title: status.canonical_reason().unwrap_or_default(),
+            problem: &self,
+        };
+        let mut response = (status, Json(document)).into_response();
+        let headers = response.headers_mut();
+        headers.insert(CONTENT_TYPE, HeaderValue::from_static(PROBLEM_JSON));
+        range.map(|it| headers.insert(CONTENT_RANGE, it));
         if let Some(seconds) = seconds {
-            response
-                .headers_mut()
-                .insert(RETRY_AFTER, HeaderValue::from(seconds));
+            headers.insert(RETRY_AFTER, HeaderValue::from(seconds));
+            // Nothing is left, until then (draft-ietf-httpapi-ratelimit-headers).
+            if status == StatusCode::TOO_MANY_REQUESTS
+                && let Ok(limit) = HeaderValue::try_from(format!("\"default\";r=0;t={seconds}"))
+            {
+                headers.insert(RATE_LIMIT, limit);
+            }
         }
         if status == StatusCode::UNAUTHORIZED {
             let bearer = HeaderValue::from_static("Bearer");

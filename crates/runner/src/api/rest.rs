@@ -2,9 +2,13 @@
 
 mod agent;
 mod attachments;
+mod byte_range;
 mod conversation;
+mod create_key;
+mod describe;
 mod dialogue;
 mod dto;
+mod examples;
 mod history;
 mod index;
 mod inspect;
@@ -13,6 +17,7 @@ mod machine;
 mod past;
 mod queue;
 mod scrollback;
+mod session_list;
 mod sessions;
 mod shim_client;
 mod stream_slice;
@@ -20,6 +25,7 @@ mod system;
 mod tickets;
 mod transcript;
 mod transcript_schema;
+mod window;
 
 pub(super) use dialogue::permission_request;
 pub(super) use dto::PermissionRequest;
@@ -72,7 +78,7 @@ impl utoipa::Modify for TokenSecurity {
 pub(super) fn routes(
     more: OpenApiRouter<Arc<AppState>>,
 ) -> (Router<Arc<AppState>>, utoipa::openapi::OpenApi) {
-    OpenApiRouter::with_openapi(Document::openapi())
+    let (router, mut document) = OpenApiRouter::with_openapi(Document::openapi())
         .merge(more)
         .routes(routes!(sessions::create, sessions::list))
         .routes(routes!(sessions::get, sessions::delete, sessions::update))
@@ -104,5 +110,9 @@ pub(super) fn routes(
         .routes(routes!(system::readyz))
         .routes(routes!(system::metrics))
         .layer(DefaultBodyLimit::max(MAX_BODY))
-        .split_for_parts()
+        .split_for_parts();
+    describe::add_idempotency_key(&mut document);
+    describe::add_panel(&mut document);
+    examples::add(&mut document);
+    (router, document)
 }

@@ -1,35 +1,90 @@
-//! Spans of requests, with the attribute names of the OpenTelemetry conventions for HTTP.
+//! Spans of requests, with the attribute names of the OpenTelemetry conventions for HTTP, and the access log.
+
+use std::time::Instant;
 
 use axum::extract::{MatchedPath, Request};
+use axum::http::{HeaderName, HeaderValue};
 use axum::middleware::Next;
 use axum::response::Response;
 use bowline_transport::SessionId;
-use tracing::field::Empty;
-use tracing::{Instrument as _, Span, info_span};
+use tracing::field::{Empty, display};
+use tracing::{Instrument as _, Span, info, info_span};
+use uuid::Uuid;
 
 use crate::auth::Peer;
 
-/// Runs a request in a span. The path and the query are not recorded, since clients put what they
-/// like there.
+/// The header with the id of a request, which the response repeats.
+const REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
+
+/// Maximum length of an id that a client gives, in bytes. Others are replaced.
+const MAX_ID_BYTES: usize = 64;
+
+/// The target of the access log, by which a filter selects it.
+const ACCESS_LOG: &str = "bowline::access";
+
+tokio::task_local! {
+    static CURRENT: String;
+}
+
+/// Returns the id of the request that the current task serves.
+pub(super) fn current_request_id() -> Option<String> {
+    CURRENT.try_with(String::clone).ok()
+}
+
+/// Runs work with a request id as the current one.
+pub(super) async fn with_request_id<T>(id: Option<String>, work: impl Future<Output = T>) -> T {
+    match id {
+        Some(id) => CURRENT.scope(id, work).await,
+        None => work.await,
+    }
+}
+
+/// Runs a request in a span and writes the access log. The path and the query are not recorded, since clients put
+/// what they like there.
 pub(super) async fn request_span(request: Request, next: Next) -> Response {
+    let started = Instant::now();
+    let id = request_id(&request);
     let route = request.extensions().get::<MatchedPath>();
+    let route = route.map(|it| it.as_str().to_owned());
     let peer = request.extensions().get::<Peer>();
+    let method = request.method().clone();
     let span = info_span!(
         "request",
         otel.kind = "server",
-        http.request.method = request.method().as_str(),
-        http.route = route.map(MatchedPath::as_str),
+        request.id = id,
+        http.request.method = method.as_str(),
+        http.route = route,
         http.response.status_code = Empty,
         session.id = Empty,
-        client.address = peer.and_then(|it| it.address).map(tracing::field::display),
+        client.address = peer.and_then(|it| it.address).map(display),
     );
-    let response = next.run(request).instrument(span.clone()).await;
-    span.record("http.response.status_code", response.status().as_u16());
+    let run = next.run(request).instrument(span.clone());
+    let mut response = CURRENT.scope(id.clone(), run).await;
+    let status = response.status().as_u16();
+    span.record("http.response.status_code", status);
+    let duration_us = u64::try_from(started.elapsed().as_micros()).unwrap_or(u64::MAX);
+    span.in_scope(|| info!(target: ACCESS_LOG, duration_us, "request"));
+    if let Ok(id) = HeaderValue::try_from(id) {
+        response.headers_mut().insert(REQUEST_ID, id);
+    }
     response
+}
+
+/// Returns the id that the client gave, or a random one.
+fn request_id(request: &Request) -> String {
+    let given = request.headers().get(REQUEST_ID);
+    let given = given.and_then(|it| it.to_str().ok());
+    let is_valid = |it: &&str| {
+        let is_part = |it: u8| it.is_ascii_alphanumeric() || b"-_.:".contains(&it);
+        (1..=MAX_ID_BYTES).contains(&it.len()) && it.bytes().all(is_part)
+    };
+    let given = given.filter(is_valid).map(str::to_owned);
+    given.unwrap_or_else(|| Uuid::new_v4().to_string())
 }
 
 /// The span of an attached client, which ends with its connection.
 pub(super) fn attach_span(endpoint: &'static str, session: Option<SessionId>) -> Span {
-    let session = session.map(tracing::field::display);
-    info_span!(parent: None, "attach", endpoint, session.id = session)
+    let session = session.map(display);
+    let id = current_request_id();
+    info_span!(parent: None, "attach", endpoint, session.id = session, request.id = id)
 }

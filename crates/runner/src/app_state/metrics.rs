@@ -1,7 +1,12 @@
-//! Counters, rendered in the Prometheus text format 0.0.4.
+//! Counters, rendered in the Prometheus text format 0.0.4 and as OpenMetrics 1.0.
 
-use std::fmt::Write as _;
+use std::collections::BTreeMap;
+use std::fmt::{self, Write as _};
 use std::sync::atomic::{AtomicU64, Ordering};
+
+use bowline_lifecycle::{KnownAgent, Metrics as DialogueMetrics, TurnCount};
+use bowline_reducer::Outcome;
+use parking_lot::Mutex;
 
 use crate::sessions::SessionCounts;
 
@@ -51,7 +56,7 @@ pub(crate) struct Metrics {
     pub(crate) requests: Counter,
     pub(crate) refused: Counter,
     pub(crate) wrong_tokens: Counter,
-    pub(crate) created: Counter,
+    pub(crate) created_by_agent: CreatedByAgent,
     pub(crate) terminated: Counter,
     pub(crate) prompts: Counter,
     pub(crate) tickets: Counter,
@@ -70,26 +75,69 @@ pub(crate) struct EndpointMetrics {
     pub(crate) sent_bytes: Counter,
 }
 
-impl Metrics {
-    /// Renders all metrics, and the number of sessions.
-    pub(crate) fn render(&self, sessions: SessionCounts) -> String {
-        let ended = sessions.total.saturating_sub(sessions.running);
-        let mut page = Page::default();
-        page.family("bowline_sessions", "gauge", "Sessions by state.");
-        page.line(
-            "bowline_sessions{state=\"running\"}",
-            sessions.running as u64,
-        );
-        page.line("bowline_sessions{state=\"ended\"}", ended as u64);
-        for (name, help, counter) in self.counters() {
-            page.family(name, "counter", help);
-            page.line(name, counter.value());
+/// A form of the metrics.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum MetricsFormat {
+    /// The Prometheus text format 0.0.4.
+    Prometheus,
+    /// OpenMetrics 1.0.
+    OpenMetrics,
+}
+
+impl MetricsFormat {
+    /// Returns the format that a client asks for by its header `Accept`.
+    pub(crate) fn accepted(accept: &str) -> Self {
+        let names = |it: &str| it.trim_start().starts_with("application/openmetrics-text");
+        if accept.split(',').any(names) {
+            Self::OpenMetrics
+        } else {
+            Self::Prometheus
         }
-        self.endpoints(&mut page);
-        page.text
     }
 
-    const fn counters(&self) -> [(&'static str, &'static str, &Counter); 8] {
+    pub(crate) const fn content_type(self) -> &'static str {
+        match self {
+            Self::Prometheus => "text/plain; version=0.0.4; charset=utf-8",
+            Self::OpenMetrics => "application/openmetrics-text; version=1.0.0; charset=utf-8",
+        }
+    }
+}
+
+/// What is counted elsewhere.
+#[derive(Debug)]
+pub(crate) struct OtherCounts {
+    /// The sessions.
+    pub(crate) sessions: SessionCounts,
+    /// Those of the dialogues that this daemon drives.
+    pub(crate) dialogues: DialogueMetrics,
+    /// Their turns.
+    pub(crate) turns: Vec<TurnCount>,
+}
+
+impl Metrics {
+    /// Renders all metrics.
+    pub(crate) fn render(&self, counts: &OtherCounts, format: MetricsFormat) -> String {
+        let sessions = counts.sessions;
+        let ended = sessions.total.saturating_sub(sessions.running);
+        let mut page = Page::new(format);
+        page.family("bowline_sessions", Kind::Gauge, "Sessions by state.");
+        page.line(
+            "bowline_sessions",
+            &[("state", "running")],
+            sessions.running,
+        );
+        page.line("bowline_sessions", &[("state", "ended")], ended);
+        for (name, help, counter) in self.counters() {
+            page.family(name, Kind::Counter, help);
+            page.line(name, &[], counter.value());
+        }
+        self.created_by_agent.render(&mut page);
+        dialogues(&mut page, counts);
+        self.endpoints(&mut page);
+        page.finish()
+    }
+
+    const fn counters(&self) -> [(&'static str, &'static str, &Counter); 7] {
         [
             ("bowline_requests_total", "HTTP requests.", &self.requests),
             (
@@ -101,11 +149,6 @@ impl Metrics {
                 "bowline_wrong_tokens_total",
                 "Requests with a wrong token.",
                 &self.wrong_tokens,
-            ),
-            (
-                "bowline_sessions_created_total",
-                "Sessions created.",
-                &self.created,
             ),
             (
                 "bowline_sessions_disposed_total",
@@ -133,25 +176,25 @@ impl Metrics {
             ("grpc", &self.grpc),
         ];
         type Read = fn(&EndpointMetrics) -> u64;
-        let families: [(&str, &str, &str, Read); 4] = [
+        let families: [(&str, Kind, &str, Read); 4] = [
             (
                 "bowline_attaches_total",
-                "counter",
+                Kind::Counter,
                 "Attaches by endpoint.",
                 |it| it.attaches.value(),
             ),
-            ("bowline_attached", "gauge", "Attached clients.", |it| {
+            ("bowline_attached", Kind::Gauge, "Attached clients.", |it| {
                 it.connections.value()
             }),
             (
                 "bowline_received_bytes_total",
-                "counter",
+                Kind::Counter,
                 "Bytes received from clients.",
                 |it| it.received_bytes.value(),
             ),
             (
                 "bowline_sent_bytes_total",
-                "counter",
+                Kind::Counter,
                 "Bytes sent to clients.",
                 |it| it.sent_bytes.value(),
             ),
@@ -159,47 +202,190 @@ impl Metrics {
         for (name, kind, help, read) in families {
             page.family(name, kind, help);
             for (label, endpoint) in endpoints {
-                page.line(&format!("{name}{{endpoint=\"{label}\"}}"), read(endpoint));
+                page.line(name, &[("endpoint", label)], read(endpoint));
             }
         }
     }
 }
 
-#[derive(Default)]
+/// Renders what the dialogues that this daemon drives have done since it started.
+fn dialogues(page: &mut Page, counts: &OtherCounts) {
+    let name = "bowline_turns_total";
+    page.family(name, Kind::Counter, "Turns by agent and outcome.");
+    for count in &counts.turns {
+        let outcome = match count.outcome {
+            Outcome::Completed => "completed",
+            Outcome::Cancelled => "cancelled",
+            Outcome::Failed => "failed",
+            Outcome::Suspended => "suspended",
+            _ => "other",
+        };
+        let labels = [("agent", &*count.agent), ("outcome", outcome)];
+        page.line(name, &labels, count.turns);
+    }
+    let it = &counts.dialogues;
+    let name = "bowline_tokens_total";
+    page.family(name, Kind::Counter, "Tokens by kind.");
+    for (kind, count) in [
+        ("input", it.input_tokens),
+        ("output", it.output_tokens),
+        ("cache_read", it.cache_read_tokens),
+        ("cache_creation", it.cache_creation_tokens),
+    ] {
+        page.line(name, &[("kind", kind)], count);
+    }
+    let name = "bowline_cost_usd_total";
+    page.family(
+        name,
+        Kind::Counter,
+        "Cost that the agents report, in US dollars.",
+    );
+    page.line(name, &[], it.cost_usd);
+    let name = "bowline_permissions_open";
+    page.family(
+        name,
+        Kind::Gauge,
+        "Permission requests that wait for an answer.",
+    );
+    page.line(name, &[], it.open_permissions);
+    for (name, help, count) in [
+        (
+            "bowline_permissions_total",
+            "Permission requests.",
+            it.permissions,
+        ),
+        (
+            "bowline_inquiries_total",
+            "Inquiries of watchdogs.",
+            it.inquiries,
+        ),
+        (
+            "bowline_timeouts_total",
+            "Agents that watchdogs terminated.",
+            it.timeouts,
+        ),
+        (
+            "bowline_unexpected_ends_total",
+            "Sessions that ended without being asked to.",
+            it.unexpected_ends,
+        ),
+    ] {
+        page.family(name, Kind::Counter, help);
+        page.line(name, &[], count);
+    }
+}
+
+/// Sessions created, by agent.
+#[derive(Debug, Default)]
+pub(crate) struct CreatedByAgent(Mutex<BTreeMap<String, u64>>);
+
+impl CreatedByAgent {
+    /// Counts a session of an agent; `None` is another program. Agents that are given by a path are counted together.
+    pub(crate) fn add(&self, agent: Option<&str>) {
+        let known = agent.map(|agent| {
+            let is_it = |it: &&KnownAgent| it.name == agent;
+            let known = KnownAgent::ALL.iter().find(is_it);
+            known.map_or("other", |it| it.name)
+        });
+        let name = known.unwrap_or("none");
+        *self.0.lock().entry(name.to_owned()).or_default() += 1;
+    }
+
+    fn render(&self, page: &mut Page) {
+        let name = "bowline_sessions_created_total";
+        page.family(name, Kind::Counter, "Sessions created, by agent.");
+        for (agent, count) in &*self.0.lock() {
+            page.line(name, &[("agent", agent)], *count);
+        }
+    }
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Kind {
+    Counter,
+    Gauge,
+}
+
 struct Page {
     text: String,
+    format: MetricsFormat,
 }
 
 impl Page {
-    fn family(&mut self, name: &str, kind: &str, help: &str) {
-        // Writing to a string cannot fail.
-        let _ = writeln!(self.text, "# HELP {name} {help}\n# TYPE {name} {kind}");
+    const fn new(format: MetricsFormat) -> Self {
+        let text = String::new();
+        Self { text, format }
     }
 
-    fn line(&mut self, series: &str, value: u64) {
-        let _ = writeln!(self.text, "{series} {value}");
+    fn family(&mut self, name: &str, kind: Kind, help: &str) {
+        let (kind, suffix) = match kind {
+            Kind::Counter => ("counter", "_total"),
+            Kind::Gauge => ("gauge", ""),
+        };
+        // The family of a counter has no suffix in OpenMetrics.
+        let family = match self.format {
+            MetricsFormat::OpenMetrics => name.strip_suffix(suffix).unwrap_or(name),
+            MetricsFormat::Prometheus => name,
+        };
+        // Writing to a string cannot fail.
+        let _ = writeln!(self.text, "# HELP {family} {help}\n# TYPE {family} {kind}");
     }
+
+    fn line(&mut self, name: &str, labels: &[(&str, &str)], value: impl fmt::Display) {
+        let labels = labels
+            .iter()
+            .map(|(name, value)| format!("{name}=\"{}\"", escaped(value)));
+        let labels: Vec<_> = labels.collect();
+        let labels = match &*labels {
+            [] => String::new(),
+            labels => format!("{{{}}}", labels.join(",")),
+        };
+        let _ = writeln!(self.text, "{name}{labels} {value}");
+    }
+
+    fn finish(mut self) -> String {
+        if self.format == MetricsFormat::OpenMetrics {
+            self.text.push_str("# EOF\n");
+        }
+        self.text
+    }
+}
+
+/// Returns the value of a label as the formats have it.
+fn escaped(value: &str) -> String {
+    let value = value.replace('\\', "\\\\").replace('"', "\\\"");
+    value.replace('\n', "\\n")
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
+    fn counts(running: usize) -> OtherCounts {
+        OtherCounts {
+            sessions: SessionCounts { running, total: 3 },
+            dialogues: DialogueMetrics::default(),
+            turns: Vec::new(),
+        }
+    }
+
     #[test]
     fn metrics_render_as_prometheus_text() {
         let metrics = Metrics::default();
-        metrics.created.add(3);
+        metrics.created_by_agent.add(Some("claude"));
+        metrics.created_by_agent.add(Some("/some/program"));
+        metrics.created_by_agent.add(None);
         let guard = metrics.web_terminal.connections.increment();
-        let mut counts = SessionCounts {
-            running: 2,
-            total: 3,
-        };
-        let text = metrics.render(counts);
+        let text = metrics.render(&counts(2), MetricsFormat::Prometheus);
         for line in [
             "# TYPE bowline_sessions gauge",
             "bowline_sessions{state=\"running\"} 2",
             "bowline_sessions{state=\"ended\"} 1",
-            "bowline_sessions_created_total 3",
+            "# TYPE bowline_sessions_created_total counter",
+            "bowline_sessions_created_total{agent=\"claude\"} 1",
+            "bowline_sessions_created_total{agent=\"other\"} 1",
+            "bowline_sessions_created_total{agent=\"none\"} 1",
+            "bowline_cost_usd_total 0",
             "bowline_attached{endpoint=\"web_terminal\"} 1",
             "bowline_attached{endpoint=\"grpc\"} 0",
         ] {
@@ -209,11 +395,25 @@ mod tests {
             );
         }
         drop(guard);
-        counts.running = 0;
-        assert!(
-            metrics
-                .render(counts)
-                .contains("bowline_attached{endpoint=\"web_terminal\"} 0\n")
-        );
+        let text = metrics.render(&counts(0), MetricsFormat::Prometheus);
+        assert!(text.contains("bowline_attached{endpoint=\"web_terminal\"} 0\n"));
+        assert!(!text.contains("# EOF"));
+    }
+
+    #[test]
+    fn open_metrics_names_families_without_suffix() {
+        let text = Metrics::default().render(&counts(0), MetricsFormat::OpenMetrics);
+        assert!(text.contains("# TYPE bowline_requests counter\nbowline_requests_total 0\n"));
+        assert!(text.ends_with("# EOF\n"));
+        let accept = "application/openmetrics-text; version=1.0.0,text/plain;q=0.5";
+        assert_eq!(MetricsFormat::accepted(accept), MetricsFormat::OpenMetrics);
+        assert_eq!(MetricsFormat::accepted("*/*"), MetricsFormat::Prometheus);
+    }
+
+    #[test]
+    fn label_is_escaped() {
+        let mut page = Page::new(MetricsFormat::Prometheus);
+        page.line("m", &[("a", "x\"\\\n")], 1);
+        assert_eq!(page.text, "m{a=\"x\\\"\\\\\\n\"} 1\n");
     }
 }

@@ -122,6 +122,14 @@ impl RequestAuth {
         }
     }
 
+    /// Checks host and origin of a request, and no secret.
+    pub(crate) fn check_sender(&self, parts: &Parts, peer: PeerKind) -> Result<(), AuthError> {
+        if peer == PeerKind::Network {
+            self.check_host(parts)?;
+        }
+        self.check_origin(&parts.headers).map(drop)
+    }
+
     fn check_secret(&self, secret: PresentedSecret) -> Result<Principal, AuthError> {
         if self.token.matches(secret.text.as_bytes()) {
             Ok(Principal::Owner)

@@ -9,6 +9,7 @@ mod editor;
 mod events;
 mod frames;
 mod grpc;
+mod http_api;
 mod inspection;
 mod openapi;
 mod page;

@@ -8,12 +8,15 @@ use bowline_process::{ExitStatus, SessionId};
 use bowline_wire::{Epoch, ExitNotice, SessionKind, StdioKind};
 use serde::{Deserialize, Serialize};
 
-/// All sessions of a runner: the response to `GET /api/sessions`.
+/// The sessions of a runner: the response to `GET /api/sessions`.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(utoipa::ToSchema), schema(as = Sessions))]
 pub struct SessionList {
     /// The sessions, oldest first.
     pub sessions: Vec<SessionSummary>,
+    /// Where the list continues, if it was limited: the parameter `after` of the next request.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub next: Option<String>,
 }
 
 /// A session as the REST API lists it.

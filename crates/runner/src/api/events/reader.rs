@@ -6,7 +6,7 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use bowline_transport::SessionId;
 use bytes::Bytes;
-use tokio::time::sleep;
+use tokio::time::{Instant, sleep, timeout_at};
 use tracing::debug;
 
 use super::cursor::{HubCursor, Position, SessionCursor};
@@ -67,19 +67,8 @@ impl SessionReader {
                 sleep(PACE).await;
                 self.is_paced = false;
             }
-            if let Some(whole) = &mut self.whole {
-                let (part, to) = (whole.next_part(&self.feed.head), whole.to);
-                let (items, is_last) = part.unwrap_or_default();
-                if is_last || items.is_empty() {
-                    self.whole = None;
-                    return Ok(Some(self.advance(&items, to)));
-                }
-                // A reader that loses its connection here begins again.
-                return Ok(Some(events(
-                    &items,
-                    Position::default(),
-                    Position::default(),
-                )));
+            if let Some(events) = self.next_part() {
+                return Ok(Some(events));
             }
             match self.feed.next(self.position).await? {
                 Next::Batch(batch) => {
@@ -92,6 +81,63 @@ impl SessionReader {
             }
         }
         Ok(None)
+    }
+
+    /// Returns the next part of a whole transcript, if it is being read.
+    fn next_part(&mut self) -> Option<Vec<Event>> {
+        let whole = self.whole.as_mut()?;
+        let (part, to) = (whole.next_part(&self.feed.head), whole.to);
+        let (items, is_last) = part.unwrap_or_default();
+        if is_last || items.is_empty() {
+            self.whole = None;
+            return Some(self.advance(&items, to));
+        }
+        // A reader that loses its connection here begins again.
+        Some(events(&items, Position::default(), Position::default()))
+    }
+
+    /// Waits for the next events until a time. `None` if there are none by then, or the session has ended and all
+    /// were returned.
+    pub(super) async fn next_present(
+        &mut self,
+        until: Instant,
+    ) -> Result<Option<Vec<Event>>, Problem> {
+        while !self.is_over {
+            if let Some(events) = self.next_part() {
+                return Ok(Some(events));
+            }
+            match self.feed.next(self.position).await? {
+                Next::Batch(batch) => return Ok(Some(self.advance(&batch.items, batch.to))),
+                Next::Whole(whole) => self.whole = Some(whole),
+                Next::Nothing(growth) => {
+                    let changed = self.feed.changed(self.position, growth);
+                    if timeout_at(until, changed).await.is_err() {
+                        return Ok(None);
+                    }
+                }
+                Next::End => {
+                    self.is_over = true;
+                    return Ok(Some(vec![self.end_event()]));
+                }
+            }
+        }
+        Ok(None)
+    }
+
+    /// Returns whether the session has ended and all was read.
+    pub(super) const fn has_ended(&self) -> bool {
+        self.is_over
+    }
+
+    fn end_event(&self) -> Event {
+        let cursor = SessionCursor {
+            position: self.position,
+            is_end: true,
+        };
+        Event {
+            id: cursor.to_string(),
+            data: None,
+        }
     }
 
     fn advance(&mut self, items: &[Item], to: Position) -> Vec<Event> {
@@ -116,14 +162,7 @@ impl SessionReader {
             return Ok(Some(Vec::new()));
         }
         self.is_over = true;
-        let cursor = SessionCursor {
-            position: self.position,
-            is_end: true,
-        };
-        Ok(Some(vec![Event {
-            id: cursor.to_string(),
-            data: None,
-        }]))
+        Ok(Some(vec![self.end_event()]))
     }
 }
 

@@ -6,12 +6,12 @@ use std::path::PathBuf;
 use axum::http::StatusCode;
 use bowline_lifecycle::control::SESSION_POLICY;
 use bowline_lifecycle::{
-    BudgetRecord, DialectName, DialogueError, KnownAgent, Policy, PolicyError, Prompt, StartError,
-    error_chain,
+    BudgetRecord, DialectName, DialogueError, KnownAgent, LoginShell, Policy, PolicyError, Prompt,
+    StartError, error_chain,
 };
 use bowline_transport::SessionId;
 use serde::Deserialize;
-use serde_json::{Map, Value};
+use serde_json::{Map, Value, json};
 
 use crate::api::mcp;
 use crate::api::problem::Problem;
@@ -20,6 +20,24 @@ use crate::shim::{SessionSpec, SpawnFault, SpecEnvironment};
 
 /// The agent of a request that names none.
 const DEFAULT_AGENT: &str = "claude";
+
+/// The members of a request that starts a process. What a shim reads is not refused for unknown ones.
+const PROCESS_MEMBERS: [&str; 14] = [
+    "label",
+    "id",
+    "name",
+    "kind",
+    "program",
+    "args",
+    "env",
+    "cwd",
+    "stdio",
+    "ring_bytes",
+    "journal",
+    "labels",
+    "exit_kept_ms",
+    "hooks",
+];
 
 /// What a request to create a session asks for.
 pub(super) enum CreateRequest {
@@ -81,8 +99,14 @@ fn default_agent() -> String {
 
 impl CreateRequest {
     /// Reads a request: one with `agent` or `prompt` starts an agent, any other a process.
-    pub(super) fn parse(body: Map<String, Value>) -> Result<Self, Problem> {
+    pub(super) fn parse(mut body: Map<String, Value>) -> Result<Self, Problem> {
         let is_agent = body.contains_key("agent") || body.contains_key("prompt");
+        if !is_agent && let Some(name) = body.keys().find(|it| !PROCESS_MEMBERS.contains(&&***it)) {
+            return Err(Problem::invalid_body(format!("unknown field `{name}`")));
+        }
+        if !is_agent {
+            complete_process(&mut body);
+        }
         let body = Value::Object(body);
         if is_agent {
             let request = serde_json::from_value::<AgentRequest>(body);
@@ -96,6 +120,22 @@ impl CreateRequest {
             return Err(Problem::invalid_body(detail));
         }
         Ok(Self::Process(Box::new(spec)))
+    }
+}
+
+/// Completes a request that starts a process: one without a program is the user's shell in a terminal.
+fn complete_process(body: &mut Map<String, Value>) {
+    let is_shell = !body.contains_key("kind") && !body.contains_key("program");
+    if is_shell && (body.contains_key("cwd") || body.contains_key("label")) {
+        let shell = LoginShell::of_user().shell;
+        body.insert("kind".to_owned(), "terminal".into());
+        body.insert("program".to_owned(), shell.to_string_lossy().into());
+    }
+    if let Some(label) = body.remove("label") {
+        body.entry("name").or_insert(label);
+    }
+    if body.get("kind").is_some_and(|it| it == "terminal") && !body.contains_key("stdio") {
+        body.insert("stdio".to_owned(), json!({"type": "pty"}));
     }
 }
 

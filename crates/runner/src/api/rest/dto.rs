@@ -59,9 +59,10 @@ pub(super) struct NewSession {
     resume_at_reset: Option<String>,
     /// With an agent: rules that answer permission requests before a user is asked, in TOML.
     policy: Option<String>,
-    /// With an agent: display name, if `name` is absent.
+    /// Display name, if `name` is absent.
     label: Option<String>,
-    /// Kind of session.
+    /// Kind of session. With `cwd` or `label`, and without `agent`, `prompt`, `kind` and `program`, the session is the
+    /// user's shell in a terminal.
     #[schema(required = false)]
     kind: SessionKind,
     /// The program: a path, or a name to look up in the child's `PATH`.
@@ -74,7 +75,7 @@ pub(super) struct NewSession {
     env: NewEnvironment,
     /// The child's working directory, which must exist.
     cwd: Option<String>,
-    /// The child's standard streams. Default: pipes.
+    /// The child's standard streams. Default: a terminal for the kind `terminal`, else pipes.
     #[schema(required = false)]
     stdio: NewStdio,
     /// Bytes of each stream that are kept in memory. Default: 1 MiB.

@@ -2,12 +2,12 @@
 
 use std::sync::Arc;
 
-use axum::Json;
 use axum::body::Body;
 use axum::extract::State;
-use axum::http::header::{ACCEPT_RANGES, CONTENT_RANGE, CONTENT_TYPE, RANGE};
+use axum::http::header::{ACCEPT_RANGES, CONTENT_RANGE, CONTENT_TYPE, ETAG};
 use axum::http::{HeaderMap, HeaderValue, StatusCode};
 use axum::response::Response;
+use axum::{Extension, Json};
 use bowline_reducer::Schema;
 use bowline_transport::Piece;
 use bowline_transport::journal::Arrived;
@@ -16,12 +16,15 @@ use bytes::{BufMut as _, BytesMut};
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
+use super::byte_range::{self, ByteRange};
 use super::dialogue::dialogue_record;
 use super::past::{MomentQuery, past};
 use super::shim_client::read_record;
 use super::stream_slice::{SliceRequest, StreamSlice, output_stream};
 use super::transcript::{snapshot_body, transcript_body};
 use super::transcript_schema::Transcript;
+use super::window::Window;
+use crate::api::events::{EventHub, changes_since};
 use crate::api::extract::{QueryParams, SessionPath};
 use crate::api::problem::Problem;
 use crate::app_state::AppState;
@@ -126,8 +129,10 @@ pub(super) async fn arrivals(
 /// The response ends before the first gap. Its headers describe it: `Bowline-From` is the offset of
 /// its first byte, `Bowline-Next` that of the next request, `Bowline-End` the end of the stream, and
 /// `Bowline-Gap` is `FROM-TO` if bytes before the first one were lost. `Bowline-Damage` names the first
-/// damage of the session's journal that was found. A `Range` of bytes is honoured, up to 1 MiB of it and up to the
-/// first gap.
+/// damage of the session's journal that was found.
+///
+/// A header `Range: bytes=FROM-TO` stands for `from` and `max`, and is answered with 206 and `Content-Range`. `ETag` is
+/// the same for the same bytes; a request with `If-None-Match` is answered with 304 if they are known.
 #[utoipa::path(get, path = "/api/sessions/{id}/log", operation_id = "log",
     params(("id" = String, Path, description = "Id of the session"), LogQuery),
     responses(
@@ -137,9 +142,11 @@ pub(super) async fn arrivals(
                 ("Bowline-Next" = u64, description = "Offset for the next request"),
                 ("Bowline-End" = u64, description = "End offset of the stream"),
                 ("Bowline-Gap" = String, description = "Lost range before the first byte"),
-                ("Bowline-Damage" = String, description = "Why a part of the log cannot be read"))),
-        (status = 206, description = "A part of the range that was asked for", content_type = "application/octet-stream", body = String,
-            headers(("Content-Range" = String, description = "Which part"))),
+                ("Bowline-Damage" = String, description = "Why a part of the log cannot be read"),
+                ("ETag" = String, description = "Stands for these bytes"))),
+        (status = 206, description = "The bytes of the header Range", content_type = "application/octet-stream", body = String,
+            headers(("Content-Range" = String, description = "The range of the bytes, and the end of the stream"))),
+        (status = 304, description = "The bytes are those of If-None-Match"),
         (status = "default", description = "Error", body = Problem)))]
 pub(super) async fn log(
     State(app): State<Arc<AppState>>,
@@ -148,68 +155,28 @@ pub(super) async fn log(
     headers: HeaderMap,
 ) -> Result<Response, Problem> {
     let record = read_record(&app, id).await?;
+    let (mut request, mut max) = query.request(&record)?;
     let range = ByteRange::of(&headers);
-    let query = match range {
-        Some(range) => range.resolve(&app, &record, query).await?,
-        None => query,
-    };
-    let (request, max) = query.request(&record)?;
-    let slice = StreamSlice::read(&app, &record, request).await?;
-    let log = LogResponse::new(&slice, query.from, max);
-    let content_range = range.and_then(|_| log.content_range(slice.end));
-    let mut response = log.into_response(slice.end);
-    if let Some(range) = content_range {
-        *response.status_mut() = StatusCode::PARTIAL_CONTENT;
-        response.headers_mut().insert(CONTENT_RANGE, range);
+    if let Some(range) = range {
+        let probe = SliceRequest { max: 0, ..request };
+        let end = StreamSlice::read(&app, &record, probe).await?.end;
+        let (from, length) = range.within(end)?;
+        (request.from, max) = (from, length.min(MAX_BYTES));
+        request.max = max;
     }
+    let slice = StreamSlice::read(&app, &record, request).await?;
+    let part = LogResponse::new(&slice, request.from, max);
+    let tag = part.tag(&record, request.stream);
+    if byte_range::is_known(&headers, &tag) {
+        return Ok(byte_range::not_modified(&tag));
+    }
+    let is_part = range.is_some();
+    let mut response = part.into_response(slice.end, &tag, is_part);
     let damage = slice.damage.first().map(ToString::to_string);
     if let Some(damage) = damage.and_then(|text| HeaderValue::try_from(text).ok()) {
         response.headers_mut().insert("bowline-damage", damage);
     }
     Ok(response)
-}
-
-/// One range of a `Range` header.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum ByteRange {
-    From { first: u64, last: Option<u64> },
-    Last(u64),
-}
-
-impl ByteRange {
-    /// Returns the range of a request. A header with several ranges, or of another unit, is ignored.
-    fn of(headers: &HeaderMap) -> Option<Self> {
-        let text = headers.get(RANGE)?.to_str().ok()?;
-        let (first, last) = text.strip_prefix("bytes=")?.split_once('-')?;
-        if first.is_empty() {
-            return last.parse().ok().map(Self::Last);
-        }
-        let first = first.parse().ok()?;
-        let last = match last {
-            "" => None,
-            last => Some(last.parse().ok().filter(|last| *last >= first)?),
-        };
-        Some(Self::From { first, last })
-    }
-
-    /// Returns the query for the range.
-    async fn resolve(
-        self,
-        app: &AppState,
-        record: &SessionRecord,
-        query: LogQuery,
-    ) -> Result<LogQuery, Problem> {
-        let (from, max) = match self {
-            Self::From { first, last } => (first, last.map(|last| last - first + 1)),
-            Self::Last(count) => {
-                let (request, _) = query.request(record)?;
-                let request = SliceRequest { max: 0, ..request };
-                let end = StreamSlice::read(app, record, request).await?.end;
-                (end.saturating_sub(count), Some(count))
-            }
-        };
-        Ok(LogQuery { from, max, ..query })
-    }
 }
 
 /// The bytes of a slice up to its first gap, after an initial one.
@@ -243,18 +210,28 @@ impl LogResponse {
         response
     }
 
-    /// Returns the value of `Content-Range`; `None` without bytes.
-    fn content_range(&self, end: u64) -> Option<HeaderValue> {
-        let last = (self.from + self.bytes.len() as u64).checked_sub(1)?;
-        let range = format!("bytes {}-{last}/{end}", self.from);
-        let range = HeaderValue::try_from(range).ok();
-        range.filter(|_| !self.bytes.is_empty())
+    /// Returns a tag of the bytes: a stream of an incarnation only grows.
+    fn tag(&self, record: &SessionRecord, stream: StreamId) -> String {
+        let (epoch, next) = (record.info.epoch, self.next());
+        format!("\"{epoch}-{stream}-{}-{next}\"", self.from)
     }
 
-    fn into_response(self, end: u64) -> Response {
-        let next = self.from + self.bytes.len() as u64;
+    fn next(&self) -> u64 {
+        self.from + self.bytes.len() as u64
+    }
+
+    fn into_response(self, end: u64, tag: &str, is_part: bool) -> Response {
+        let next = self.next();
+        let is_empty = self.bytes.is_empty();
         let mut response = Response::new(Body::from(self.bytes.freeze()));
+        if is_part && !is_empty {
+            *response.status_mut() = StatusCode::PARTIAL_CONTENT;
+            let range = format!("bytes {}-{}/{end}", self.from, next - 1);
+            byte_range::insert(&mut response, CONTENT_RANGE, &range);
+        }
+        byte_range::insert(&mut response, ETAG, tag);
         let headers = response.headers_mut();
+        headers.insert(ACCEPT_RANGES, HeaderValue::from_static("bytes"));
         let kind = HeaderValue::from_static("application/octet-stream");
         headers.insert(CONTENT_TYPE, kind);
         headers.insert(ACCEPT_RANGES, HeaderValue::from_static("bytes"));
@@ -276,6 +253,23 @@ pub(super) struct TranscriptQuery {
     #[serde(default)]
     #[param(minimum = 1, maximum = 2)]
     schema: Option<u32>,
+    /// A `cursor` of an earlier response, or the `id` of an event. The response then has the changes after it:
+    /// `{"changes": […], "cursor": …, "ended": …}`. An empty one, and one of another run of the runner, gets a `reset`
+    /// and everything.
+    #[serde(default)]
+    since: Option<String>,
+    /// With `since`: how long to wait for a change, in seconds, up to 300. Default: 0.
+    #[serde(default)]
+    #[param(required = false, maximum = 300)]
+    wait: u64,
+    /// Maximum number of entries, up to 1000: the newest ones, or those before `before`, with their tool calls, the open
+    /// permission requests, and the session. `before` of the response is the parameter for earlier ones.
+    #[serde(default)]
+    #[param(minimum = 1, maximum = 1000)]
+    limit: Option<usize>,
+    /// With `limit`: where the entries end.
+    #[serde(default)]
+    before: Option<u32>,
 }
 
 impl TranscriptQuery {
@@ -291,7 +285,8 @@ impl TranscriptQuery {
 ///
 /// With a moment, it is the transcript as it was then: the fold of what had come before. `stats.missing` counts the
 /// bytes of output that are not available, and `stats.damaged` is set if a
-/// part of the log cannot be read; `entries` has the reasons.
+/// part of the log cannot be read; `entries` has the reasons. With `since`, the
+/// response has only what has changed since an earlier one, as `/api/sessions/{id}/events` sends it.
 #[utoipa::path(get, path = "/api/sessions/{id}/transcript", operation_id = "transcript",
     params(("id" = String, Path, description = "Id of the session"), TranscriptQuery, MomentQuery),
     responses((status = 200, description = "Success", content_type = "application/json", body = Transcript,
@@ -299,12 +294,20 @@ impl TranscriptQuery {
         (status = "default", description = "Error", body = Problem)))]
 pub(super) async fn transcript(
     State(app): State<Arc<AppState>>,
+    Extension(hub): Extension<Arc<EventHub>>,
     SessionPath(id): SessionPath,
     QueryParams(query): QueryParams<TranscriptQuery>,
     QueryParams(moment): QueryParams<MomentQuery>,
 ) -> Result<Response, Problem> {
     let schema = query.schema()?;
     let record = dialogue_record(&app, id).await?;
+    if let Some(since) = &query.since {
+        return changes_since(hub, &record, since, query.wait).await;
+    }
+    if let Some(limit) = query.limit {
+        let window = Window::new(limit, query.before)?;
+        return window.respond(&app, record).await;
+    }
     let mut response = match moment.resolve(&app, &record).await? {
         None => Response::new(transcript_body(&app, record, schema).await?),
         Some(until) => {
@@ -324,27 +327,6 @@ pub(super) async fn transcript(
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn one_range_of_bytes_is_read() {
-        let range = |text: &'static str| {
-            let headers = [(RANGE, HeaderValue::from_static(text))];
-            ByteRange::of(&HeaderMap::from_iter(headers))
-        };
-        let from = |first, last| Some(ByteRange::From { first, last });
-        assert_eq!(range("bytes=3-9"), from(3, Some(9)));
-        assert_eq!(range("bytes=3-"), from(3, None));
-        assert_eq!(range("bytes=-5"), Some(ByteRange::Last(5)));
-        for text in [
-            "bytes=9-3",
-            "bytes=0-1,4-5",
-            "lines=1-2",
-            "bytes=",
-            "bytes=x-",
-        ] {
-            assert_eq!(range(text), None, "{text}");
-        }
-    }
 
     #[test]
     fn adjacent_gaps_are_merged() {

@@ -14,14 +14,19 @@ use bowline_transport::{
 use serde::Deserialize;
 use serde_json::{Map, Value};
 use tokio::task::spawn_blocking;
+use tracing::Instrument as _;
 use utoipa::ToSchema;
 
 use super::agent::{CreateRequest, start_problem};
 use super::conversation::running_conversation;
+use super::create_key::KeyedRequest;
 use super::dto::{CreatedSession, NewSession, SessionDetails, StreamRange};
+use super::session_list::ListQuery;
 use super::shim_client::{ShimClient, read_record};
 use crate::api::extract::{JsonBody, QueryParams, SessionPath};
 use crate::api::problem::Problem;
+use crate::api::request_id::IdempotencyKey;
+use crate::api::trace::{current_request_id, with_request_id};
 use crate::app_state::AppState;
 use crate::conversations::{StartConversation, is_driven};
 use crate::sessions::{
@@ -30,47 +35,74 @@ use crate::sessions::{
 };
 use crate::shim::{SessionSpec, ShimStarted, SpawnFault, UpdateError};
 
+/// The code of the refusal of an id that another session has.
+const SESSION_EXISTS: &str = "SESSION_EXISTS";
+
 /// Create a session.
 ///
 /// With `agent`, which is `claude` if only `prompt` is given, starts a conversation: the runner drives the agent,
 /// and takes prompts, answers and interrupts. The agent has opened its session when the response is sent. With
-/// `kind` and `program`, starts any process. A repeated request with the same `id` creates no second session.
+/// `kind` and `program`, starts any process. A repeated request with the same `id` creates no second session and is
+/// refused; one with the same `Idempotency-Key` returns the first session, also after a restart of the runner.
 #[utoipa::path(post, path = "/api/sessions", operation_id = "createSession",
     request_body = NewSession,
     responses((status = 201, description = "Created", body = CreatedSession), (status = "default", description = "Error", body = Problem)))]
 pub(super) async fn create(
     State(app): State<Arc<AppState>>,
-    JsonBody(body): JsonBody<Map<String, Value>>,
+    key: IdempotencyKey,
+    JsonBody(mut body): JsonBody<Map<String, Value>>,
 ) -> Result<(StatusCode, Json<CreatedSession>), Problem> {
-    let started = match CreateRequest::parse(body)? {
-        CreateRequest::Process(spec) => start(&app, *spec).await?,
-        CreateRequest::Agent(conversation) => {
-            let app = Arc::clone(&app);
-            run_to_completion(async move { start_agent(&app, *conversation).await }).await?
+    let keyed = KeyedRequest::of(&key, &body);
+    if let Some(keyed) = &keyed {
+        body.insert("id".to_owned(), keyed.id.to_string().into());
+    }
+    let request = match CreateRequest::parse(body)? {
+        CreateRequest::Process(mut spec) => {
+            KeyedRequest::label(keyed.as_ref(), &mut spec.labels);
+            CreateRequest::Process(spec)
+        }
+        CreateRequest::Agent(mut start) => {
+            KeyedRequest::label(keyed.as_ref(), &mut start.labels);
+            CreateRequest::Agent(start)
         }
     };
-    Ok((StatusCode::CREATED, Json(created(&app, started).await)))
+    let started = match request {
+        CreateRequest::Process(spec) => start(&app, *spec).await,
+        CreateRequest::Agent(conversation) => {
+            let app = Arc::clone(&app);
+            run_to_completion(async move { start_agent(&app, *conversation).await }).await
+        }
+    };
+    let id = match (started, &keyed) {
+        (Ok(started), _) => started.id,
+        (Err(problem), Some(keyed)) if problem.code == SESSION_EXISTS => {
+            keyed.check_repeated(&app).await?;
+            keyed.id
+        }
+        (Err(problem), _) => return Err(problem),
+    };
+    Ok((StatusCode::CREATED, Json(created(&app, id).await)))
 }
 
 async fn start_agent(app: &AppState, start: StartConversation) -> Result<ShimStarted, Problem> {
     let agent = start.agent.clone();
     let started = app.conversations.start(start).await;
     let (started, _) = started.map_err(|error| start_problem(&agent, error))?;
-    app.metrics.created.add(1);
+    app.metrics.created_by_agent.add(Some(&agent));
     Ok(started)
 }
 
 async fn start(app: &AppState, spec: SessionSpec) -> Result<ShimStarted, Problem> {
     let started = app.sessions.create(spec).await?;
-    app.metrics.created.add(1);
+    app.metrics.created_by_agent.add(None);
     Ok(started)
 }
 
-async fn created(app: &AppState, started: ShimStarted) -> CreatedSession {
-    let record = app.sessions.record(started.id).await.ok().flatten();
+pub(super) async fn created(app: &AppState, id: SessionId) -> CreatedSession {
+    let record = app.sessions.record(id).await.ok().flatten();
     let info = record.as_ref().map(|record| &record.info);
     CreatedSession {
-        id: started.id.to_string(),
+        id: id.to_string(),
         epoch: info.map(|info| info.epoch.to_string()).unwrap_or_default(),
         pid: info.and_then(|info| info.pid),
     }
@@ -86,7 +118,7 @@ impl From<CreateError> for Problem {
             ),
             error if error.is_duplicate() => (
                 StatusCode::CONFLICT,
-                "SESSION_EXISTS",
+                SESSION_EXISTS,
                 "attach to it, or omit the id",
             ),
             error => spawn_problem(error.fault()),
@@ -131,10 +163,17 @@ const fn spawn_problem(fault: Option<SpawnFault>) -> (StatusCode, &'static str, 
     }
 }
 
-/// List all sessions, including those that have ended.
+/// List the sessions, oldest first, including those that have ended.
+///
+/// `next` is there if the list has more than `limit` sessions: the value of `after` for the rest.
 #[utoipa::path(get, path = "/api/sessions", operation_id = "listSessions",
+    params(ListQuery),
     responses((status = 200, description = "Success", body = SessionList), (status = "default", description = "Error", body = Problem)))]
-pub(super) async fn list(State(app): State<Arc<AppState>>) -> Result<Json<SessionList>, Problem> {
+pub(super) async fn list(
+    State(app): State<Arc<AppState>>,
+    QueryParams(query): QueryParams<ListQuery>,
+) -> Result<Json<SessionList>, Problem> {
+    let filter = query.filter()?;
     let records = app.sessions.records().await.map_err(Problem::internal)?;
     let mut activities = app.conversations.activities().await;
     let sessions = records.iter().map(|record| {
@@ -143,8 +182,8 @@ pub(super) async fn list(State(app): State<Arc<AppState>>) -> Result<Json<Sessio
         complete(&app, &mut session, activity);
         session
     });
-    let sessions = sessions.collect();
-    Ok(Json(SessionList { sessions }))
+    let (sessions, next) = filter.page(sessions.collect());
+    Ok(Json(SessionList { sessions, next }))
 }
 
 /// Adds what the daemon knows of a session that is in no file.
@@ -292,7 +331,8 @@ pub(super) async fn delete(
 pub(super) async fn run_to_completion<T: Send + 'static>(
     work: impl Future<Output = Result<T, Problem>> + Send + 'static,
 ) -> Result<T, Problem> {
-    let done = tokio::spawn(work).await;
+    let work = with_request_id(current_request_id(), work);
+    let done = tokio::spawn(work.in_current_span()).await;
     done.unwrap_or_else(|error| Err(Problem::internal(error)))
 }
 
@@ -315,13 +355,20 @@ impl From<TerminateError> for Problem {
 pub(super) async fn restart(
     State(app): State<Arc<AppState>>,
     SessionPath(id): SessionPath,
+    key: IdempotencyKey,
 ) -> Result<(StatusCode, Json<CreatedSession>), Problem> {
+    let successor = key.uuid(&format!("restart {id}"));
+    let successor = successor.and_then(|it| it.to_string().parse().ok());
+    if let Some(known) = successor.filter(|it| app.sessions.find(*it).is_some()) {
+        return Ok((StatusCode::CREATED, Json(created(&app, known).await)));
+    }
     app.sessions
         .find(id)
         .ok_or_else(Problem::session_not_found)?;
+    let successor = successor.unwrap_or_else(SessionId::random);
     let spec = app.sessions.take_spec(id).map_err(restart_problem)?;
     run_to_completion(async move {
-        let restarted = replace_session(&app, &spec).await;
+        let restarted = replace_session(&app, &spec, successor).await;
         if restarted.is_err() {
             app.sessions.return_spec(spec);
         }
@@ -331,14 +378,18 @@ pub(super) async fn restart(
 }
 
 /// Ends the session of a spec, and starts another one from it.
-async fn replace_session(app: &AppState, spec: &SessionSpec) -> Result<CreatedSession, Problem> {
+async fn replace_session(
+    app: &AppState,
+    spec: &SessionSpec,
+    successor: SessionId,
+) -> Result<CreatedSession, Problem> {
     app.detach_timers.cancel(spec.id);
     app.sessions
         .terminate(spec.id, TerminationPolicy::default())
         .await?;
     app.metrics.terminated.add(1);
     let spec = SessionSpec {
-        id: SessionId::random(),
+        id: successor,
         ..spec.clone()
     };
     let is_conversation = is_driven(&spec.labels);
@@ -346,7 +397,7 @@ async fn replace_session(app: &AppState, spec: &SessionSpec) -> Result<CreatedSe
     if is_conversation {
         app.conversations.attach(started.id).await?;
     }
-    Ok(created(app, started).await)
+    Ok(created(app, started.id).await)
 }
 
 fn restart_problem(error: RestartError) -> Problem {

@@ -12,6 +12,7 @@ use bytes::Bytes;
 use tokio::time::timeout;
 
 use crate::api::problem::Problem;
+use crate::api::trace::current_request_id;
 use crate::app_state::AppState;
 use crate::session_machine::REUSED_ID;
 use crate::sessions::{SessionRecord, ShimLink, ShimLinkError, has_no_listener};
@@ -27,6 +28,14 @@ pub(in crate::api) async fn read_record(
 ) -> Result<SessionRecord, Problem> {
     let record = app.sessions.record(id).await.map_err(Problem::internal)?;
     record.ok_or_else(Problem::session_not_found)
+}
+
+/// Returns the name under which a request attaches: it has the request's id, so that the log of the shim has it too.
+fn client_name() -> String {
+    match current_request_id() {
+        Some(id) => format!("runner: REST, request {id}"),
+        None => "runner: REST".to_owned(),
+    }
 }
 
 /// A connection to a session's shim.
@@ -57,7 +66,7 @@ impl ShimClient {
             resume_generation: None,
             size: None,
             credit,
-            client: "runner: REST".to_owned(),
+            client: client_name(),
         };
         let attached = link.attach(attach).await;
         let attached = attached.map_err(|error| link_problem(&session, error))?;

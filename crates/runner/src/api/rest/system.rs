@@ -4,13 +4,15 @@ use std::sync::Arc;
 
 use axum::Json;
 use axum::extract::State;
-use axum::http::header::CONTENT_TYPE;
+use axum::http::HeaderMap;
+use axum::http::header::{ACCEPT, CONTENT_TYPE};
 use axum::response::{IntoResponse as _, Response};
+use bowline_lifecycle::TerminalRegistry;
 use serde::Serialize;
 use utoipa::ToSchema;
 
 use crate::api::problem::Problem;
-use crate::app_state::AppState;
+use crate::app_state::{AppState, MetricsFormat, OtherCounts};
 
 /// Health of the runner.
 #[derive(Debug, Serialize, ToSchema)]
@@ -47,13 +49,22 @@ pub(super) async fn readyz(State(app): State<Arc<AppState>>) -> Result<Json<Heal
     Ok(Json(HEALTHY))
 }
 
-/// Read the runner's metrics in the Prometheus text format.
+/// Read the runner's metrics, as OpenMetrics 1.0 if the header `Accept` names it, else in the Prometheus text format.
 #[utoipa::path(get, path = "/metrics", operation_id = "metrics",
     responses((status = 200, description = "Success", content_type = "text/plain", body = String),
         (status = "default", description = "Error", body = Problem)))]
-pub(super) async fn metrics(State(app): State<Arc<AppState>>) -> Result<Response, Problem> {
-    let counts = app.sessions.count().await.map_err(Problem::internal)?;
-    let text = app.metrics.render(counts);
-    let kind = [(CONTENT_TYPE, "text/plain; version=0.0.4; charset=utf-8")];
-    Ok((kind, text).into_response())
+pub(super) async fn metrics(
+    State(app): State<Arc<AppState>>,
+    headers: HeaderMap,
+) -> Result<Response, Problem> {
+    let accept = headers.get(ACCEPT).and_then(|it| it.to_str().ok());
+    let format = MetricsFormat::accepted(accept.unwrap_or_default());
+    let registry = TerminalRegistry::shared();
+    let counts = OtherCounts {
+        sessions: app.sessions.count().await.map_err(Problem::internal)?,
+        dialogues: registry.metrics(),
+        turns: registry.turns(),
+    };
+    let text = app.metrics.render(&counts, format);
+    Ok(([(CONTENT_TYPE, format.content_type())], text).into_response())
 }

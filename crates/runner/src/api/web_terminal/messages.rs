@@ -107,3 +107,39 @@ impl ServerMessage<'_> {
         serde_json::to_string(self).expect("every field is JSON")
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::super::machine::close;
+
+    const PAGE: &str = include_str!("../../../PANEL.md");
+
+    #[test]
+    fn page_has_all_messages_and_codes() {
+        let codes = [
+            close::ENDED,
+            close::GOING_AWAY,
+            close::POLICY_VIOLATION,
+            close::INTERNAL_ERROR,
+            close::RESTART,
+            close::NOT_FOUND,
+            close::SUPERSEDED,
+        ];
+        for code in codes {
+            assert!(PAGE.contains(&format!("| {code} |")), "{code}");
+        }
+        let messages = [
+            "start",
+            "resize",
+            "ping",
+            "pong",
+            "keepalive",
+            "reattach-begin",
+            "exit",
+            "error",
+        ];
+        for name in messages {
+            assert!(PAGE.contains(&format!("| `{name}` |")), "{name}");
+        }
+    }
+}

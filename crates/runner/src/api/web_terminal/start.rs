@@ -33,7 +33,7 @@ pub(in crate::api) async fn start(
     let spec = with_request(spec, request);
     let (program, id) = (spec.program.clone(), spec.id);
     match app.sessions.create(spec).await {
-        Ok(_) => app.metrics.created.add(1),
+        Ok(_) => app.metrics.created_by_agent.add(None),
         Err(error) => return report_failure(&mut socket, &program, &error).await,
     }
     let link = match app.sessions.find(id) {
