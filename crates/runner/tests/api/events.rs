@@ -189,7 +189,8 @@ async fn events_end_at_the_shutdown() {
 #[tokio::test]
 async fn events_without_dialogue_or_terminal_are_refused() {
     let runner = TestRunner::start().await;
-    let spec = json!({"kind": "terminal", "program": "/bin/sleep", "args": ["1000"]});
+    let spec = json!({"kind": "terminal", "program": "/bin/sleep", "args": ["1000"],
+        "stdio": {"type": "pipes"}});
     let piped = runner.create(&spec).await;
     for (id, code) in [
         (piped.as_str(), "NOT_A_TERMINAL"),

@@ -22,7 +22,8 @@ use crate::shim::{SessionSpec, SpawnFault, SpecEnvironment};
 const DEFAULT_AGENT: &str = "claude";
 
 /// The members of a request that starts a process. What a shim reads is not refused for unknown ones.
-const PROCESS_MEMBERS: [&str; 14] = [
+const PROCESS_MEMBERS: [&str; 15] = [
+    "scrollback_lines",
     "label",
     "id",
     "name",
@@ -272,4 +273,25 @@ impl From<DialogueError> for Problem {
 fn closed_permission(error: &DialogueError) -> Problem {
     let next = "list the permission requests with GET /api/sessions/{id}/permissions";
     Problem::new(StatusCode::CONFLICT, "PERMISSION_CLOSED", error, next)
+}
+
+#[cfg(test)]
+mod tests {
+    use bowline_transport::wire::SessionKind;
+
+    use super::*;
+
+    #[test]
+    fn every_member_of_a_spec_is_accepted() {
+        let spec = SessionSpec::new(SessionKind::Terminal, "sh");
+        let spec = serde_json::to_value(&spec).unwrap();
+        for name in spec.as_object().unwrap().keys() {
+            assert!(PROCESS_MEMBERS.contains(&name.as_str()), "{name}");
+        }
+        let spec = serde_json::from_value(spec).unwrap();
+        assert!(matches!(
+            CreateRequest::parse(spec),
+            Ok(CreateRequest::Process(_))
+        ));
+    }
 }
