@@ -13,7 +13,7 @@ use utoipa::openapi::path::{Operation, PathItem};
 const SAMPLES: &str = "x-codeSamples";
 
 /// Operations, each with the end of its command.
-const EXAMPLES: [(&str, &str); 30] = [
+const EXAMPLES: [(&str, &str); 34] = [
     (
         "createSession",
         r#"/api/sessions" --json '{"cwd": "/tmp", "label": "a shell"}'"#,
@@ -90,6 +90,10 @@ const EXAMPLES: [(&str, &str); 30] = [
     ),
     ("createLoginLink", r#"/api/login-links" --request POST"#),
     ("scrollback", r#"/api/sessions/$TERMINAL/scrollback""#),
+    ("changes", r#"/api/sessions/$SESSION/changes?max=50""#),
+    ("lines", r#"/api/sessions/$SESSION/lines?max=50""#),
+    ("search", r#"/api/sessions/$SESSION/search?q=rm""#),
+    ("timeline", r#"/api/sessions/$SESSION/timeline""#),
     ("agents", r#"/api/agents""#),
     ("folders", r#"/api/folders?prefix=/""#),
     ("healthz", r#"/healthz""#),
