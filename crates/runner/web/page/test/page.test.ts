@@ -262,25 +262,6 @@ test("hostile texts are only texts, in every field", async () => {
   }
 });
 
-test("a picture of the page is made for the README", async () => {
-  const nested = `${fixtures}sub_nest_fg.jsonl`;
-  server.session("a", { title: "Tidy up the README", phase: "awaiting_permission", reason: "Write waits" }, untilPermission("permission_allow.jsonl", "Write"));
-  server.session("b", { title: "Who calls median?", phase: "running", reason: "Explore runs", cost_usd: 0.28 }, changesOf(nested));
-  server.session("c", { title: "bash", kind: "terminal", program: "/bin/bash" }, []);
-  server.session("d", { title: "Find the slowest test", phase: "ended", cost_usd: 0.35 }, []);
-  const answers = await answersFor(nested);
-  server.log("b", readFileSync(nested));
-  server.answer("b", "lines", answers.lines);
-  server.answer("b", "timeline", () => answers.timeline);
-  await open("b");
-  await page.getByText("turn finished").waitFor();
-  await page.getByRole("button", { name: /show these bytes/ }).first().click();
-  await page.locator("aside .line.selected").first().waitFor();
-  await page.locator("aside .detail pre").waitFor();
-  const picture = await page.screenshot({ path: "target/page.png" });
-  ok(picture.length > 20_000);
-});
-
 test("a session that is gone is said", async () => {
   server.session("a", {}, []);
   await page.goto(`${server.url}/#login=ticket-abc`);
