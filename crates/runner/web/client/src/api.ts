@@ -548,9 +548,12 @@ export type NewSession = {
   readonly id?: string | null;
   /** What is kept on disk. */
   readonly journal?: NewJournal;
-  /** Kind of session. */
+  /**
+   * Kind of session. With `cwd` or `label`, and without `agent`, `prompt`, `kind` and `program`, the session is the
+   * user's shell in a terminal.
+   */
   readonly kind?: Kind;
-  /** With an agent: display name, if `name` is absent. */
+  /** Display name, if `name` is absent. */
   readonly label?: string | null;
   /** Labels for the creator's use. */
   readonly labels?: Readonly<Record<string, string>>;
@@ -575,11 +578,16 @@ export type NewSession = {
   readonly prompt_id?: string | null;
   /** With an agent: id of its conversation to resume. */
   readonly resume?: string | null;
+  /**
+   * With an agent: the prompt with which the session continues after a turn that met a usage limit of the agent's
+   * account, once the limit resets. Without it the session waits for a prompt.
+   */
+  readonly resume_at_reset?: string | null;
   /** Bytes of each stream that are kept in memory. Default: 1 MiB. */
   readonly ring_bytes?: number | null;
   /** Lines above a terminal's screen that a host receives when it joins. Default: 10,000. */
   readonly scrollback_lines?: number | null;
-  /** The child's standard streams. Default: pipes. */
+  /** The child's standard streams. Default: a terminal for the kind `terminal`, else pipes. */
   readonly stdio?: NewStdio;
 };
 
@@ -711,7 +719,7 @@ export type PlanItem = {
   readonly text: string;
 };
 
-/** Why a request failed. */
+/** The schema of a problem. */
 export type Problem = {
   /** When the request may succeed, in milliseconds. */
   readonly after_ms?: number | null;
@@ -723,6 +731,12 @@ export type Problem = {
   readonly detail: string;
   /** What to do next, as text. */
   readonly next: string;
+  /** The status of the response. */
+  readonly status: number;
+  /** What the status means, as text. */
+  readonly title: string;
+  /** The kind of problem, which is stable: `urn:bowline:problem:` and the code. */
+  readonly type: string;
 };
 
 /** The state of a prompt. */
@@ -907,8 +921,10 @@ export type SessionUpdate = {
   readonly name?: string | null;
 };
 
-/** All sessions of a runner: the response to `GET /api/sessions`. */
+/** The sessions of a runner: the response to `GET /api/sessions`. */
 export type Sessions = {
+  /** Where the list continues, if it was limited: the parameter `after` of the next request. */
+  readonly next?: string | null;
   /** The sessions, oldest first. */
   readonly sessions: readonly (Session)[];
 };

@@ -29,6 +29,8 @@ export function hostileChanges(texts: readonly string[]): Change[] {
   const changes: Change[] = [];
   texts.forEach((hostile, at) => {
     const number = at * 4;
+    // A call is one event, and the client refuses one over 64 MiB.
+    const short = hostile.slice(0, 1_000_000);
     changes.push(
       entry(number, { kind: "user", uuid: null, text: hostile, replay: false, synthetic: false }),
       entry(number + 1, { kind: "assistant", message_id: null, model: null, state: "streaming", blocks: [] }),
@@ -41,16 +43,16 @@ export function hostileChanges(texts: readonly string[]): Change[] {
         thread: null,
         value: {
           id: `c${at}`,
-          name: hostile,
-          input: { [hostile.slice(0, 100)]: hostile },
+          name: short,
+          input: { [hostile.slice(0, 100)]: short },
           state: "failed",
           result: { is_error: true, text: hostile },
-          title: hostile,
+          title: short,
           kind: "execute",
-          locations: [{ path: hostile, line: 1 }],
+          locations: [{ path: short, line: 1 }],
           content: [
-            { type: "diff", path: hostile, old: hostile, new: `${hostile}!`, patch: null },
-            { type: "terminal", command: hostile, cwd: hostile },
+            { type: "diff", path: short, old: short, new: `${short}!`, patch: null },
+            { type: "terminal", command: short, cwd: short },
           ],
           output: hostile,
           exit_code: 1,
