@@ -43,7 +43,7 @@
 //! | [Example](#example) | [`DialogueSession`], [`DialogueConfiguration`], [`DialogueChanges`], [`TranscriptChange`] |
 //! | [Command lines](#command-lines) | [`AgentOptions`], [`AgentMode`], [`PrintFormat`], [`AgentDocument`], [`PrivateFile`], [`AgentText`], [`Effort`], [`Thinking`], [`SettingSource`], [`SkipPermissions`], [`PermissionPrompts`], [`AgentEnvironment`], [`AgentCommand`], [`Shell`], [`CommandError`] |
 //! | [The installed agent](#the-installed-agent) | [`InstalledAgent`], [`AgentVersion`], [`AgentCapabilities`], [`AgentFeature`], [`ProbeError`] |
-//! | [What runs in this process](#what-runs-in-this-process) | [`TerminalRegistry`], [`RegisteredTerminal`], [`TerminalTag`], [`Tombstone`], [`SessionPermission`], [`Metrics`] |
+//! | [What runs in this process](#what-runs-in-this-process) | [`TerminalRegistry`], [`RegisteredTerminal`], [`TerminalTag`], [`Tombstone`], [`SessionPermission`], [`Metrics`], [`TurnCount`] |
 //! | [Limits](#limits) | [`DialogueStdio`], [`ExitPolicy`], [`TerminationPolicy`], [`PhaseLimits`], [`SilenceLimit`] |
 //! | [What a session reports](#what-a-session-reports) | [`WorkPhase`], [`LastActivity`], [`Activity`], [`ActivitySource`], [`Silence`], [`SilenceCause`], [`ProbeAnswer`], [`PageError`], [`SignalError`], [`Drained`], [`StderrReport`], [`UnknownOption`], [`ReconnectFailed`], [`ReconnectFailure`], [`RetryError`], [`ConnectionStates`], [`DialogueEvents`], [`DialogueEvent`], [`DialogueEventKind`], [`DialogueEnd`], [`DialogueError`], [`error_chain`] |
 //! | [The bytes of a session](#the-bytes-of-a-session) | [`RawOutput`], [`Stream`], [`RecordError`], [`Diagnostics`], [`Piece`] |
