@@ -319,7 +319,7 @@ fn configuration(folder: &Path, policy: Policy) -> ServeConfiguration {
     }
 }
 
-fn entries<'a>(transcript: &'a Value, kind: &str) -> impl Iterator<Item = &'a Value> {
+pub(crate) fn entries<'a>(transcript: &'a Value, kind: &str) -> impl Iterator<Item = &'a Value> {
     let entries = transcript["entries"].as_array().into_iter().flatten();
     let kind = kind.to_owned();
     entries.filter(move |it| it["kind"] == kind.as_str())
