@@ -335,7 +335,7 @@ async fn generated_rights_are_enough_and_no_more() {
     let mut text = String::new();
     link.read_to_string(&mut text).await.unwrap();
     assert_eq!(text, "ahoy");
-    // Who has no key of the fleet gets nothing.
+    // A client without a key of the fleet is refused.
     let stranger = provision(&plan).unwrap();
     std::fs::write(folder.path().join("x.creds"), &stranger[0].text).unwrap();
     let refused = Connection::open(&servers.url(), Some(&credentials("x")), "x").await;

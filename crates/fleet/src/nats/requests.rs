@@ -135,7 +135,7 @@ impl Connection {
 
 impl Connection {
     /// Returns whether a server syncs what it stores at once; `None` if the credentials are not those of the
-    /// servers' system account, which alone is told.
+    /// servers' system account: servers answer no other account.
     pub async fn is_sync_always(&self) -> Option<bool> {
         let reply = self.ask(SERVER_STATE, None, Bytes::new()).await.ok()?;
         let reply: serde_json::Value = serde_json::from_slice(&reply).ok()?;

@@ -71,7 +71,6 @@ const NO_WATCHDOG: WatchdogPolicy = WatchdogPolicy {
     },
 };
 
-/// A machine with a simulated clock, and its outputs so far.
 /// An entry of a session's log.
 #[derive(Clone, Debug)]
 enum LogEntry {
@@ -80,6 +79,18 @@ enum LogEntry {
     Intent(Command),
 }
 
+/// Gives a machine the log of its session, as a daemon does after its start.
+fn recover(machine: &mut Machine, log: &[LogEntry]) {
+    for entry in log {
+        match entry.clone() {
+            LogEntry::Output(bytes) => machine.recover_output(Input::Output(bytes)),
+            LogEntry::Written(line) => machine.recover_input(&line),
+            LogEntry::Intent(command) => drop(machine.recover_command(command)),
+        }
+    }
+}
+
+/// A machine with a simulated clock, and its outputs so far.
 struct Fixture {
     machine: Machine,
     /// What the log of the session would have.

@@ -86,7 +86,7 @@ impl Machine {
         self.usage_limit.is_answering = false;
     }
 
-    /// Answers the request as a user would who sees that the limit is reset.
+    /// Answers the request with `go_on` at the reset of the limit, as a user could.
     fn continue_after_reset(&mut self, request_id: String) {
         let answer = PermissionAnswer::Option(LimitRequest::GO_ON.to_owned());
         match self.policy_path() {

@@ -20,13 +20,7 @@ fn driven(log: &[LogEntry]) -> Fixture {
     let mut machine = Machine::recovering(DialectName::Claude, Opening::default(), LIMITS);
     machine.set_resume_prompt(Some("Continue.".to_owned()));
     machine.set_decision_path(DecisionPath::Control);
-    for entry in log {
-        match entry.clone() {
-            LogEntry::Output(bytes) => machine.recover_output(Input::Output(bytes)),
-            LogEntry::Written(line) => machine.recover_input(&line),
-            LogEntry::Intent(command) => drop(machine.recover_command(command)),
-        }
-    }
+    recover(&mut machine, log);
     machine.recovered();
     Fixture::of(machine)
 }

@@ -108,7 +108,7 @@ test("leaving the page keeps the session, and one client types at a time", async
   await shows("second", other);
   ok(!(await rows(other)).includes("nottyped"));
 
-  // The other client takes over, with its size; this one is told, and follows that size.
+  // The other client takes over, with its size; this one shows that, and follows the size.
   const wide = await page.locator(".top .about").innerText();
   await other.getByRole("button", { name: "Type here" }).click();
   await attached("attached", other);

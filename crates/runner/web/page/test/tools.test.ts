@@ -259,7 +259,7 @@ test("commands are completed, and options are changed", async () => {
   deepStrictEqual((await server.request("/api/sessions/a/options")).body, { option: "model", value: "m2" });
 });
 
-test("the answer of another client is told by its name", async () => {
+test("an answer of another client is shown with its name", async () => {
   const all = changesOf("../../../tests/fixtures/permission_allow.jsonl");
   const at = all.findIndex((it) => it.change === "permission" && it.value.state === "open");
   server.session("a", {}, all.slice(0, at + 1));

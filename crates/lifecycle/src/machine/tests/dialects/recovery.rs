@@ -28,16 +28,6 @@ fn prompts(fixture: &mut Fixture) -> Vec<Value> {
     entries.filter(|it| it["kind"] == "user").cloned().collect()
 }
 
-fn recover(machine: &mut Machine, log: &[LogEntry]) {
-    for entry in log {
-        match entry.clone() {
-            LogEntry::Output(bytes) => machine.recover_output(Input::Output(bytes)),
-            LogEntry::Written(line) => machine.recover_input(&line),
-            LogEntry::Intent(command) => drop(machine.recover_command(command)),
-        }
-    }
-}
-
 fn written(log: &[LogEntry]) -> Vec<String> {
     let lines = log.iter().filter_map(|entry| match entry {
         LogEntry::Written(line) => Some(String::from_utf8(line.to_vec()).expect("UTF-8")),
