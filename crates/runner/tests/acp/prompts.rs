@@ -177,7 +177,10 @@ fn end_of_the_session_ends_its_prompts() {
         reason: "exit status 1".to_owned(),
     });
     let error = &it.editor.answer(id).expect("an answer")["error"];
-    assert_eq!(error["message"], "the session has ended: exit status 1");
+    assert_eq!(
+        error["message"],
+        "the session has ended (exit status 1); start a new one"
+    );
     let params = json!({"sessionId": SESSION, "prompt": text("b")});
     let answer = it.editor.call("session/prompt", &params);
     let message = answer["error"]["message"].as_str().expect("text");

@@ -244,4 +244,10 @@ impl Failure {
             message: message.into(),
         }
     }
+
+    /// Creates the failure of a request to a session that has ended for `reason`.
+    pub(super) fn ended(reason: &str) -> Self {
+        let message = format!("the session has ended ({reason}); start a new one");
+        Self::new(FailureKind::Ended, message)
+    }
 }

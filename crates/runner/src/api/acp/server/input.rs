@@ -10,9 +10,7 @@ use bowline_reducer::TranscriptChange;
 use bowline_reducer::owned::{EntryValue, PermissionValue};
 
 use super::{Server, Waiting, error_of};
-use crate::api::acp::intent::{
-    Attachment, Failure, FailureKind, Input, PromptEnd, SessionPage, Ticket,
-};
+use crate::api::acp::intent::{Attachment, Failure, Input, PromptEnd, SessionPage, Ticket};
 use crate::api::acp::session::{Opening, opening_updates};
 use crate::api::acp::update::{Stop, Version};
 use crate::api::acp::{v1, v2};
@@ -252,14 +250,13 @@ impl Server {
         };
         let prompts = std::mem::take(&mut session.prompts);
         let cancelled = session.permissions.clear();
-        let why = format!("the session has ended: {reason}");
+        let failure = Failure::ended(&reason);
         session.ended = Some(reason);
         for rpc in cancelled {
             self.cancel(rpc);
         }
         for (_, request) in prompts {
-            let failure = Failure::new(FailureKind::Ended, why.clone());
-            self.refuse(request, error_of(failure));
+            self.refuse(request, error_of(failure.clone()));
         }
     }
 }

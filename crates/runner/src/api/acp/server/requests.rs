@@ -339,8 +339,7 @@ impl Server {
             return Err(Error::invalid_request().data("the session is not loaded yet"));
         }
         if let Some(reason) = &open.ended {
-            let why = format!("the session has ended ({reason}); start a new one");
-            return Err(error_of(Failure::new(FailureKind::Ended, why)));
+            return Err(error_of(Failure::ended(reason)));
         }
         Ok(open)
     }
