@@ -411,6 +411,24 @@ printf '{"type":"assistant","uuid":"a%s","session_id":"s","message":{"id":"m%s",
 done"#;
 
 #[tokio::test]
+async fn compressed_changes_are_complete() {
+    let runner = TestRunner::start().await;
+    let spec = json!({"kind": "dialogue", "program": "/bin/cat"});
+    let id = runner.create(&spec).await;
+    let bearer = format!("Bearer {}", runner.token());
+    let headers = [
+        ("Authorization", bearer.as_str()),
+        ("Accept-Encoding", "gzip"),
+    ];
+    let path = format!("/api/sessions/{id}/transcript?since=");
+    let response = request(runner.address(), "GET", &path, &headers, None).await;
+    assert_eq!(response.header("Content-Encoding"), Some("gzip"));
+    // The magic number and, at the end, the size (RFC 1952, section 2.3).
+    assert_eq!(response.body[..2], [0x1f, 0x8b]);
+    assert!(response.body.len() > 18, "{} bytes", response.body.len());
+}
+
+#[tokio::test]
 async fn transcript_since_a_cursor_has_what_changed() {
     let runner = TestRunner::start().await;
     let spec = json!({"kind": "dialogue", "program": "/bin/sh", "args": ["-c", AGENT]});

@@ -9,7 +9,7 @@ use axum::http::HeaderValue;
 use axum::http::header::{CACHE_CONTROL, CONTENT_TYPE};
 use axum::response::Response;
 use bytes::{Bytes, BytesMut};
-use futures_util::stream;
+use futures_util::{StreamExt as _, stream};
 use serde_json::json;
 use tokio::time::Instant;
 
@@ -63,7 +63,8 @@ pub(in crate::api) async fn changes_since(
             }
         }
     });
-    let mut response = Response::new(Body::from_stream(body));
+    // A compressed body is polled again after its end.
+    let mut response = Response::new(Body::from_stream(body.fuse()));
     let headers = response.headers_mut();
     headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
     headers.insert(CACHE_CONTROL, HeaderValue::from_static("no-store"));

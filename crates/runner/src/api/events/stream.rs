@@ -10,7 +10,7 @@ use axum::http::header::{CACHE_CONTROL, CONTENT_TYPE};
 use axum::http::{HeaderName, HeaderValue, StatusCode};
 use axum::response::{IntoResponse as _, Response};
 use bytes::{Bytes, BytesMut};
-use futures_util::stream;
+use futures_util::{StreamExt as _, stream};
 use serde_json::json;
 use tokio::time::timeout;
 use tracing::debug;
@@ -156,7 +156,7 @@ pub(super) fn respond(reader: EventReader, permit: ReadPermit) -> Response {
         };
         Some((Ok::<_, Infallible>(chunk), Some((reader, permit, None))))
     });
-    let mut response = Body::from_stream(body).into_response();
+    let mut response = Body::from_stream(body.fuse()).into_response();
     let headers = [
         (CONTENT_TYPE, "text/event-stream"),
         (CACHE_CONTROL, "no-store"),

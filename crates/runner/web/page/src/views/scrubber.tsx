@@ -89,7 +89,10 @@ export function Scrubber({ store, timeline, axis, onWhole }: Props): JSX.Element
 
 /** The number of the line that is shown; another one can be written. */
 function LineField({ store, line, last }: { readonly store: ReplayStore; readonly line: number; readonly last: number }): JSX.Element {
+  // What is being written, so that an update of the page does not replace it.
+  const [written, write] = useState<string | null>(null);
   const go = (text: string) => {
+    write(null);
     const wanted = Number.parseInt(text, 10);
     if (!Number.isFinite(wanted)) return;
     store.pause();
@@ -99,7 +102,7 @@ function LineField({ store, line, last }: { readonly store: ReplayStore; readonl
   return (
     <label class="at-line">
       line
-      <input inputMode="numeric" value={line} onChange={(event) => go(event.currentTarget.value)} />
+      <input inputMode="numeric" value={written ?? line} onInput={(event) => write(event.currentTarget.value)} onChange={(event) => go(event.currentTarget.value)} />
     </label>
   );
 }
