@@ -7,6 +7,7 @@
 //! The host's terminal answers later queries once, even if a query had begun before the host
 //! attached.
 
+use std::sync::mpsc::{Sender, channel};
 use std::time::Duration;
 
 use bowline_runner::wire::{
@@ -196,6 +197,8 @@ struct Visitor {
     cleaner: ReplayFilter,
     /// The next offset of the output.
     next: u64,
+    /// Holds the clock until the screen is there, which a thread makes in real time.
+    clock: Option<Sender<()>>,
 }
 
 impl Visitor {
@@ -215,9 +218,13 @@ impl Visitor {
             terminal: Oracle::new(SIZE),
             cleaner: ReplayFilter::default(),
             next: 0,
+            clock: None,
         };
         match mode {
-            AttachMode::Snapshot => visitor.terminal.feed(DIRT),
+            AttachMode::Snapshot => {
+                visitor.terminal.feed(DIRT);
+                visitor.clock = Some(hold_clock());
+            }
             _ => visitor.shows(0, shown, true),
         }
         visitor.next = cursor;
@@ -273,6 +280,7 @@ impl Visitor {
                 Message::SnapshotChunk { bytes, more, .. } => {
                     self.terminal.feed(&bytes);
                     if !more {
+                        self.clock = None;
                         self.next = screen.take().unwrap_or(self.next);
                     }
                 }
@@ -342,6 +350,16 @@ impl Visitor {
             Err(error) => Err(error.to_string()),
         }
     }
+}
+
+/// Stops virtual time until the result is dropped: it does not advance while a blocking task runs.
+fn hold_clock() -> Sender<()> {
+    let (hold, end) = channel();
+    tokio::task::spawn_blocking(move || {
+        // Fails when the sender is dropped.
+        let _ = end.recv();
+    });
+    hold
 }
 
 fn configuration(session: SessionId) -> MachineConfiguration {
