@@ -58,9 +58,13 @@ async fn reader_of_a_killed_daemon_folds_to_the_transcript() {
         let mut mirror = Mirror::new();
         let first = stream.data().await;
         assert_eq!(first, json!({"change": "reset"}));
+        // An agent takes prompts that wait together as one.
         daemon
-            .post(&id, "prompt", &json!({"text": "/ask rm"}))
+            .until(&id, |it| results(it) == 1 && is_idle(it))
             .await;
+        let asked = json!({"text": "/ask rm"});
+        let asked = daemon.post(&id, "prompt", &asked).await;
+        assert_eq!(asked.0, 202, "{dialect}: {}", asked.1);
         // In the middle of the stream.
         while !is_open(&mirror.transcript()) {
             mirror.apply(&stream.data().await);

@@ -167,6 +167,8 @@ async fn host_continues_with_the_next_daemon() {
     let mut daemon = Daemon::start().await;
     for dialect in DIALECTS {
         let id = daemon.agent(dialect, json!({"prompt": "hello"})).await;
+        // An agent takes prompts that wait together as one.
+        daemon.until(&id, |it| results(it) == 1).await;
         let host = daemon.host(&id, "host").await;
         let mut receipt = ask(&host).await;
         let request = open(&host).await;

@@ -95,17 +95,21 @@ impl EventStream {
         }
     }
 
-    /// Waits for the next event with data, and connects again whenever the connection ends.
+    /// Waits for the next event with data, and connects again whenever the connection ends. Comments, which keep a
+    /// connection without events alive, do not extend the time limit.
     pub(crate) async fn data(&mut self) -> Value {
-        loop {
-            if self.connection.is_none() {
-                assert_eq!(self.connect().await, 200);
+        within("an event with data", async {
+            loop {
+                if self.connection.is_none() {
+                    assert_eq!(self.connect().await, 200);
+                }
+                match self.next().await {
+                    Some(Received { data: Some(data) }) => return data,
+                    Some(_) => {}
+                    None => self.cut(),
+                }
             }
-            match self.next().await {
-                Some(Received { data: Some(data) }) => return data,
-                Some(_) => {}
-                None => self.cut(),
-            }
-        }
+        })
+        .await
     }
 }
