@@ -1,27 +1,30 @@
 //! Starts an agent at a runner by its name, which the runner's daemon then drives.
 
+use std::collections::BTreeMap;
 use std::path::Path;
 
 use bowline_lifecycle::{BudgetRecord, SessionId};
 use bowline_runner::{RunnerClient, RunnerError};
 use serde_json::{Value, json};
 
-use crate::args;
+use crate::args::{self, Stdio};
 use crate::daemon;
 use crate::failure::Failure;
+use crate::policy::policy_text;
 use crate::runner::{announced, request_failed};
 
 /// Starts an agent, with a first prompt or without. Starts this user's own runner if it does not run.
 ///
 /// # Errors
-/// If the agent cannot be started, or the runner cannot be reached.
+/// If the agent cannot be started, the policy cannot be read, or the runner cannot be reached.
 pub(crate) async fn start(
     client: &RunnerClient,
     run: &args::Run,
     prompt: Option<&str>,
 ) -> Result<SessionId, Failure> {
+    refuse_local_options(run)?;
     let runner = run.runner_args();
-    let body = body(run, prompt);
+    let body = body(run, prompt)?;
     let failed = |error| request_failed(&runner, error);
     match announced(client.create(&body)).await {
         Err(RunnerError::Remote(_)) if runner.runner.is_none() => {}
@@ -36,8 +39,22 @@ pub(crate) async fn start(
     })
 }
 
+/// Refuses the options of an agent that runs in this program.
+fn refuse_local_options(run: &args::Run) -> Result<(), Failure> {
+    let given = [
+        ("--record", run.record.is_some()),
+        ("--stdio pty", run.stdio == Stdio::Pty),
+    ];
+    let given = given.into_iter().find(|(_, is_given)| *is_given);
+    given.map_or(Ok(()), |(option, _)| {
+        Err(Failure::usage(format!(
+            "{option} is not possible at a runner; omit it, or run the agent in this program (`bowline run`, `bowline chat --no-runner`)"
+        )))
+    })
+}
+
 /// The request that starts the agent.
-fn body(run: &args::Run, prompt: Option<&str>) -> Value {
+fn body(run: &args::Run, prompt: Option<&str>) -> Result<Value, Failure> {
     let is_here = run.is_on_this_machine();
     let here = || std::env::current_dir().ok().filter(|_| is_here);
     let args: Vec<_> = run
@@ -51,7 +68,13 @@ fn body(run: &args::Run, prompt: Option<&str>) -> Value {
         "allowed_tools": run.allowed_tools(),
         "fork": run.fork,
         "budget": BudgetRecord::from(&run.budget),
+        "labels": run.labels.iter().cloned().collect::<BTreeMap<_, _>>(),
     });
+    // A runner on this machine reads the user's own policy itself.
+    let policy = match &run.policy {
+        None if is_here => None,
+        path => policy_text(path.as_deref())?,
+    };
     let options = [
         ("prompt", prompt.map(str::to_owned)),
         ("cwd", here().map(|it| it.to_string_lossy().into_owned())),
@@ -60,6 +83,8 @@ fn body(run: &args::Run, prompt: Option<&str>) -> Value {
         ("mode", run.permission_mode.clone()),
         ("resume", run.resume.clone()),
         ("resume_at_reset", run.resume_at_reset.clone()),
+        ("policy", policy),
+        ("name", run.name.clone()),
     ];
     for (name, value) in options {
         if let Some(value) = value {
@@ -70,7 +95,7 @@ fn body(run: &args::Run, prompt: Option<&str>) -> Value {
     if is_here && let Ok(path) = std::env::var("PATH") {
         body["env"] = json!({"set": {"PATH": path}});
     }
-    body
+    Ok(body)
 }
 
 /// Returns the name of the agent, or the path of its program.

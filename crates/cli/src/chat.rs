@@ -144,7 +144,7 @@ impl ChatTerminal {
 /// Starts the session: at the runner, or in this program.
 async fn start(run: &args::Run, no_runner: bool) -> Result<ChatSession, Failure> {
     if no_runner {
-        let configuration = run::configuration(run);
+        let configuration = run::configuration(run)?;
         return ChatSession::start(run, configuration).await;
     }
     let runner = run.runner_args();

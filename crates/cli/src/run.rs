@@ -39,9 +39,7 @@ pub(crate) async fn run(options: Box<args::Run>) -> Result<ExitCode, Failure> {
     }
     let permissions = permission_policy(output);
     let mut signals = Signals::new()?;
-    let mut configuration = configuration(&options);
-    configuration.policy = policy::policy(options.policy.as_deref())?;
-    configuration.budget = (&options.budget).into();
+    let mut configuration = configuration(&options)?;
     configuration.location = location(&options)?;
     if options.runner.is_some() {
         // The runner's machine may have other folders.
@@ -139,7 +137,10 @@ fn permission_policy(output: Output) -> PermissionPolicy {
 }
 
 /// Returns the configuration of a session on this machine.
-pub(crate) fn configuration(options: &args::Run) -> DialogueConfiguration {
+///
+/// # Errors
+/// If the policy cannot be read.
+pub(crate) fn configuration(options: &args::Run) -> Result<DialogueConfiguration, Failure> {
     let conversation = match &options.resume {
         Some(id) => Conversation::Resume {
             id: id.clone(),
@@ -158,6 +159,8 @@ pub(crate) fn configuration(options: &args::Run) -> DialogueConfiguration {
         model: options.model.clone(),
         permission_mode: options.permission_mode.clone(),
         allowed_tools: options.allowed_tools(),
+        policy: policy::policy(options.policy.as_deref())?,
+        budget: (&options.budget).into(),
         record: options.record.clone(),
         name: options.name.clone(),
         labels: options.labels.iter().cloned().collect(),
@@ -167,7 +170,7 @@ pub(crate) fn configuration(options: &args::Run) -> DialogueConfiguration {
         ..DialogueConfiguration::default()
     };
     configuration.set_agent(&options.agent, options.dialect);
-    configuration
+    Ok(configuration)
 }
 
 /// Returns the folder of the agent's conversations; `None` for an agent that may use another one.

@@ -108,6 +108,58 @@ fn detached_session_keeps_its_limits() {
 }
 
 #[test]
+fn detached_session_keeps_its_policy_name_and_labels() {
+    let served = TestRunner::start();
+    let agent = ScriptedAgent::new(ASKS);
+    let scenario = format!("--scenario={}", agent.path("scenario.toml"));
+    let rule = "[[rule]]\nname = 'make'\ndecision = 'allow'\ncommand = 'make'\n";
+    let start = |rules: &str, options: &[&str]| {
+        std::fs::write(agent.path("p.toml"), rules).unwrap();
+        let file = agent.path("p.toml");
+        let begin = ["run", "-d", "--agent", AGENT, "--agent-arg", &scenario];
+        let middle = ["--agent-arg", "--pace=0", "--policy", &file];
+        served.bowline(&[&begin[..], &middle, options].concat())
+    };
+    let url = format!("unix:{}/runner.sock", served.state());
+    let named = [
+        "--runner",
+        &url,
+        "--name",
+        "build",
+        "--label",
+        "team=blue",
+        "first",
+    ];
+    let id = start(rule, &named).ok().trim_end().to_owned();
+    let decided = served.until(&format!("/api/sessions/{id}/transcript"), |it| {
+        it.to_string().contains("It is made.")
+    });
+    assert_eq!(
+        decided["permissions"][0]["decided_by"]["who"], "policy",
+        "{decided:#}"
+    );
+    let listed = json(&served.bowline(&["ps", "--json"]).ok());
+    assert_eq!(
+        (&listed[0]["name"], &listed[0]["labels"]["team"]),
+        (&"build".into(), &"blue".into()),
+        "{listed:#}"
+    );
+    let bad = start("[[rule]]\ncomand = 'x'", &["first"]).failed(2);
+    assert!(bad.contains("p.toml, line 2: `comand` is unknown"), "{bad}");
+}
+
+#[test]
+fn options_of_a_local_agent_are_refused_at_a_runner() {
+    let served = TestRunner::start();
+    let done = served.bowline(&["run", "-d", "--stdio", "pty", "go"]);
+    let refused = done.failed(2);
+    assert!(
+        refused.contains("--stdio pty is not possible at a runner"),
+        "{refused}"
+    );
+}
+
+#[test]
 fn followed_log_ends_with_its_session() {
     let served = TestRunner::start();
     let agent = ScriptedAgent::new("[[turn]]\nsteps = [ { text = 'Once.' } ]");
