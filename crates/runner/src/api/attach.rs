@@ -70,7 +70,11 @@ pub(super) async fn session(
         Lease::Write => Lease::Write,
         Lease::Append | Lease::Read => Lease::Read,
     };
-    let target = WebTerminalTarget::Session(id, lease);
+    let target = WebTerminalTarget::Session {
+        id,
+        lease,
+        may_end: permit.may_end(),
+    };
     Ok(serve_web_terminal(app, upgrade, guard, target))
 }
 
@@ -149,7 +153,11 @@ pub(super) async fn editor(
 /// What a web terminal is attached to.
 enum WebTerminalTarget {
     /// A session, with a lease to read or to write.
-    Session(SessionId, Lease),
+    Session {
+        id: SessionId,
+        lease: Lease,
+        may_end: bool,
+    },
     /// A session that begins and ends with it.
     New(Option<Box<SessionSpec>>),
 }
@@ -164,14 +172,14 @@ fn serve_web_terminal(
     let upgrade =
         with_limits(upgrade, web_terminal::MAX_SERVER_MESSAGE).protocols([PROTOCOL_WEB_TERMINAL]);
     let id = match &target {
-        WebTerminalTarget::Session(id, _) => Some(*id),
+        WebTerminalTarget::Session { id, .. } => Some(*id),
         WebTerminalTarget::New(_) => None,
     };
     let span = trace::attach_span("web_terminal", id);
     let serve = move |socket| async move {
         match target {
-            WebTerminalTarget::Session(id, lease) => {
-                web_terminal::attach(socket, id, lease, app).await;
+            WebTerminalTarget::Session { id, lease, may_end } => {
+                web_terminal::attach(socket, id, lease, may_end, app).await;
             }
             WebTerminalTarget::New(spec) => {
                 web_terminal::start(socket, spec.map(|it| *it), app).await

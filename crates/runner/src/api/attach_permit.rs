@@ -71,6 +71,11 @@ impl AttachPermit {
         Ok(lease)
     }
 
+    /// Returns whether the client may end the session.
+    pub(super) const fn may_end(&self) -> bool {
+        self.may_end
+    }
+
     /// Connects to the session's shim.
     pub(super) async fn connect(
         &self,

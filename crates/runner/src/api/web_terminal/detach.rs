@@ -47,6 +47,11 @@ fn write_marker(session: &SessionDir, content: &str) -> io::Result<()> {
     fs::rename(new, path)
 }
 
+/// Returns whether a session ends with its web terminal: it is attached, or the session waits for it.
+pub(super) fn has_web_terminal(session: &SessionDir) -> bool {
+    marked_generation(session).is_some()
+}
+
 /// Returns the generation under which a session is terminated unless its web terminal reconnects;
 /// `None` if it does not wait for one.
 fn marked_generation(session: &SessionDir) -> Option<u64> {
@@ -140,8 +145,7 @@ async fn run_timer(
 /// Starts the timers of sessions whose web terminal was attached to an earlier daemon. Must run
 /// before clients are accepted, since a client that attaches cancels the timer.
 pub(crate) async fn restore_detach_timers(app: &Arc<AppState>) {
-    let is_marked = |session: &SessionDir| marked_generation(session).is_some();
-    for id in app.sessions.matching(is_marked).await {
+    for id in app.sessions.matching(has_web_terminal).await {
         let session = app.sessions.find(id);
         let Some(generation) = session.as_ref().and_then(marked_generation) else {
             continue;

@@ -16,7 +16,7 @@ use tokio::time::{Instant, sleep_until, timeout};
 use tracing::{debug, warn};
 
 use super::detach::{self, CLOSE_TIMEOUT};
-use super::machine::{Action, Disposition, WebTerminal, close};
+use super::machine::{Action, Departure, Disposition, WebTerminal, close};
 use super::messages::ServerMessage;
 use crate::api::problem::Problem;
 use crate::app_state::AppState;
@@ -32,11 +32,13 @@ const MAX_UNSENT_INPUT: usize = 1 << 20;
 /// Replies queued for a web terminal above which it is not read.
 const MAX_QUEUED_REPLIES: usize = 16;
 
-/// Attaches a web terminal to an existing session. Without the write lease, it only shows the session.
+/// Attaches a web terminal to an existing session. Without the write lease, it only shows the session. Unless it
+/// `may_end` the session, a session goes on after it that did not end with a web terminal before.
 pub(in crate::api) async fn attach(
     mut socket: WebSocket,
     id: SessionId,
     lease: Lease,
+    may_end: bool,
     app: Arc<AppState>,
 ) {
     let counted = Arc::clone(&app);
@@ -52,11 +54,17 @@ pub(in crate::api) async fn attach(
         }
         Ok((link, attached)) if attached.info.stdio == StdioKind::Pty => {
             app.detach_timers.cancel(id);
+            let departure = departure(&session, may_end);
+            if departure == Departure::Keeps {
+                let machine = WebTerminal::new(&attached, true, true).with_departure(departure);
+                return Driver::new(socket, link, machine, app, id).run().await;
+            }
             let is_reconnect = detach::mark(&session, link.generation()).unwrap_or_else(|error| {
                 warn!(session.id = %id, %error, "cannot mark the session of a web terminal");
                 true
             });
             let machine = WebTerminal::new(&attached, true, is_reconnect);
+            let machine = machine.with_departure(departure);
             Driver::new(socket, link, machine, app, id).run().await;
         }
         Ok(_) => {
@@ -68,6 +76,17 @@ pub(in crate::api) async fn attach(
             let detail = error.to_string();
             refuse(&mut socket, "SESSION_LOST", &detail, close::INTERNAL_ERROR).await;
         }
+    }
+}
+
+/// Returns what a web terminal with the write lease may do to its session by disconnecting.
+fn departure(session: &SessionDir, may_end: bool) -> Departure {
+    if may_end {
+        Departure::Ends
+    } else if detach::has_web_terminal(session) {
+        Departure::Detaches
+    } else {
+        Departure::Keeps
     }
 }
 

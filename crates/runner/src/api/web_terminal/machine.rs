@@ -79,9 +79,21 @@ pub(super) enum Disposition {
     DetachUnreachable,
 }
 
+/// What a web terminal may do to its session by disconnecting.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Departure {
+    /// End it at once, or detach from it.
+    Ends,
+    /// Detach from it.
+    Detaches,
+    /// Nothing.
+    Keeps,
+}
+
 /// One web terminal, attached to a session.
 #[derive(Debug)]
 pub(super) struct WebTerminal {
+    departure: Departure,
     /// Whether the web terminal knows the session's id and so can reconnect.
     can_reconnect: bool,
     /// Whether the web terminal only shows the session.
@@ -112,6 +124,7 @@ impl WebTerminal {
     /// to the session before.
     pub(super) fn new(attached: &Attached, can_reconnect: bool, is_reconnect: bool) -> Self {
         Self {
+            departure: Departure::Ends,
             can_reconnect,
             is_watching: false,
             must_clear: is_reconnect,
@@ -129,9 +142,16 @@ impl WebTerminal {
     /// A web terminal that shows a session without the write lease: it changes nothing.
     pub(super) fn watching(attached: &Attached) -> Self {
         Self {
+            departure: Departure::Keeps,
             is_watching: true,
             ..Self::new(attached, true, true)
         }
+    }
+
+    /// Limits what the web terminal may do to its session by disconnecting.
+    pub(super) const fn with_departure(mut self, departure: Departure) -> Self {
+        self.departure = departure;
+        self
     }
 
     /// Returns the next action.
@@ -391,10 +411,10 @@ impl WebTerminal {
 
     /// Sets the disposition. The first one counts, since a connection ends once.
     fn finish(&mut self, disposition: Disposition) {
-        let disposition = if self.is_watching {
-            Disposition::Keep
-        } else {
-            disposition
+        let disposition = match (self.departure, disposition) {
+            (Departure::Keeps, _) => Disposition::Keep,
+            (Departure::Detaches, Disposition::Terminate) => Disposition::Detach,
+            (_, disposition) => disposition,
         };
         self.disposition.get_or_insert(disposition);
     }

@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use bowline_runner::wire::{Lease, SessionState};
+use bowline_runner::{NamedTokens, TokenScope};
 use serde_json::json;
 
 use crate::support::{Frames, Reader, TestRunner, WebTerminal};
@@ -73,6 +74,33 @@ async fn other_close_codes_keep_session() {
         back.input("still\n").await;
         back.wait_for_screen("got still").await;
     }
+}
+
+#[tokio::test]
+async fn terminal_with_a_write_token_ends_nothing() {
+    let runner = TestRunner::with(|limits| limits.detach_window = Duration::ZERO).await;
+    let tokens = NamedTokens::at(runner.token_folder().join("tokens"));
+    let secret = tokens.add("writer", TokenScope::Write, 0).unwrap();
+    let id = runner.shell(ECHO).await;
+    let path = format!("/api/sessions/{id}/attach");
+    for code in [Some(1000), Some(4001), Some(4404), None] {
+        let opened = WebTerminal::open(runner.address(), &path, &secret).await;
+        let mut terminal = opened.unwrap();
+        terminal.input("typed\n").await;
+        terminal.wait_for_screen("got typed").await;
+        terminal.close(code).await;
+    }
+    assert_eq!(runner.session(&id).await["state"], "running");
+    // A session that ends with its panel does so after such a terminal, too.
+    let mut reader = Reader::of(&runner, &id).await;
+    let mut own = WebTerminal::attach(&runner, &id).await;
+    own.wait_for_screen("got typed").await;
+    let mut terminal = WebTerminal::open(runner.address(), &path, &secret)
+        .await
+        .unwrap();
+    terminal.wait_for_screen("got typed").await;
+    terminal.close(Some(1000)).await;
+    reader.exit().await;
 }
 
 #[tokio::test]

@@ -159,6 +159,21 @@ fn close_code_determines_disposition() {
 }
 
 #[test]
+fn terminal_that_may_not_end_its_session_leaves_it() {
+    for code in [Some(1000), Some(4001), Some(4404), Some(1006), None] {
+        for (departure, expected) in [
+            (Departure::Detaches, Disposition::Detach),
+            (Departure::Keeps, Disposition::Keep),
+        ] {
+            let terminal = WebTerminal::new(&attached(), true, false);
+            let mut terminal = terminal.with_departure(departure);
+            terminal.closed(code);
+            assert_eq!(terminal.disposition(), Some(expected), "{code:?}");
+        }
+    }
+}
+
+#[test]
 fn superseded_terminal_keeps_session() {
     let mut terminal = terminal();
     terminal.on_shim_message(Message::Fenced { generation: 8 });
