@@ -92,9 +92,7 @@ async fn run_session(starter: std::os::unix::net::UnixStream) -> io::Result<()> 
                 .is_err()
             {
                 // The starter is gone, so no client will ever know of the session.
-                shim.host.stop().await;
-                shim.run().await?;
-                return shim.folder.remove();
+                return shim.discard().await;
             }
             drop(starter);
             shim.run().await
@@ -170,6 +168,18 @@ impl Shim {
             signals,
             _lock: lock,
         })
+    }
+
+    /// Ends the session and removes its directory. From the beginning on it has no record, so that no daemon finds
+    /// a session that will be gone in a moment.
+    async fn discard(self) -> io::Result<()> {
+        self.folder.remove_info()?;
+        drop(self.listener);
+        self.host.stop().await;
+        let mut status = self.host.status();
+        // An error means that the session's task panicked, and the guard ends the child.
+        let _ = status.wait_for(|status| status.is_over).await;
+        self.folder.remove()
     }
 
     /// Accepts clients until the session is over, then records its end.

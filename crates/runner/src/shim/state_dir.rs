@@ -330,6 +330,11 @@ impl SessionDir {
         sync_file(&File::open(&self.path)?)
     }
 
+    /// Removes the record, after which the session is not listed.
+    pub(super) fn remove_info(&self) -> io::Result<()> {
+        fs::remove_file(self.info_path())
+    }
+
     /// Reserves the space of the next record, so that the exit can be recorded on a full disk.
     fn reserve_next_info(&self, length: usize) -> io::Result<()> {
         let zeros = vec![0; length + EXIT_BYTES];

@@ -114,6 +114,15 @@ async fn id_of_an_interrupted_create_is_usable() {
     std::fs::write(folder.log_path(), "").unwrap();
     let spec = json!({"id": id, "kind": "terminal", "program": "/bin/sh",
         "args": ["-c", "read x"], "stdio": {"type": "pty"}});
+    // As a shim does that has not recorded its session, or no longer does.
+    let shim = std::fs::File::open(folder.path()).unwrap();
+    shim.lock_shared().unwrap();
+    let early = runner.request("POST", "/api/sessions", Some(&spec)).await;
+    assert_eq!(
+        (early.status, early.code().as_str()),
+        (409, "REQUEST_IN_PROGRESS")
+    );
+    drop(shim);
     assert_eq!(runner.create(&spec).await, id);
     let again = runner.request("POST", "/api/sessions", Some(&spec)).await;
     assert_eq!(

@@ -417,3 +417,29 @@ async fn killing_the_shim_kills_its_process_tree() {
         );
     }
 }
+
+/// A session without a starter, which no client knows of, must not be found while it ends.
+#[tokio::test]
+async fn session_of_a_killed_starter_is_never_found() {
+    let place = Place::new();
+    let (ending, end) = (place.file("ending"), place.file("end"));
+    let script =
+        format!("trap '' TERM; mkfifo {end:?}; cat; touch {ending:?}; read line < {end:?}");
+    let shim = program();
+    let mut starter = tokio::process::Command::new(&shim.path)
+        .arg("killed-runner")
+        .arg(place.state.path())
+        .args(["1", &script])
+        .spawn()
+        .unwrap();
+    let killed = timeout(TIMEOUT, starter.wait()).await.unwrap().unwrap();
+    assert!(!killed.success());
+    until("the end of the input", || ending.exists()).await;
+    for id in place.state.sessions().unwrap() {
+        assert_eq!(place.state.session(id).info().unwrap(), None);
+    }
+    let release = tokio::fs::write(end, "go\n");
+    timeout(TIMEOUT, release).await.unwrap().unwrap();
+    let is_empty = || place.state.sessions().unwrap().is_empty();
+    until("the removal", is_empty).await;
+}

@@ -37,6 +37,9 @@ pub const HOOK_SETTINGS: &str = "bowline:hooks";
 /// The error code of a runner that already has a session with the requested id.
 const SESSION_EXISTS: &str = "SESSION_EXISTS";
 
+/// The error code of a runner at which an earlier request for the session has not ended.
+const REQUEST_IN_PROGRESS: &str = "REQUEST_IN_PROGRESS";
+
 /// The description of a session to create at a runner.
 #[derive(Clone, Debug)]
 pub struct SessionRequest {
@@ -218,14 +221,14 @@ where
     while Instant::now() < until {
         sleep(backoff.next()).await;
         match send().await {
-            Ok(answer) => {
-                return match read(remote, &answer) {
-                    Err(RemoteError::Refused { code, .. }) if code == SESSION_EXISTS => {
-                        Ok(CreatedSession { id, epoch: None })
-                    }
-                    made => made,
-                };
-            }
+            Ok(answer) => match read(remote, &answer) {
+                Err(RemoteError::Refused { code, .. }) if code == SESSION_EXISTS => {
+                    return Ok(CreatedSession { id, epoch: None });
+                }
+                // The first request may yet fail, and then this one creates the session.
+                Err(RemoteError::Refused { code, .. }) if code == REQUEST_IN_PROGRESS => {}
+                made => return made,
+            },
             Err(lost) if lost.why.failure == ReconnectFailure::Lost => why = lost.why,
             Err(unanswered) => return Err(unanswered.why.into()),
         }

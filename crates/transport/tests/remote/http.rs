@@ -119,6 +119,25 @@ async fn session_works_over_bad_network() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn request_in_progress_is_waited_for() {
+    // The runner was killed while it created the session, which the next one has not removed yet.
+    let losses = [Loss::Order, Loss::InProgress, Loss::InProgress];
+    let server = HttpServer {
+        losses: Mutex::new(losses.into()),
+        ..HttpServer::default()
+    };
+    let rig = rig("unix:/none", 0, server);
+    let order = SessionRequest {
+        id: Some(rig.owner.session),
+        ..order()
+    };
+    let making = TerminalEngine.make_remote(&rig.remote, &order);
+    let session = soon("a session", making).await.unwrap();
+    assert_eq!(session.id(), rig.owner.session);
+    assert_eq!(rig.server.orders.lock().unwrap().len(), 1);
+}
+
+#[tokio::test(start_paused = true)]
 async fn session_is_created_once_despite_lost_responses() {
     let losses = [Loss::Order, Loss::Answer, Loss::Order, Loss::Answer];
     let server = HttpServer {

@@ -46,6 +46,8 @@ pub(crate) struct HttpServer {
 pub(crate) enum Loss {
     Order,
     Answer,
+    /// It does not disconnect, but has not finished with an earlier request.
+    InProgress,
 }
 
 /// The error that makes the server disconnect.
@@ -166,6 +168,10 @@ impl HttpServer {
         let loss = self.losses.lock().expect("alone").pop_front();
         if loss == Some(Loss::Order) {
             return Err(HungUp);
+        }
+        if loss == Some(Loss::InProgress) {
+            let body = r#"{"code":"REQUEST_IN_PROGRESS","detail":"not yet","next":"retry"}"#;
+            return Ok(reply(StatusCode::CONFLICT, body.into()));
         }
         let mut orders = self.orders.lock().expect("alone");
         let answer = if orders.iter().any(|it| it["id"] == order["id"]) {

@@ -99,6 +99,14 @@ fn default_agent() -> String {
 }
 
 impl CreateRequest {
+    /// Returns the id of the session to create.
+    pub(super) fn id(&self) -> SessionId {
+        match self {
+            Self::Process(spec) => spec.id,
+            Self::Agent(start) => start.id,
+        }
+    }
+
     /// Reads a request: one with `agent` or `prompt` starts an agent, any other a process.
     pub(super) fn parse(mut body: Map<String, Value>) -> Result<Self, Problem> {
         let is_agent = body.contains_key("agent") || body.contains_key("prompt");

@@ -9,14 +9,25 @@ use serde_json::{Map, Value};
 use sha2::{Digest as _, Sha256};
 
 use super::agent::start_problem;
-use super::shim_client::read_record;
 use crate::api::problem::Problem;
 use crate::api::request_id::IdempotencyKey;
 use crate::app_state::AppState;
 use crate::conversations::{ConversationError, is_driven};
+use crate::sessions::SessionRecord;
 
 /// The label of a session that was created with a key: the digest of the request.
 const REQUEST_LABEL: &str = "bowline.request";
+
+/// Returns the session that has the id of a request. One without a record is being created by an earlier request,
+/// or is being removed.
+pub(super) async fn existing(app: &AppState, id: SessionId) -> Result<SessionRecord, Problem> {
+    let record = app.sessions.record(id).await.map_err(Problem::internal)?;
+    record.ok_or_else(|| {
+        let detail = "an earlier request for the same session is still being carried out";
+        let next = "retry in a second";
+        Problem::new(StatusCode::CONFLICT, "REQUEST_IN_PROGRESS", detail, next)
+    })
+}
 
 /// A request with a key. The session has an id that follows from the key, and a digest of the request as a label, so
 /// that a repeated one finds it, also after a restart of the runner.
@@ -45,14 +56,12 @@ impl KeyedRequest {
         }
     }
 
-    /// Checks that the session with the id was created by the same request. An agent has then opened its session.
-    pub(super) async fn check_repeated(&self, app: &Arc<AppState>) -> Result<(), Problem> {
-        let record = read_record(app, self.id).await.map_err(|_| {
-            let detail =
-                "an earlier request with the same `Idempotency-Key` is still being carried out";
-            let next = "retry in a second";
-            Problem::new(StatusCode::CONFLICT, "REQUEST_IN_PROGRESS", detail, next)
-        })?;
+    /// Checks that the session was created by the same request. An agent has then opened its session.
+    pub(super) async fn check_repeated(
+        &self,
+        app: &Arc<AppState>,
+        record: &SessionRecord,
+    ) -> Result<(), Problem> {
         if record.info.labels.get(REQUEST_LABEL) != Some(&self.digest) {
             let detail = "the `Idempotency-Key` was used for another request";
             let next = "use a key of its own for each request";

@@ -19,7 +19,7 @@ use utoipa::ToSchema;
 
 use super::agent::{CreateRequest, start_problem};
 use super::conversation::running_conversation;
-use super::create_key::KeyedRequest;
+use super::create_key::{KeyedRequest, existing};
 use super::dto::{CreatedSession, NewSession, SessionDetails, StreamRange};
 use super::session_list::ListQuery;
 use super::shim_client::{ShimClient, read_record};
@@ -66,6 +66,7 @@ pub(super) async fn create(
             CreateRequest::Agent(start)
         }
     };
+    let requested = request.id();
     let started = match request {
         CreateRequest::Process(spec) => start(&app, *spec).await,
         CreateRequest::Agent(conversation) => {
@@ -73,13 +74,15 @@ pub(super) async fn create(
             run_to_completion(async move { start_agent(&app, *conversation).await }).await
         }
     };
-    let id = match (started, &keyed) {
-        (Ok(started), _) => started.id,
-        (Err(problem), Some(keyed)) if problem.code == SESSION_EXISTS => {
-            keyed.check_repeated(&app).await?;
+    let id = match started {
+        Ok(started) => started.id,
+        Err(problem) if problem.code == SESSION_EXISTS => {
+            let record = existing(&app, requested).await?;
+            let keyed = keyed.ok_or(problem)?;
+            keyed.check_repeated(&app, &record).await?;
             keyed.id
         }
-        (Err(problem), _) => return Err(problem),
+        Err(problem) => return Err(problem),
     };
     Ok((StatusCode::CREATED, Json(created(&app, id).await)))
 }
