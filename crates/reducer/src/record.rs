@@ -118,6 +118,8 @@ pub(crate) struct MessageRecord {
     pub(crate) state: MessageState,
     /// Whether its stream has ended: it is not streamed again.
     pub(crate) is_finished: bool,
+    /// Whether its tokens are part of those of its thread.
+    pub(crate) is_counted: bool,
     /// The blocks are a linked list: first, last, and each points to the next.
     pub(crate) first: Option<BlockId>,
     pub(crate) last: Option<BlockId>,

@@ -121,11 +121,31 @@ fn refused_session_is_one_line() {
             "",
             "start the agent: it speaks version 2 of ACP, not version 1",
         ),
+        (
+            r#""result":{"protocolVersion":1}"#,
+            r#""error":{"code":-32603,"message":"no room"}"#,
+            "start the agent: it refused session/new, no room",
+        ),
+        (
+            r#""error":{"code":-32602,"message":"bad params"}"#,
+            "",
+            "start the agent: it refused initialize, bad params",
+        ),
     ] {
-        let script = format!("{}\n{}\nread line", reply(1, first), reply(2, second));
+        // What it started is left to its host.
+        let script = format!(
+            "sleep 1000 &\n{}\n{}\nread line",
+            reply(1, first),
+            reply(2, second)
+        );
         let script = agent.script(&script);
-        let line = bowline(&["run", "--agent", &script, "--dialect", "acp", "Hello"]).failed(1);
+        let token = format!("refusing-agent-{}", std::process::id());
+        let mut command = command(&["run", "--agent", &script, "--dialect", "acp", "Hello"]);
+        command.env("BOWLINE_TEST", &token);
+        let line = finish(command.spawn().unwrap()).failed(1);
         assert!(line.contains(wanted), "{line}");
+        assert_eq!(line.trim_end().lines().count(), 1, "{line}");
+        assert_eq!(with_variable(&token), Vec::<String>::new(), "{wanted}");
     }
 }
 

@@ -1,5 +1,8 @@
 //! `--help`, `--version` and `bowline doctor`.
 
+use std::fs::Permissions;
+use std::os::unix::fs::PermissionsExt as _;
+
 use crate::support::{ScriptedAgent, bowline, command, finish};
 
 #[test]
@@ -65,6 +68,51 @@ fn doctor_finds_the_agent() {
     let shell = text.lines().find(|line| line.starts_with("login shell"));
     let shell = shell.expect("a line for it");
     assert!(shell.contains(" variables in "), "{shell}");
+}
+
+#[test]
+fn doctor_lists_the_other_agents() {
+    let folder = tempfile::tempdir().unwrap();
+    let codex = folder.path().join("codex");
+    std::fs::write(&codex, "#!/bin/sh\necho codex-cli 0.169.0\n").unwrap();
+    std::fs::set_permissions(&codex, Permissions::from_mode(0o755)).unwrap();
+    let agent = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/cli/agent.sh");
+    let mut doctor = command(&["doctor", "--agent", agent]);
+    doctor.env("PATH", format!("{}:/bin:/usr/bin", folder.path().display()));
+    let text = finish(doctor.spawn().unwrap()).ok();
+    let found = format!("{}, version codex-cli 0.169.0, codex", codex.display());
+    for (name, wanted) in [
+        (
+            "claude",
+            "not installed; npm install -g @anthropic-ai/claude-code",
+        ),
+        ("codex", &*found),
+        ("gemini", "not installed; npm install -g @google/gemini-cli"),
+        ("opencode", "not installed; npm install -g opencode-ai"),
+        ("qwen", "not installed; npm install -g @qwen-code/qwen-code"),
+        ("copilot", "not installed; npm install -g @github/copilot"),
+    ] {
+        let line = format!("{name:13} {wanted}");
+        assert!(text.lines().any(|it| it == line), "{line}: {text}");
+    }
+}
+
+#[test]
+fn settings_of_editors_are_in_the_help() {
+    let text = bowline(&["acp", "--help"]).ok();
+    let (_, zed) = text.split_once("Zed, settings.json:\n").unwrap();
+    let (zed, neovim) = zed.split_once("Neovim, avante.nvim:\n").unwrap();
+    let zed: serde_json::Value = serde_json::from_str(&format!("{{{zed}}}")).unwrap();
+    let server = &zed["agent_servers"]["Bowline"];
+    assert_eq!(server["type"], "custom");
+    let words = server["args"].as_array().unwrap().iter();
+    let words: Vec<_> = words.map(|it| it.as_str().unwrap()).collect();
+    assert_eq!(server["command"], "bowline");
+    // The command of the settings exists.
+    bowline(&[&words[..], &["--help"]].concat()).ok();
+    let words: Vec<_> = words.iter().map(|it| format!("\"{it}\"")).collect();
+    let wanted = format!("command = \"bowline\", args = {{ {} }}", words.join(", "));
+    assert!(neovim.contains(&wanted), "{neovim}");
 }
 
 #[test]

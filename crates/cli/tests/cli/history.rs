@@ -142,8 +142,16 @@ fn transcript_of_resumed_conversation_begins_with_its_past() {
         finish(command.spawn().unwrap()).ok()
     };
     let transcript = json(&run("transcript"));
-    assert_eq!(transcript["entries"][0]["text"], "Long ago");
-    assert_eq!(transcript["entries"][1]["text"], "Go on.");
+    let entries = transcript["entries"].as_array().unwrap();
+    for (entry, text, is_past) in [
+        (&entries[0], "Long ago", true),
+        (&entries[1], "Go on.", false),
+    ] {
+        assert_eq!(
+            (&entry["text"], &entry["history"]),
+            (&text.into(), &is_past.into())
+        );
+    }
     let text = run("text");
     assert!(
         text.contains("Welcome back.") && !text.contains("Long ago"),

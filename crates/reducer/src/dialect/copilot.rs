@@ -9,6 +9,7 @@
 use bowline_jsonl::{RawJson, Str};
 
 use crate::fold::primitives::{CallEnd, CallUpdate, Place, Prompt, TextKind, TurnEnd};
+use crate::model::{Content, ToolKind};
 use crate::state::{CallState, Outcome};
 use crate::transcript::{Dialect, Fold};
 
@@ -53,6 +54,7 @@ impl Dialect for CopilotJson {
             }
             "tool.execution_start" => {
                 call(data, "toolName", Some(CallState::Running), fold);
+                command(data, fold);
             }
             "tool.execution_partial_result" => {
                 let call = call(data, "toolName", None, fold);
@@ -146,6 +148,25 @@ fn call(
         ..CallUpdate::default()
     };
     fold.upsert_call(fold.main(), &id, update)
+}
+
+/// Describes a call of a shell.
+fn command(data: RawJson<'_>, fold: &mut Fold<'_>) {
+    let command = data.get("arguments").and_then(|it| text(it, "command"));
+    let Some(command) = command.filter(|_| data.get("shellToolInfo").is_some()) else {
+        return;
+    };
+    let content = Content::Terminal {
+        command: command.decode().into_owned(),
+        cwd: None,
+    };
+    let id = text(data, "toolCallId").unwrap_or_default().decode();
+    let update = CallUpdate {
+        kind: Some(ToolKind::Execute),
+        content: Some(vec![content]),
+        ..CallUpdate::default()
+    };
+    fold.upsert_call(fold.main(), &id, update);
 }
 
 fn complete(data: RawJson<'_>, fold: &mut Fold<'_>) {

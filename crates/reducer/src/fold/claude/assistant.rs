@@ -6,7 +6,7 @@ use bowline_jsonl::{
 };
 
 use crate::dialect_name::DialectName;
-use crate::record::{BlockBody, BlockId, BlockStage, EntryBody, EntryId, ThreadId};
+use crate::record::{BlockBody, BlockId, BlockStage, EntryBody, EntryId, MessageRecord, ThreadId};
 use crate::state::MessageState;
 use crate::transcript::{LineContext, Transcript};
 use crate::uuids::{LineEffect, Uuid};
@@ -39,8 +39,9 @@ impl Transcript {
                 self.message_entry(thread, id, message.model, context)
             }
         };
-        if thread == ThreadId::MAIN {
-            self.note_context(message);
+        match thread {
+            ThreadId::MAIN => self.note_context(message),
+            agent => self.count_tokens(agent, entry, message),
         }
         let (mut first, mut last) = (None, None);
         for block in message.blocks() {
@@ -103,6 +104,26 @@ impl Transcript {
         if used > 0 && self.session.neutral.context_used != Some(used) {
             self.set_neutral(|it| &mut it.context_used, Some(used));
         }
+    }
+
+    /// Adds the tokens of a model call to those of its sub-agent, once: each line of a message repeats them. The agent
+    /// reports the output as it is when the call begins.
+    fn count_tokens(&mut self, thread: ThreadId, entry: EntryId, message: &Message<'_>) {
+        let Some(usage) = &message.usage else { return };
+        let tokens = [
+            usage.input_tokens,
+            usage.output_tokens,
+            usage.cache_read_input_tokens,
+            usage.cache_creation_input_tokens,
+        ];
+        let tokens = tokens.map(Option::unwrap_or_default);
+        let is_new = |it: &mut MessageRecord| !std::mem::replace(&mut it.is_counted, true);
+        if tokens == [0; 4] || !self.message_mut(entry).is_some_and(is_new) {
+            return;
+        }
+        let used = self.thread_detail(thread).usage.get_or_insert_default();
+        *used = std::array::from_fn(|at| used[at].saturating_add(tokens[at]));
+        self.touch_thread(thread);
     }
 
     /// Adds a finished block: in place of its draft, or after the last block.

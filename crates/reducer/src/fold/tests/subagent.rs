@@ -27,6 +27,32 @@ fn agents_nest_by_immediate_parent() {
 }
 
 #[test]
+fn tokens_of_an_agent_are_those_of_its_model_calls() {
+    let mut session = TestSession::new();
+    session.tool_use("null", "a1", "Agent");
+    let mut called = |parent: &str, id: &str, text: &str, input: u64| {
+        session.line(&format!(
+            r#""type":"assistant","message":{{"id":"{id}","content":[{{"type":"text","text":"{text}"}}],"usage":{{"input_tokens":{input},"output_tokens":1,"cache_read_input_tokens":7}}}},"parent_tool_use_id":{parent}"#
+        ));
+    };
+    called("\"a1\"", "m1", "one", 10);
+    called("\"a1\"", "m1", "block more", 10);
+    called("\"a1\"", "m2", "two", 20);
+    called("\"a1\"", "m1", "late", 10);
+    called("\"a2\"", "m3", "another agent", 5);
+    called("null", "m4", "not an agent", 100);
+    // What is made up by the agent itself has no tokens.
+    session.line(r#""type":"assistant","message":{"id":"m5","content":[],"usage":{"input_tokens":0,"output_tokens":0}},"parent_tool_use_id":"a3""#);
+    let mut usage = |call: &str| session.call_json(call)["subagent"]["usage"].clone();
+    assert_eq!(
+        usage("a1"),
+        json!({"input_tokens": 30, "output_tokens": 2, "cache_read_tokens": 14, "cache_creation_tokens": 0})
+    );
+    assert_eq!(usage("a2")["input_tokens"], 5);
+    assert_eq!(usage("a3"), Value::Null);
+}
+
+#[test]
 fn early_child_is_adopted() {
     let mut session = TestSession::new();
     session.assistant_block_in("\"a2\"", "m9", &text("deep"));
