@@ -135,7 +135,7 @@ pub(super) fn failure_of(error: &ConversationError) -> Failure {
             FailureKind::Invalid,
             "; its host must end first, begin a new session instead",
         ),
-        ConversationError::Ended => (FailureKind::Ended, "; begin a new session"),
+        ConversationError::Ended => (FailureKind::Ended, "; start a new one"),
         ConversationError::Handshake(HandshakeError::NotLoggedIn { .. }) => {
             (FailureKind::AuthRequired, "")
         }
