@@ -4,6 +4,7 @@ mod call;
 mod draft;
 mod laws;
 mod message;
+mod neutral;
 mod permission;
 mod qwen;
 mod random;

@@ -7,7 +7,7 @@ use bowline_reducer::{
     CallState, End, Entry, EntryKind, MessageState, Meta, Outcome, PermissionState, Phase,
     ToolCall, Transcript,
 };
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use crate::recording::{Recording, named};
 use crate::seen::Seen;
@@ -219,6 +219,29 @@ fn codex_thread_is_parked_until_its_call_names_it() {
 
 /// The sub-agent's thread in the recording.
 const CODEX_CHILD: &str = "01a206dc-7edf-79b2-8d46-fb20e3e7dc9d";
+
+#[test]
+fn codex_usage_limits_have_their_share_and_reset() {
+    let mut recording = named("codex/app-server.plain.trace.jsonl");
+    let is_limit =
+        |(_, message): &&mut (String, Value)| message["method"] == "account/rateLimits/updated";
+    let (_, limit) = recording
+        .messages
+        .iter_mut()
+        .find(is_limit)
+        .expect("a line");
+    limit["params"]["rateLimits"]["primary"] =
+        json!({"usedPercent": 40, "windowDurationMins": 300, "resetsAt": 1_795_500_000});
+    recording.output = recording.outputs();
+    let transcript = recording.fold();
+    let limits = transcript.session().limits();
+    let [limit] = limits else {
+        panic!("{limits:?}");
+    };
+    assert_eq!(limit.window, "primary");
+    assert_eq!(limit.used_share, Some(0.4));
+    assert_eq!(limit.resets_at_ms, Some(1_795_500_000_000));
+}
 
 #[test]
 fn codex_echo_confirms_prompt() {
