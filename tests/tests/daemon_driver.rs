@@ -7,6 +7,8 @@ mod budget;
 mod events;
 #[path = "daemon_driver/examples.rs"]
 mod examples;
+#[path = "daemon_driver/history.rs"]
+mod history;
 #[path = "daemon_driver/hosts.rs"]
 mod hosts;
 #[path = "daemon_driver/mcp.rs"]

@@ -6,7 +6,7 @@
 //! | example | names |
 //! |---|---|
 //! | [A line](#a-line) | [`ControlLine`], [`ControlEntry`], [`ControlLines`], [`DamagedLine`] |
-//! | [The driver of a session](#the-driver-of-a-session) | [`SessionOpening`], [`is_driven`], [`DRIVER_LABEL`], [`DAEMON_DRIVER`], [`SESSION_POLICY`] |
+//! | [The driver of a session](#the-driver-of-a-session) | [`SessionOpening`], [`is_driven`], [`DRIVER_LABEL`], [`DAEMON_DRIVER`], [`HISTORY_LABEL`], [`SESSION_POLICY`] |
 //!
 //! ## A line
 //!
@@ -77,6 +77,10 @@ pub const DRIVER_LABEL: &str = "bowline.driver";
 
 /// The value of [`DRIVER_LABEL`] for a session that the daemon of its runner drives.
 pub const DAEMON_DRIVER: &str = "daemon";
+
+/// The label of a session whose transcripts begin with the past of the conversation that it resumed. Its runner has
+/// that past in the agent's output format, as the stream `history` of its log.
+pub const HISTORY_LABEL: &str = "bowline.history";
 
 /// Returns whether the labels of a session say that a daemon drives it: its hosts send intents, and write none of
 /// the agent's lines.

@@ -8,6 +8,7 @@ use bowline_reducer::{End, HostEvent, Meta, Transcript};
 use bowline_transport::Piece;
 use bowline_transport::journal::{Arrival, Arrived, Damage, InputLines};
 use bowline_transport::wire::Epoch;
+use bytes::Bytes;
 use uuid::Uuid;
 
 use crate::recordings::{HISTORY, RECORDING_LABEL};
@@ -108,6 +109,20 @@ impl SessionFold {
             has_ended: false,
             damage: Vec::new(),
         }
+    }
+
+    /// Folds the past of the conversation that the session resumed, before anything else.
+    pub(crate) fn history(&mut self, history: Bytes) {
+        let mut framer = Framer::default();
+        framer.push(history);
+        framer.finish();
+        while let Some(frame) = framer.next_frame() {
+            frame
+                .items()
+                .for_each(|item| self.transcript.apply_history(&item));
+        }
+        self.transcript
+            .apply_host(HostEvent::HistoryEnded, Meta::default());
     }
 
     /// Folds the next output.

@@ -54,7 +54,7 @@ fn shown(transcript: Value) -> Value {
 }
 
 /// Asserts that the hosts see what the daemon does, once they have all output.
-async fn agree(daemon: &Daemon, id: &str, hosts: &[&DialogueSession], what: &str) {
+pub(crate) async fn agree(daemon: &Daemon, id: &str, hosts: &[&DialogueSession], what: &str) {
     let expected = daemon.until(id, is_idle).await;
     let bytes = |it: &Value| it["stats"]["bytes"].as_u64();
     for host in hosts {

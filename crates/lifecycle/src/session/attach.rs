@@ -8,7 +8,7 @@ use bowline_transport::{
     Attachment, ConnectionState, ReconnectFailed, Remote, RemoteError, RemoteUrl, SessionId,
     SessionSummary, Stream, TerminalEngine,
 };
-use bytes::Bytes;
+use bytes::{Bytes, BytesMut};
 use tokio::sync::{oneshot, watch};
 use tracing::Instrument as _;
 use uuid::Uuid;
@@ -17,9 +17,9 @@ use super::handle::DialogueSession;
 use super::recording::Recorder;
 use super::spans;
 use super::spawn::log_limits;
-use super::start::{drive, now_ms};
+use super::start::{drive, now_ms, with_history};
 use crate::configuration::DialogueConfiguration;
-use crate::control::is_driven;
+use crate::control::{HISTORY_LABEL, is_driven};
 use crate::error::StartError;
 use crate::events::{DialogueEvents, EventLimits};
 use crate::machine::{Limits, Machine, Opening};
@@ -36,7 +36,8 @@ impl DialogueSession {
     /// carried it out, or with its error. Every host learns which client answered a permission request: one without
     /// a name has that of [`Remote::client`].
     ///
-    /// Settings of the configuration about the start of an agent are ignored. The dialect is that of the
+    /// Settings of the configuration about the start of an agent are ignored. The transcript begins with the past of a
+    /// conversation that the session resumed, if its runner has it. The dialect is that of the
     /// session's record at the runner, unless the configuration names another one than Claude Code's.
     /// Dropping the future detaches.
     ///
@@ -85,6 +86,10 @@ impl DialogueSession {
         if configuration.dialect == DialectName::default() && !labels.is_empty() {
             configuration.dialect = DialectName::of_labels(&labels);
         }
+        configuration.history = match labels.contains_key(HISTORY_LABEL) {
+            true => Some(history(remote, session).await?),
+            false => None,
+        };
         let is_driven = is_driven(&labels);
         let recorder = Recorder::create(configuration.record.as_deref()).await?;
         let attachment = Attachment {
@@ -108,7 +113,7 @@ impl DialogueSession {
                 return Err(error.into());
             }
         };
-        let history = terminal.joined_at(Stream::Output);
+        let joined_at = terminal.joined_at(Stream::Output);
         let salt = Uuid::new_v4().simple().to_string();
         let limits = Limits::from(&configuration);
         let opening = Opening {
@@ -126,7 +131,8 @@ impl DialogueSession {
             let until = terminal.control_at_attach().unwrap_or(0);
             machine.follow_driver(&remote.client, &salt, until);
         }
-        let machine = machine.registered(history, &salt);
+        let machine = with_history(machine, configuration.history.clone()).await;
+        let machine = machine.registered(joined_at, &salt);
         let attached = (terminal, streams);
         Ok(drive(machine, attached, &configuration, recorder, events))
     }
@@ -161,6 +167,20 @@ async fn labels(
     // The attach fails if there is no such session.
     let record = serde_json::from_slice::<SessionSummary>(&body);
     Ok(record.map(|it| it.labels).unwrap_or_default())
+}
+
+/// Reads the past of the conversation that a session resumed.
+async fn history(remote: &Remote, session: SessionId) -> Result<Bytes, RemoteError> {
+    let mut history = BytesMut::new();
+    loop {
+        let from = history.len();
+        let path = format!("/api/sessions/{session}/log?stream=history&from={from}");
+        let (_, part) = remote.ask("GET", &path, Bytes::new()).await?;
+        if part.is_empty() {
+            return Ok(history.freeze());
+        }
+        history.extend_from_slice(&part);
+    }
 }
 
 /// Waits until the connection is given up. Returns `None` if it never will be.

@@ -32,7 +32,8 @@ pub struct SessionRecovery {
 }
 
 impl SessionRecovery {
-    /// Begins with an empty log. The configuration is that of the start, the same with each driver.
+    /// Begins with an empty log, and folds the past conversation of the configuration. The configuration is that of
+    /// the start, the same with each driver.
     ///
     /// # Errors
     ///
@@ -47,6 +48,9 @@ impl SessionRecovery {
         machine.set_budget(configuration.budget);
         machine.set_resume_prompt(configuration.resume_at_reset.clone());
         machine.set_decision_path(DecisionPath::Control);
+        if let Some(history) = configuration.history.clone() {
+            machine.fold_history(history);
+        }
         Ok(Self {
             machine,
             configuration,

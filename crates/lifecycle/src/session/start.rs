@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use bowline_transport::{Inbox, OutputReader, TerminalSession};
+use bytes::Bytes;
 use tokio::sync::watch;
 use tokio::task::spawn_blocking;
 use tracing::{Instrument as _, Span};
@@ -120,7 +121,12 @@ async fn machine(configuration: &DialogueConfiguration) -> Machine {
     machine.set_policy(configuration.policy.clone(), configuration.is_local());
     machine.set_budget(configuration.budget);
     machine.set_resume_prompt(configuration.resume_at_reset.clone());
-    let Some(history) = configuration.history.clone() else {
+    with_history(machine, configuration.history.clone()).await
+}
+
+/// Folds a past conversation off the reactor.
+pub(super) async fn with_history(mut machine: Machine, history: Option<Bytes>) -> Machine {
+    let Some(history) = history else {
         return machine;
     };
     let folded = spawn_blocking(move || {

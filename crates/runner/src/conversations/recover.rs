@@ -52,8 +52,14 @@ pub(super) async fn recover(
     };
     let mut configuration = opening.configuration();
     configuration.policy = policy.and(&configuration.policy);
+    let folder = session.clone();
+    let begun = spawn_blocking(move || {
+        let history = folder.history().map_err(ConversationError::Metadata)?;
+        configuration.history = history.map(Bytes::from);
+        Ok::<_, ConversationError>(SessionRecovery::new(configuration)?)
+    });
     let mut fold = LogFold {
-        session: SessionRecovery::new(configuration)?,
+        session: begun.await.map_err(|_| ConversationError::ShuttingDown)??,
         decisions,
         outcomes: Outcomes::default(),
     };

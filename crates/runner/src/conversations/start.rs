@@ -3,14 +3,17 @@
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
+use bowline_history::History;
 use bowline_lifecycle::control::{
-    ControlEntry, ControlLine, DAEMON_DRIVER, DRIVER_LABEL, SessionOpening,
+    ControlEntry, ControlLine, DAEMON_DRIVER, DRIVER_LABEL, HISTORY_LABEL, SessionOpening,
 };
 use bowline_lifecycle::{
-    BudgetRecord, Conversation, DialectName, DialogueConfiguration, Intent, McpServer, Prompt,
+    BudgetRecord, Conversation, DialectName, DialogueConfiguration, Intent, KnownAgent, McpServer,
+    Prompt,
 };
 use bowline_transport::SessionId;
 use bowline_transport::wire::SessionKind;
+use bytes::Bytes;
 use uuid::Uuid;
 
 use super::error::ConversationError;
@@ -83,9 +86,22 @@ impl StartConversation {
         }
     }
 
-    /// Returns the session to create. Its control stream begins with what its driver needs to know, and the
+    /// Reads the past of the conversation to resume, as Claude Code keeps it; the other agents repeat it. The agent
+    /// reports a conversation that is not found. Blocks.
+    pub(super) fn history(&self) -> Option<Bytes> {
+        let id = self.resume.as_deref()?;
+        let is_claude = self.dialect.is_none_or(|it| it == DialectName::Claude);
+        KnownAgent::find(self.agent.as_ref()).filter(|it| is_claude && it.name == "claude")?;
+        let environment = self.env.resolve();
+        let past = History::of_user(|name| environment.value(name))
+            .open(id)
+            .ok()?;
+        (past.conversation.id == id).then_some(past.stream)
+    }
+
+    /// Returns the session to create, with the past of its conversation. Its control stream begins with what its driver needs to know, and the
     /// first prompt.
-    pub(super) fn spec(self) -> Result<SessionSpec, ConversationError> {
+    pub(super) fn spec(self, history: Option<Bytes>) -> Result<SessionSpec, ConversationError> {
         let daemons = || std::env::current_dir().unwrap_or_else(|_| PathBuf::from("/"));
         let cwd = match self.cwd {
             Some(cwd) if cwd.is_absolute() => cwd,
@@ -139,6 +155,10 @@ impl StartConversation {
         let mut labels = self.labels;
         labels.insert(DRIVER_LABEL.to_owned(), DAEMON_DRIVER.to_owned());
         labels.insert(DialectName::LABEL.to_owned(), dialect);
+        labels.remove(HISTORY_LABEL);
+        if history.is_some() {
+            labels.insert(HISTORY_LABEL.to_owned(), "true".to_owned());
+        }
         Ok(SessionSpec {
             id: self.id,
             name: self.name,
@@ -147,6 +167,7 @@ impl StartConversation {
             cwd: Some(cwd),
             labels,
             decisions: decisions.filter_map(control_line).collect(),
+            history,
             ..SessionSpec::new(SessionKind::Dialogue, text(&process.program))
         })
     }

@@ -212,6 +212,10 @@ impl SessionStore {
         slot.occupy();
         let mut specs = self.specs.lock();
         self.slots.retain_existing(&mut specs);
+        let spec = SessionSpec {
+            history: None,
+            ..spec
+        };
         specs.insert(started.id, StoredSpec::Available(Box::new(spec)));
         drop(specs);
         // An error means that nothing subscribes.

@@ -100,7 +100,7 @@ pub enum ShimError {
 pub async fn spawn_shim(
     program: &ShimProgram,
     state: &StateDir,
-    spec: SessionSpec,
+    mut spec: SessionSpec,
 ) -> Result<ShimStarted, ShimError> {
     let id = spec.id;
     let (folder, lock) = state.create(id)?;
@@ -109,6 +109,9 @@ pub async fn spawn_shim(
         child: None,
         _lock: lock,
     };
+    if let Some(history) = spec.history.take() {
+        folder.write_history(&history)?;
+    }
     let request = StartRequest {
         spec,
         folder: folder.path().to_owned(),

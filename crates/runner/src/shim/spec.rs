@@ -9,6 +9,7 @@ use bowline_transport::wire::SessionKind;
 use bowline_transport::{
     Configuration, Environment, LogLimits, Overflow, PtyMode, SessionId, Stdio, WindowSize,
 };
+use bytes::Bytes;
 use serde::{Deserialize, Serialize};
 
 use crate::scrollback::DEFAULT_SCROLLBACK_LINES;
@@ -81,6 +82,10 @@ pub struct SessionSpec {
     /// What the control stream begins with. Not part of a request.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub decisions: Vec<Decision>,
+    /// The past of the conversation that the agent resumes, in its output format: transcripts of the session begin
+    /// with it. Not part of a request.
+    #[serde(skip)]
+    pub history: Option<Bytes>,
 }
 
 /// The child's environment. Variables of an enclosing agent are never inherited.
@@ -157,6 +162,7 @@ impl SessionSpec {
             exit_kept_ms: None,
             hooks: None,
             decisions: Vec::new(),
+            history: None,
         }
     }
 
@@ -226,7 +232,8 @@ impl SessionSpec {
 }
 
 impl SpecEnvironment {
-    fn resolve(&self) -> Environment {
+    /// Returns the variables of the child.
+    pub(crate) fn resolve(&self) -> Environment {
         let mut environment = if self.inherit {
             Environment::inherited()
         } else {

@@ -330,6 +330,30 @@ impl SessionDir {
         sync_file(&File::open(&self.path)?)
     }
 
+    /// Stores the past of the conversation that the session resumes.
+    pub(super) fn write_history(&self, history: &[u8]) -> Result<(), StateDirError> {
+        let path = self.history_path();
+        let mut options = OpenOptions::new();
+        options.write(true).create_new(true).mode(0o600);
+        let written = options.open(&path).and_then(|mut file| {
+            file.write_all(history)?;
+            sync_file(&file)
+        });
+        written.map_err(|source| io_error(&path, source))
+    }
+
+    /// Reads the past of the conversation that the session resumes; `None` without any. Blocks.
+    pub(crate) fn history(&self) -> io::Result<Option<Vec<u8>>> {
+        match fs::read(self.history_path()) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+            read => read.map(Some),
+        }
+    }
+
+    fn history_path(&self) -> PathBuf {
+        self.path.join("history.jsonl")
+    }
+
     /// Removes the record, after which the session is not listed.
     pub(super) fn remove_info(&self) -> io::Result<()> {
         fs::remove_file(self.info_path())

@@ -7,11 +7,10 @@ use tokio::task::spawn_blocking;
 
 use super::sessions::run_to_completion;
 use super::stream_slice::{SliceRequest, StreamSlice};
-use super::transcript::{FoldEnd, SLICE_BYTES, advance, too_many_transcripts};
+use super::transcript::{FoldEnd, SLICE_BYTES, advance, new_fold, too_many_transcripts};
 use crate::api::problem::Problem;
 use crate::app_state::AppState;
 use crate::inspection::{IndexedSession, Observed};
-use crate::session_fold::SessionFold;
 use crate::sessions::SessionRecord;
 
 /// Reads the index of a session, after adding what is new. The work runs on threads for blocking work, a few at a
@@ -32,8 +31,11 @@ pub(super) async fn read_index<T: Send + 'static>(
         let in_use = in_use.ok_or_else(too_many_transcripts)?;
         let permit = app.transcripts.permit().await;
         let indexed = kept.take().filter(|it| it.epoch == record.info.epoch);
-        let new = || IndexedSession::new(SessionFold::new(&record.info));
-        let indexed = update(&app, &record, indexed.unwrap_or_else(new)).await?;
+        let indexed = match indexed {
+            Some(indexed) => indexed,
+            None => IndexedSession::new(new_fold(&record).await?),
+        };
+        let indexed = update(&app, &record, indexed).await?;
         cached.set_bytes(indexed.size());
         let reading = spawn_blocking(move || {
             let value = read(&indexed);

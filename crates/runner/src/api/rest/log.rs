@@ -12,15 +12,18 @@ use bowline_reducer::Schema;
 use bowline_transport::Piece;
 use bowline_transport::journal::Arrived;
 use bowline_transport::wire::StreamId;
-use bytes::{BufMut as _, BytesMut};
+use bytes::{BufMut as _, Bytes, BytesMut};
 use serde::{Deserialize, Serialize};
+use tokio::task::spawn_blocking;
 use utoipa::ToSchema;
 
 use super::byte_range::{self, ByteRange};
 use super::dialogue::dialogue_record;
 use super::past::{MomentQuery, past};
 use super::shim_client::read_record;
-use super::stream_slice::{SliceRequest, StreamSlice, output_stream};
+use super::stream_slice::{
+    SliceRequest, StreamSlice, offset_past_end, output_stream, stream_not_found,
+};
 use super::transcript::{snapshot_body, transcript_body};
 use super::transcript_schema::Transcript;
 use super::window::Window;
@@ -33,11 +36,15 @@ use crate::sessions::SessionRecord;
 /// Maximum bytes per response, which a slow client keeps in memory.
 const MAX_BYTES: u64 = 1 << 20;
 
+/// The name of the past of a resumed conversation among the streams.
+const HISTORY: &str = "history";
+
 /// The range to read.
 #[derive(Debug, Deserialize, utoipa::IntoParams, ToSchema)]
 #[into_params(parameter_in = Query)]
 pub(super) struct LogQuery {
-    /// `tty`, `stdout`, `stderr`, `input` and `control` (of a dialogue on pipes) or `lifecycle`. Default: the session's output.
+    /// `tty`, `stdout`, `stderr`, `input` and `control` (of a dialogue on pipes), `lifecycle`, or `history`: the past of the
+    /// conversation that the session resumed, in the agent's output format. Default: the session's output.
     #[serde(default)]
     stream: Option<String>,
     /// Offset of the first byte.
@@ -155,6 +162,9 @@ pub(super) async fn log(
     headers: HeaderMap,
 ) -> Result<Response, Problem> {
     let record = read_record(&app, id).await?;
+    if query.stream.as_deref() == Some(HISTORY) {
+        return history(&record, &query).await;
+    }
     let (mut request, mut max) = query.request(&record)?;
     let range = ByteRange::of(&headers);
     if let Some(range) = range {
@@ -175,6 +185,34 @@ pub(super) async fn log(
     let damage = slice.damage.first().map(ToString::to_string);
     if let Some(damage) = damage.and_then(|text| HeaderValue::try_from(text).ok()) {
         response.headers_mut().insert("bowline-damage", damage);
+    }
+    Ok(response)
+}
+
+/// Reads the past of the conversation that a session resumed, which does not change.
+async fn history(record: &SessionRecord, query: &LogQuery) -> Result<Response, Problem> {
+    let folder = record.session.clone();
+    let read = spawn_blocking(move || folder.history()).await;
+    let read = read
+        .map_err(Problem::internal)?
+        .map_err(Problem::internal)?;
+    let history = Bytes::from(read.ok_or_else(stream_not_found)?);
+    let end = history.len() as u64;
+    if query.from > end {
+        return Err(offset_past_end());
+    }
+    let max = query.max.unwrap_or(MAX_BYTES).min(MAX_BYTES);
+    let next = end.min(query.from.saturating_add(max));
+    let part = history.slice(query.from as usize..next as usize);
+    let mut response = Response::new(Body::from(part));
+    let kind = HeaderValue::from_static("application/octet-stream");
+    response.headers_mut().insert(CONTENT_TYPE, kind);
+    for (name, offset) in [
+        ("bowline-from", query.from),
+        ("bowline-next", next),
+        ("bowline-end", end),
+    ] {
+        response.headers_mut().insert(name, offset.into());
     }
     Ok(response)
 }
@@ -330,7 +368,7 @@ mod tests {
 
     #[test]
     fn adjacent_gaps_are_merged() {
-        let (bytes, offset) = (bytes::Bytes::from_static(b"rest"), 9);
+        let (bytes, offset) = (Bytes::from_static(b"rest"), 9);
         let slice = StreamSlice {
             pieces: vec![
                 Piece::Gap { from: 0, to: 4 }.into(),

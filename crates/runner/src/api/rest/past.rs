@@ -17,7 +17,7 @@ use super::dialogue::dialogue_record;
 use super::index::read_index;
 use super::sessions::run_to_completion;
 use super::stream_slice::{SliceRequest, StreamSlice, output_stream};
-use super::transcript::{FoldEnd, advance, too_many_transcripts, use_fold};
+use super::transcript::{FoldEnd, advance, new_fold, too_many_transcripts, use_fold};
 use crate::api::extract::{QueryParams, SessionPath};
 use crate::api::problem::Problem;
 use crate::app_state::AppState;
@@ -142,7 +142,10 @@ pub(super) async fn past(
         let permit = app.transcripts.permit().await;
         let is_before = |it: &SessionFold| it.epoch == record.info.epoch && can_continue(it, until);
         let fold = kept.take().filter(is_before);
-        let fold = fold.unwrap_or_else(|| SessionFold::new(&record.info));
+        let fold = match fold {
+            Some(fold) => fold,
+            None => new_fold(&record).await?,
+        };
         let (mut fold, ()) = advance(&app, &record, (fold, ()), until).await?;
         let moment = Moment::of(&mut fold);
         cached.set_bytes(fold.next);

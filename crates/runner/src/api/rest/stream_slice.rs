@@ -294,13 +294,13 @@ pub(super) fn unreadable_journal(error: &io::Error) -> Problem {
     Problem::new(StatusCode::CONFLICT, "JOURNAL_VERSION", error, next)
 }
 
-fn stream_not_found() -> Problem {
+pub(super) fn stream_not_found() -> Problem {
     let detail = "the session has no such stream";
     let next = "use one of `streams` of GET /api/sessions/{id}";
     Problem::new(StatusCode::NOT_FOUND, "NO_STREAM", detail, next)
 }
 
-fn offset_past_end() -> Problem {
+pub(super) fn offset_past_end() -> Problem {
     let detail = "offset is past the end of the stream";
     let next = "use an offset up to the stream's `end` in GET /api/sessions/{id}";
     let status = StatusCode::RANGE_NOT_SATISFIABLE;

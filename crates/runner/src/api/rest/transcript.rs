@@ -7,6 +7,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use axum::body::Body;
+use bowline_lifecycle::control::HISTORY_LABEL;
 use bowline_reducer::{End, HostEvent, Meta, Schema, Snapshot, Transcript};
 use bowline_transport::Piece;
 use bowline_transport::journal::{Damage, Merge, Merged};
@@ -137,7 +138,10 @@ pub(in crate::api) async fn use_fold<T: Send + 'static>(
         let in_use = in_use.ok_or_else(too_many_transcripts)?;
         let permit = app.transcripts.permit().await;
         let fold = kept.take().filter(|it| it.epoch == record.info.epoch);
-        let fold = fold.unwrap_or_else(|| SessionFold::new(&record.info));
+        let fold = match fold {
+            Some(fold) => fold,
+            None => new_fold(&record).await?,
+        };
         let fold = update(&app, &record, fold).await?;
         cached.set_bytes(fold.next);
         let (fold, value) = spawn_blocking(move || {
@@ -158,6 +162,22 @@ pub(in crate::api) async fn use_fold<T: Send + 'static>(
         Ok((value, held))
     })
     .await
+}
+
+/// Returns a fold of nothing of a session but the past of the conversation that it resumed.
+pub(super) async fn new_fold(record: &SessionRecord) -> Result<SessionFold, Problem> {
+    let (info, folder) = (record.info.clone(), record.session.clone());
+    let begun = spawn_blocking(move || {
+        let mut fold = SessionFold::new(&info);
+        if info.labels.contains_key(HISTORY_LABEL)
+            && let Some(history) = folder.history()?
+        {
+            fold.history(history.into());
+        }
+        Ok::<_, std::io::Error>(fold)
+    });
+    let begun = begun.await.map_err(Problem::internal)?;
+    begun.map_err(Problem::internal)
 }
 
 pub(super) fn too_many_transcripts() -> Problem {
