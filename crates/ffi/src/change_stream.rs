@@ -4,15 +4,16 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use tokio::sync::watch;
-use tokio::time::{sleep, timeout};
+use tokio::time::timeout;
 
-use crate::change::{ChangeBatch, batch};
-use crate::core::{self, reducer};
+use crate::change::ChangeBatch;
+use crate::change_reader::{ChangeReader, Handover, ReadRequest};
+use crate::core;
 use crate::counters::{CountGuard, ObjectKind};
 use crate::cursor::CursorSpace;
 use crate::error::{BowlineError, Result};
 use crate::recording_fold::RecordingFold;
-use crate::runtime::{Tracked, abortable, block_on};
+use crate::runtime::{Tracked, block_on};
 
 /// A reader of one transcript's changes.
 ///
@@ -23,6 +24,7 @@ pub struct ChangeStream {
     source: Tracked<ChangeSource>,
     cursors: CursorSpace,
     stopped: watch::Sender<bool>,
+    handover: Arc<Handover>,
 }
 
 #[derive(Clone)]
@@ -43,6 +45,7 @@ impl ChangeStream {
             source: Tracked::new(ObjectKind::Stream, source),
             cursors,
             stopped: watch::Sender::new(false),
+            handover: Arc::default(),
         })
     }
 }
@@ -54,7 +57,8 @@ impl ChangeStream {
     /// Pass 0 to begin with the whole transcript, and the cursor of the last batch from then on. A
     /// cursor of another transcript is read as 0.
     /// After the first change the call waits `coalesceForMs` milliseconds more, so that changes in
-    /// quick succession arrive as one. A batch has at most `maxCount` changes, except that a reset
+    /// quick succession arrive as one. A call that follows the last one within this time waits for the rest
+    /// of it only. A batch has at most `maxCount` changes, except that a reset
     /// is never split. Returns nothing once the stream was stopped or released, or the transcript has
     /// ended and was read completely.
     ///
@@ -69,10 +73,11 @@ impl ChangeStream {
         max_count: u32,
         coalesce_for_ms: u32,
     ) -> Result<Option<ChangeBatch>> {
-        let read = self.read(cursor, max_count, coalesce_for_ms)?;
+        let request = Self::request(cursor, max_count, coalesce_for_ms)?;
+        let batch = self.reader().next(request);
         // Releasing the last handle ends the read.
         drop(self);
-        abortable(read).await
+        batch.await
     }
 
     /// Waits for changes like `next`, but blocks the calling thread. This is the cheapest way to read
@@ -89,10 +94,14 @@ impl ChangeStream {
         coalesce_for_ms: u32,
         timeout_ms: u32,
     ) -> Result<Option<ChangeBatch>> {
-        let read = self.read(cursor, max_count, coalesce_for_ms)?;
+        let request = Self::request(cursor, max_count, coalesce_for_ms)?;
+        let mut reader = self.reader();
+        let guard = CountGuard::new(ObjectKind::Read);
         let limit = Duration::from_millis(timeout_ms.into());
         block_on(async move {
-            timeout(limit, read).await.unwrap_or_else(|_| {
+            let _guard = guard;
+            let read = timeout(limit, reader.read(&request, false)).await;
+            read.unwrap_or_else(|_| {
                 Err(BowlineError::NoAnswer {
                     reason: format!(
                         "read changes: none within {timeout_ms} ms; call again with this cursor"
@@ -111,78 +120,39 @@ impl ChangeStream {
 }
 
 impl ChangeStream {
-    fn read(
-        &self,
-        cursor: u64,
-        max_count: u32,
-        coalesce_for_ms: u32,
-    ) -> Result<impl Future<Output = Result<Option<ChangeBatch>>> + Send + use<>> {
+    fn request(cursor: u64, max_count: u32, coalesce_for_ms: u32) -> Result<ReadRequest> {
         if max_count == 0 {
             return Err(BowlineError::invalid(
                 "read 0 changes: pass a maxCount of at least 1",
             ));
         }
-        let (source, cursors) = (ChangeSource::clone(&self.source), self.cursors);
-        let position = cursors.position(cursor).unwrap_or(0);
-        let mut stopped = self.stopped.subscribe();
-        let guard = CountGuard::new(ObjectKind::Read);
-        Ok(async move {
-            let _guard = guard;
-            tokio::select! {
-                biased;
-                // An error means that the stream was dropped, which stops it as well.
-                _ = stopped.wait_for(|it| *it) => Ok(None),
-                batch = source.next(position, max_count, coalesce_for_ms) => {
-                    let mut batch = batch?;
-                    if let Some(batch) = &mut batch {
-                        batch.cursor = cursors.cursor(batch.cursor);
-                    }
-                    Ok(batch)
-                }
-            }
+        Ok(ReadRequest {
+            cursor,
+            max_count,
+            coalesce_for: Duration::from_millis(coalesce_for_ms.into()),
         })
+    }
+
+    fn reader(&self) -> ChangeReader {
+        ChangeReader {
+            source: ChangeSource::clone(&self.source),
+            cursors: self.cursors,
+            stopped: self.stopped.subscribe(),
+            handover: Arc::clone(&self.handover),
+        }
     }
 }
 
 impl ChangeSource {
-    async fn next(
-        &self,
-        cursor: u64,
-        max_count: u32,
-        coalesce_for_ms: u32,
-    ) -> Result<Option<ChangeBatch>> {
-        match self {
-            Self::Session(session) => {
-                let coalesce_for = Duration::from_millis(coalesce_for_ms.into());
-                Ok(next_of_session(session, cursor, max_count, coalesce_for).await)
-            }
-            Self::Recording(fold) => Arc::clone(fold).next(cursor, max_count).await,
-        }
+    /// Returns whether more changes may come, as opposed to a recording, which is read to its end.
+    pub(crate) const fn is_live(&self) -> bool {
+        matches!(self, Self::Session(_))
     }
-}
 
-async fn next_of_session(
-    session: &core::DialogueSession,
-    cursor: u64,
-    max_count: u32,
-    coalesce_for: Duration,
-) -> Option<ChangeBatch> {
-    let revision = reducer::Cursor::from_number(cursor).revision();
-    loop {
-        session.changed_since(revision).await;
-        let has_ended = session.has_ended();
-        if !has_ended && !coalesce_for.is_zero() {
-            // Nothing follows the end, so it cuts the wait short.
-            tokio::select! {
-                () = sleep(coalesce_for) => {}
-                _ = session.ended() => {}
-            }
-        }
-        let from = reducer::Cursor::from_number(cursor);
-        let read = move |changes: &reducer::Changes<'_>| batch(changes, cursor);
-        let (_, batch) = session.changes_up_to(from, max_count as usize, read).await;
-        if batch.is_some() || has_ended {
-            return batch;
+    /// Waits until no more changes may come.
+    pub(crate) async fn ended(&self) {
+        if let Self::Session(session) = self {
+            session.ended().await;
         }
     }
 }

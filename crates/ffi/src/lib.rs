@@ -20,6 +20,7 @@ mod bundle;
 mod cancellation;
 mod capability;
 mod change;
+mod change_reader;
 mod change_stream;
 mod configuration;
 mod core;

@@ -3,7 +3,7 @@
 internal import BowlineCoreFFI
 
 /// The API revision that these sources were generated for.
-private let apiRevisionOfSources: UInt32 = 14
+private let apiRevisionOfSources: UInt32 = 15
 
 extension Engine {
     /// Creates an engine, which starts sessions.

@@ -135,8 +135,9 @@ fileprivate func readInt<T: FixedWidthInteger>(_ reader: inout (data: Data, offs
         reader.offset += 1
         return value as! T
     }
-    var value: T = 0
-    let _ = withUnsafeMutableBytes(of: &value, { reader.data.copyBytes(to: $0, from: range)})
+    let value = reader.data.withUnsafeBytes {
+        $0.loadUnaligned(fromByteOffset: range.lowerBound, as: T.self)
+    }
     reader.offset = range.upperBound
     return value.bigEndian
 }
@@ -148,10 +149,7 @@ fileprivate func readBytes(_ reader: inout (data: Data, offset: Data.Index), cou
     guard reader.data.count >= range.upperBound else {
         throw UniffiInternalError.bufferOverflow
     }
-    var value = [UInt8](repeating: 0, count: count)
-    value.withUnsafeMutableBufferPointer({ buffer in
-        reader.data.copyBytes(to: buffer, from: range)
-    })
+    let value = reader.data.withUnsafeBytes { Array($0[range]) }
     reader.offset = range.upperBound
     return value
 }
@@ -831,7 +829,8 @@ public protocol ChangeStreamProtocol: AnyObject, Sendable {
      * Pass 0 to begin with the whole transcript, and the cursor of the last batch from then on. A
      * cursor of another transcript is read as 0.
      * After the first change the call waits `coalesceForMs` milliseconds more, so that changes in
-     * quick succession arrive as one. A batch has at most `maxCount` changes, except that a reset
+     * quick succession arrive as one. A call that follows the last one within this time waits for the rest
+     * of it only. A batch has at most `maxCount` changes, except that a reset
      * is never split. Returns nothing once the stream was stopped or released, or the transcript has
      * ended and was read completely.
      *
@@ -927,7 +926,8 @@ open class ChangeStream: ChangeStreamProtocol, @unchecked Sendable {
      * Pass 0 to begin with the whole transcript, and the cursor of the last batch from then on. A
      * cursor of another transcript is read as 0.
      * After the first change the call waits `coalesceForMs` milliseconds more, so that changes in
-     * quick succession arrive as one. A batch has at most `maxCount` changes, except that a reset
+     * quick succession arrive as one. A call that follows the last one within this time waits for the rest
+     * of it only. A batch has at most `maxCount` changes, except that a reset
      * is never split. Returns nothing once the stream was stopped or released, or the transcript has
      * ended and was read completely.
      *
@@ -31499,7 +31499,7 @@ private let initializationResult: InitializationResult = {
     if (uniffi_bowline_ffi_checksum_method_cancellation_is_cancelled() != 18513) {
         return InitializationResult.apiChecksumMismatch
     }
-    if (uniffi_bowline_ffi_checksum_method_changestream_next() != 60727) {
+    if (uniffi_bowline_ffi_checksum_method_changestream_next() != 29869) {
         return InitializationResult.apiChecksumMismatch
     }
     if (uniffi_bowline_ffi_checksum_method_changestream_next_blocking() != 12117) {

@@ -1,10 +1,10 @@
 //! Corrects the Swift sources that UniFFI 0.32.2 generates: cancelling a task ends the call that it
-//! awaits. `uniffi.md` in this directory describes the defect.
+//! awaits, and results are read without Foundation. `uniffi.md` in this directory describes the defects.
 
 use crate::Failure;
 use crate::correction::{Correction, apply, each, once};
 
-const CORRECTIONS: [Correction; 8] = [
+const CORRECTIONS: [Correction; 10] = [
     once(
         "fileprivate func uniffiRustCallAsync<F, T>(
 ",
@@ -87,6 +87,25 @@ fileprivate func uniffiRustCallAsync<F, T>(
         "            freeFunc: ffi_bowline_ffi_rust_future_free_rust_buffer,\n",
         "            freeFunc: ffi_bowline_ffi_rust_future_free_rust_buffer,
             cancelFunc: { ffi_bowline_ffi_rust_future_cancel_rust_buffer($0) },\n",
+    ),
+    // Numbers and texts are read without a copy by Foundation each.
+    once(
+        "    var value: T = 0
+    let _ = withUnsafeMutableBytes(of: &value, { reader.data.copyBytes(to: $0, from: range)})
+",
+        "    let value = reader.data.withUnsafeBytes {
+        $0.loadUnaligned(fromByteOffset: range.lowerBound, as: T.self)
+    }
+",
+    ),
+    once(
+        "    var value = [UInt8](repeating: 0, count: count)
+    value.withUnsafeMutableBufferPointer({ buffer in
+        reader.data.copyBytes(to: buffer, from: range)
+    })
+",
+        "    let value = reader.data.withUnsafeBytes { Array($0[range]) }
+",
     ),
 ];
 

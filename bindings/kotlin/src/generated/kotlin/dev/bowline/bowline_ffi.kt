@@ -1701,7 +1701,7 @@ private fun uniffiCheckApiChecksums(lib: IntegrityCheckingUniffiLib) {
     if ((lib.uniffi_bowline_ffi_checksum_method_cancellation_is_cancelled() and 0xFFFF) != 18513) {
         throw RuntimeException("UniFFI API checksum mismatch: try cleaning and rebuilding your project")
     }
-    if ((lib.uniffi_bowline_ffi_checksum_method_changestream_next() and 0xFFFF) != 60727) {
+    if ((lib.uniffi_bowline_ffi_checksum_method_changestream_next() and 0xFFFF) != 29869) {
         throw RuntimeException("UniFFI API checksum mismatch: try cleaning and rebuilding your project")
     }
     if ((lib.uniffi_bowline_ffi_checksum_method_changestream_next_blocking() and 0xFFFF) != 12117) {
@@ -3069,7 +3069,8 @@ public interface ChangeStreamInterface {
      * Pass 0 to begin with the whole transcript, and the cursor of the last batch from then on. A
      * cursor of another transcript is read as 0.
      * After the first change the call waits `coalesceForMs` milliseconds more, so that changes in
-     * quick succession arrive as one. A batch has at most `maxCount` changes, except that a reset
+     * quick succession arrive as one. A call that follows the last one within this time waits for the rest
+     * of it only. A batch has at most `maxCount` changes, except that a reset
      * is never split. Returns nothing once the stream was stopped or released, or the transcript has
      * ended and was read completely.
      *
@@ -3216,7 +3217,8 @@ open class ChangeStream: Disposable, AutoCloseable, ChangeStreamInterface
      * Pass 0 to begin with the whole transcript, and the cursor of the last batch from then on. A
      * cursor of another transcript is read as 0.
      * After the first change the call waits `coalesceForMs` milliseconds more, so that changes in
-     * quick succession arrive as one. A batch has at most `maxCount` changes, except that a reset
+     * quick succession arrive as one. A call that follows the last one within this time waits for the rest
+     * of it only. A batch has at most `maxCount` changes, except that a reset
      * is never split. Returns nothing once the stream was stopped or released, or the transcript has
      * ended and was read completely.
      *

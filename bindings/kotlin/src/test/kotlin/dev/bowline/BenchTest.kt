@@ -1,9 +1,13 @@
 package dev.bowline
 
+import com.sun.management.OperatingSystemMXBean
+import java.lang.management.ManagementFactory
 import java.nio.file.Files
 import java.nio.file.Path
-import kotlin.time.Duration
-import kotlin.time.Duration.Companion.milliseconds
+import kotlin.time.Duration.Companion.seconds
+import kotlinx.coroutines.CoroutineScope
+import kotlinx.coroutines.Dispatchers
+import kotlinx.coroutines.cancelAndJoin
 import kotlinx.coroutines.delay
 import kotlinx.coroutines.flow.collect
 import kotlinx.coroutines.launch
@@ -36,11 +40,8 @@ class BenchTest {
 
     private suspend fun best(times: Int, body: suspend () -> Double): Double = List(times) { body() }.min()
 
-    /** The CPU time of this process in milliseconds. A tick is 10 ms. */
-    private fun cpu(): Long {
-        val fields = Files.readString(Path.of("/proc/self/stat")).substringAfterLast(") ").split(' ')
-        return (fields[11].toLong() + fields[12].toLong()) * 10
-    }
+    /** The CPU time of this process in nanoseconds. */
+    private fun cpu(): Long = (ManagementFactory.getOperatingSystemMXBean() as OperatingSystemMXBean).processCpuTime
 
     @Test
     fun coalesced(): Unit = runBlocking {
@@ -72,31 +73,54 @@ class BenchTest {
         }
     }
 
+    /** What a reader costs: turns without and with one alternate in one session. */
     @Test
     fun sixtyHertz(): Unit = runBlocking {
-        val cold = share { session -> session.transcripts().collect { } }
-        warmUp()
-        val alone = share { }
-        val flow = share { session -> session.transcripts().collect { } }
-        println(
-            "kotlin: 1,000 deltas per second at 60 Hz: %.1f %% of a core, %.1f %% of it without a reader; %.1f %% before compilation"
-                .format(flow, alone, cold),
-        )
+        val toml = "[[turn]]\nrepeat = true\nsteps = [ { text = { text = \"{{fill:36000}}\", delta = 5, delta_ms = 1 } } ]\n"
+        session(scenario(toml).let { it.copy(args = it.args + listOf("--pace", "1")) }) { session ->
+            val cold = turn(session, reads = true).first
+            warmUp()
+            repeat(WARM_TURNS) { turn(session, reads = true) }
+            val alone = ArrayList<Double>()
+            val read = ArrayList<Double>()
+            var transcripts = 0
+            repeat(ROUNDS) {
+                alone += turn(session, reads = false).first
+                val (share, count) = turn(session, reads = true)
+                read += share
+                transcripts += count
+            }
+            val reader = alone.zip(read) { without, with -> with - without }.sorted()
+            println(
+                "kotlin: reader at 60 Hz of 1,000 deltas per second: %.2f %% of a core (%.2f to %.2f), with the session %.2f %%, %.2f %% before compilation; %d transcripts a turn"
+                    .format(reader[ROUNDS / 2], reader.first(), reader.last(), read.sorted()[ROUNDS / 2], cold, transcripts / ROUNDS),
+            )
+        }
     }
 
-    private suspend fun share(read: suspend (DialogueSession) -> Unit): Double {
-        val toml = "[[turn]]\nrepeat = true\nsteps = [ { text = { text = \"{{fill:60000}}\", delta = 5, delta_ms = 1 } } ]\n"
-        return session(scenario(toml).let { it.copy(args = it.args + listOf("--pace", "1")) }) { session ->
-            val reader = kotlinx.coroutines.CoroutineScope(kotlinx.coroutines.Dispatchers.Default).launch { read(session) }
-            session.send("talk")
-            // Garbage of the warm-up must not count.
-            System.gc()
-            delay(2_000.milliseconds)
-            val (before, start) = cpu() to System.nanoTime()
-            delay(8_000.milliseconds)
-            val share = (cpu() - before) / ((System.nanoTime() - start) / 1e6) * 100
-            reader.cancel()
-            share
+    /** One turn: the share of a core, in percent, that this process takes during it, and the transcripts that were read. */
+    private suspend fun turn(session: DialogueSession, reads: Boolean): Pair<Double, Int> {
+        var transcripts = 0
+        val reader = CoroutineScope(Dispatchers.Default).launch {
+            if (reads) session.transcripts().collect { transcripts += 1 }
         }
+        val receipt = session.send("talk")
+        // Garbage of what was before must not count.
+        System.gc()
+        delay(1.seconds)
+        val (before, start) = cpu() to System.nanoTime()
+        delay(5.seconds)
+        val share = (cpu() - before).toDouble() / (System.nanoTime() - start) * 100
+        receipt.use { it.waitUntilSettled() }
+        reader.cancelAndJoin()
+        return share to transcripts
+    }
+
+    private companion object {
+        /** The number of pairs of a turn without and a turn with a reader. */
+        const val ROUNDS = 5
+
+        /** Turns before the first that counts, in which the JVM compiles what a reader runs. */
+        const val WARM_TURNS = 3
     }
 }
