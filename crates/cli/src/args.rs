@@ -1,5 +1,7 @@
 //! The command line.
 
+#[cfg(feature = "fleet")]
+pub(crate) mod fleet;
 mod runner;
 
 use std::ffi::OsString;
@@ -93,6 +95,9 @@ pub(crate) enum Command {
     Acp(Acp),
     /// Check this machine's setup.
     Doctor(Doctor),
+    /// Set up and check the NATS servers of a fleet.
+    #[cfg(feature = "fleet")]
+    Fleet(fleet::Fleet),
 }
 
 #[derive(Debug, Args)]
@@ -155,6 +160,12 @@ pub(crate) struct OutputArgs {
 }
 
 impl OutputArgs {
+    /// Selects a form in the current schema.
+    #[cfg(feature = "fleet")]
+    pub(crate) const fn of(output: Output) -> Self {
+        Self { output, schema: 2 }
+    }
+
     /// The form of the output in its schema.
     pub(crate) const fn form(&self) -> Output {
         match (self.output, self.schema) {
@@ -258,6 +269,8 @@ impl Run {
         RunnerArgs {
             runner: self.runner.clone(),
             credentials: self.credentials.clone(),
+            #[cfg(feature = "fleet")]
+            fleet: fleet::FleetArgs::default(),
         }
     }
 

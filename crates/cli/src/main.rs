@@ -17,6 +17,8 @@ mod daemon;
 mod demo;
 mod doctor;
 mod failure;
+#[cfg(feature = "fleet")]
+mod fleet;
 mod history;
 mod inspect;
 mod leases;
@@ -120,6 +122,8 @@ fn execute(
         Command::Serve(serve) if serve.install => service::install(&serve),
         Command::Serve(serve) if serve.uninstall => service::uninstall(),
         Command::Serve(serve) => block_on(bowline_runner::runtime(), serve::serve(*serve)),
+        #[cfg(feature = "fleet")]
+        Command::Ps(ps) if ps.runner.fleet.fleet.is_some() => block_on(runtime(), fleet::ps(ps)),
         Command::Ps(ps) => block_on(runtime(), sessions::ps(ps)),
         Command::Attach(attach) => block_on(runtime(), attach::attach(attach)),
         Command::Logs(logs) => block_on(runtime(), script::logs(logs)),
@@ -133,6 +137,8 @@ fn execute(
         Command::Completions(completions) => shell::completions(&completions),
         Command::Man(man) => shell::man(&man),
         Command::Acp(acp) => block_on(runtime(), acp::acp(acp)),
+        #[cfg(feature = "fleet")]
+        Command::Fleet(options) => block_on(runtime(), fleet::fleet(options)),
         Command::Doctor(doctor) => block_on(runtime(), doctor::doctor(&doctor)),
     }
 }

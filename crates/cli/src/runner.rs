@@ -17,6 +17,10 @@ const NOTICE_INTERVAL: Duration = Duration::from_secs(10);
 /// Returns a client of the runner that the arguments name, by default the one on this user's own
 /// socket.
 pub(crate) fn client(runner: &RunnerArgs) -> Result<RunnerClient, Failure> {
+    #[cfg(feature = "fleet")]
+    if let Some(network) = crate::fleet::network(&runner.fleet)? {
+        return Ok(network.client());
+    }
     match &runner.runner {
         Some(url) => client_of(url, &runner.credentials),
         None => Ok(RunnerClient::local(&state_dir()?)),
@@ -65,6 +69,10 @@ pub(crate) async fn find_session(
     runner: &RunnerArgs,
     prefix: &str,
 ) -> Result<SessionSummary, Failure> {
+    #[cfg(feature = "fleet")]
+    if let Some(network) = crate::fleet::network(&runner.fleet)? {
+        return announced(network.select(prefix)).await;
+    }
     let sessions = announced(client.sessions()).await;
     let sessions = sessions.map_err(|error| request_failed(runner, error))?;
     let mut found = sessions

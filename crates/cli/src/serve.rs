@@ -29,7 +29,11 @@ pub(crate) async fn serve(options: args::Serve) -> Result<ExitCode, Failure> {
         notify.secret_file.clone_from(&options.notify_secret_file);
         notify
     });
+    #[cfg(feature = "fleet")]
+    let fleet = crate::fleet::Joining::new(&options)?;
     let configuration = configuration(options)?;
+    #[cfg(feature = "fleet")]
+    let state = configuration.state.clone();
     let token_file = configuration.token_file.clone();
     let scheme = if configuration.tls.is_some() {
         "https"
@@ -42,6 +46,11 @@ pub(crate) async fn serve(options: args::Serve) -> Result<ExitCode, Failure> {
         let notified = runner.notify(notify);
         notified.map_err(|error| Failure::caused("cannot", &error))?;
     }
+    #[cfg(feature = "fleet")]
+    let _member = match fleet {
+        Some(fleet) => Some(fleet.join(&runner, &state).await?),
+        None => None,
+    };
     print(&started(&runner, scheme, &token_file))?;
     loop {
         tokio::select! {

@@ -144,13 +144,13 @@ fn row(session: &SessionSummary, now_ms: u64) -> [String; HEADER.len()] {
 }
 
 /// Returns the agent of a dialogue: the name of its program.
-fn agent(session: &SessionSummary) -> String {
+pub(crate) fn agent(session: &SessionSummary) -> String {
     let name = session.program.rsplit('/').next();
     one_line(name.unwrap_or_default(), 20)
 }
 
 /// Returns the state, or the exit status of a session that has ended; `damaged` if neither is known.
-fn state(session: &SessionSummary) -> String {
+pub(crate) fn state(session: &SessionSummary) -> String {
     if session.damage.is_some() {
         return "damaged".to_owned();
     }

@@ -8,6 +8,7 @@ mod authenticate;
 mod cors;
 mod events;
 mod extract;
+mod forward;
 mod frames;
 mod grpc;
 mod mcp;
@@ -53,6 +54,7 @@ pub(crate) fn router(app: &Arc<AppState>, hub: &Arc<EventHub>) -> Router {
         .route("/bowline.runner.v1.Runner/{method}", any(grpc_call));
     owner_only
         .merge(attach)
+        .layer(from_fn_with_state(Arc::clone(app), forward::forward))
         .fallback(not_found)
         .method_not_allowed_fallback(method_not_allowed)
         .layer(from_fn_with_state(

@@ -10,7 +10,7 @@ mod page;
 mod rate_limiter;
 
 use std::net::IpAddr;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
 
 use bowline_lifecycle::Policy;
@@ -22,6 +22,7 @@ use tokio_util::task::task_tracker::TaskTrackerToken;
 use crate::auth::{OneTimeTicket, RequestAuth, TicketStore};
 use crate::conversations::Conversations;
 use crate::inspection::IndexedSession;
+use crate::other_runners::OtherRunners;
 use crate::sessions::SessionStore;
 pub(crate) use attached_hosts::AttachedHost;
 use attached_hosts::AttachedHosts;
@@ -72,6 +73,8 @@ pub(crate) struct AppState {
     pub(crate) event_readers: EventReaders,
     /// Cancelled when the daemon stops.
     pub(crate) shutdown: CancellationToken,
+    /// The sessions of other runners, of a member of a fleet.
+    other_runners: OnceLock<Arc<dyn OtherRunners>>,
     tickets: Mutex<TicketStore>,
     failed_logins: Mutex<RateLimiter<Option<IpAddr>>>,
     attaches: Mutex<RateLimiter<SessionId>>,
@@ -112,11 +115,23 @@ impl AppState {
             page,
             event_readers: EventReaders::default(),
             shutdown,
+            other_runners: OnceLock::new(),
             tickets: Mutex::new(TicketStore::new(limits.ticket_life)),
             failed_logins: Mutex::new(failed_logins),
             attaches: Mutex::new(attaches),
             _tracked: tracked,
         }
+    }
+
+    /// Sets the sessions of other runners, once.
+    pub(crate) fn set_other_runners(&self, runners: Arc<dyn OtherRunners>) {
+        // The first ones stay.
+        let _ = self.other_runners.set(runners);
+    }
+
+    /// Returns the sessions of other runners, of a member of a fleet.
+    pub(crate) fn other_runners(&self) -> Option<&Arc<dyn OtherRunners>> {
+        self.other_runners.get()
     }
 
     /// Stores a ticket under its secret.

@@ -123,6 +123,12 @@ impl RunnerClient {
         }
     }
 
+    /// A client of a daemon that is reached in another way, such as through a network of its own.
+    #[must_use]
+    pub const fn of(remote: Remote) -> Self {
+        Self { remote }
+    }
+
     /// A client of the daemon at a URL: `unix:/path`, `http://host:port` or `https://host:port`.
     ///
     /// # Errors

@@ -18,6 +18,7 @@
 //! | `inspection` | what a session consists of, for its inspection: lines, spans of time, search, parts of a transcript |
 //! | `session_fold` | the fold of a session's output and input |
 //! | `recordings` | recordings as sessions that have ended |
+//! | `other_runners` | the sessions of other runners, that requests are forwarded to |
 //! | `sessions` | the sessions of a state folder: create, list, terminate |
 //! | `shim` | the process of one session, and its folder |
 //! | `session` | one running session: child, connections, journal |
@@ -44,6 +45,7 @@ mod client;
 mod conversations;
 mod descriptor_limit;
 mod inspection;
+mod other_runners;
 mod recordings;
 mod screen;
 mod scrollback;
@@ -67,13 +69,15 @@ pub use bowline_transport::{
     SessionSummary, SessionSummaryState, Stream, TerminalSession,
 };
 pub use client::{LogRange, RunnerClient, RunnerError, RunnerProblem};
+pub use other_runners::{OtherRunnerError, OtherRunners, OtherSession};
 pub use recordings::{RecordingDetails, RecordingImport};
 pub use screen::{
     OutputToken, ReplayFilter, SequenceKind, SequenceSplitter, SessionScreen, VtEngine,
 };
 pub use scrollback::DEFAULT_SCROLLBACK_LINES;
 pub use serve::{
-    Certificate, Runner, ServeConfiguration, ServeError, StopReport, Tls, TlsError, runtime,
+    Certificate, LinkServer, Runner, ServeConfiguration, ServeError, StopReport, Tls, TlsError,
+    runtime,
 };
 pub use session::{
     Child, ChildCommand, ChildEvent, ChildPeer, Decision, SessionHandle, SessionStatus,

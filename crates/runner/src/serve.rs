@@ -6,6 +6,7 @@
 mod admission;
 mod configuration;
 mod connection;
+mod links;
 mod listeners;
 mod page;
 mod progress;
@@ -15,6 +16,7 @@ mod state_lock;
 mod tls;
 
 pub use configuration::{ServeConfiguration, ServeError};
+pub use links::LinkServer;
 pub use runner::{Runner, StopReport};
 pub use runtime::runtime;
 pub use tls::{Certificate, Tls, TlsError};

@@ -21,11 +21,18 @@ pub(crate) struct RunnerArgs {
     pub(crate) runner: Option<String>,
     #[command(flatten)]
     pub(crate) credentials: Credentials,
+    #[cfg(feature = "fleet")]
+    #[command(flatten)]
+    pub(crate) fleet: super::fleet::FleetArgs,
 }
 
 impl RunnerArgs {
     /// Formats the options for another command at the same runner, each after a space.
     pub(crate) fn options(&self) -> String {
+        #[cfg(feature = "fleet")]
+        if let Some(options) = self.fleet.options() {
+            return options;
+        }
         self.credentials.options(self.runner.as_deref())
     }
 }
@@ -118,6 +125,14 @@ pub(crate) struct Serve {
     /// ~/.config/bowline/policy.toml, if there is one.
     #[arg(long, value_name = "FILE")]
     pub(crate) policy: Option<PathBuf>,
+    /// Join the fleet of these NATS servers: nats, tls, ws or wss://host:port, several with commas between.
+    #[cfg(feature = "fleet")]
+    #[arg(long, value_name = "URL")]
+    pub(crate) fleet: Option<String>,
+    /// The file with the runner's credentials for the fleet; by default that of BOWLINE_FLEET_CREDS.
+    #[cfg(feature = "fleet")]
+    #[arg(long, value_name = "FILE", requires = "fleet")]
+    pub(crate) creds: Option<PathBuf>,
     /// Install the daemon, with these options, as a service of this user that starts at login (a unit
     /// of systemd, or a launch agent on macOS), and start it.
     #[arg(long, conflicts_with = "uninstall")]

@@ -18,6 +18,12 @@ use crate::stdio::eprint;
 /// If there is no such session, or its log cannot be read.
 pub(crate) async fn logs(options: args::Logs) -> Result<ExitCode, Failure> {
     let client = client(&options.runner)?;
+    #[cfg(feature = "fleet")]
+    if let Some(network) = crate::fleet::network(&options.runner.fleet)?
+        && let Some(session) = network.away(&options.id).await?
+    {
+        return crate::fleet::logs(&network, &session, &options).await;
+    }
     let session = find_session(&client, &options.runner, &options.id).await?;
     let follows = options.follow && session.state == SessionSummaryState::Running;
     let source = LogSource {

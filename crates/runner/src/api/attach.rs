@@ -91,7 +91,14 @@ pub(super) async fn web_terminal(
         Principal::Named { name, scope } if scope < TokenScope::Own => {
             return Err(Problem::scope_refused(&name, scope, TokenScope::Own));
         }
-        Principal::Named { .. } => None,
+        Principal::Link(scope) if scope < TokenScope::Own => {
+            return Err(Problem::scope_refused(
+                "of the fleet",
+                scope,
+                TokenScope::Own,
+            ));
+        }
+        Principal::Named { .. } | Principal::Link(_) => None,
         Principal::Ticket(secret) => match app.redeem_ticket(&secret) {
             Some(OneTimeTicket::Create(spec)) => Some(spec),
             _ => return Err(Problem::invalid_ticket()),

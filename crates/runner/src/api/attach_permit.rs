@@ -36,14 +36,20 @@ impl AttachPermit {
         endpoint: Endpoint,
     ) -> Self {
         let may_end = match &principal {
-            Some(Principal::Named { scope, .. }) => *scope == TokenScope::Own,
+            Some(Principal::Named { scope, .. } | Principal::Link(scope)) => {
+                *scope == TokenScope::Own
+            }
             _ => true,
         };
         let lease = match principal {
             Some(Principal::Owner) => Some(Lease::Write),
             // To append is to prompt.
-            Some(Principal::Named { scope, .. }) if scope < TokenScope::Write => Some(Lease::Read),
-            Some(Principal::Named { .. }) => Some(Lease::Write),
+            Some(Principal::Named { scope, .. } | Principal::Link(scope))
+                if scope < TokenScope::Write =>
+            {
+                Some(Lease::Read)
+            }
+            Some(Principal::Named { .. } | Principal::Link(_)) => Some(Lease::Write),
             Some(Principal::Ticket(secret)) => match app.redeem_ticket(&secret) {
                 Some(OneTimeTicket::Attach(of, lease)) if of == session => Some(lease),
                 _ => None,

@@ -68,7 +68,12 @@ pub(super) async fn require_scope(request: Request, next: Next) -> Response {
     let needs = scope_of(request.method(), path.map_or("", MatchedPath::as_str));
     match request.extensions().get::<Principal>() {
         Some(Principal::Owner) => next.run(request).await,
-        Some(Principal::Named { scope, .. }) if *scope >= needs => next.run(request).await,
+        Some(Principal::Named { scope, .. } | Principal::Link(scope)) if *scope >= needs => {
+            next.run(request).await
+        }
+        Some(Principal::Link(scope)) => {
+            Problem::scope_refused("of the fleet", *scope, needs).into_response()
+        }
         Some(Principal::Named { name, scope }) => {
             Problem::scope_refused(name, *scope, needs).into_response()
         }

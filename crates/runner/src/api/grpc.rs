@@ -109,7 +109,7 @@ fn too_many_sessions() -> Status {
 /// A ticket is bound to a session, so that without an id it is invalid.
 fn no_session_id(principal: Option<&Principal>) -> Status {
     match principal {
-        Some(Principal::Owner | Principal::Named { .. }) => {
+        Some(Principal::Owner | Principal::Named { .. } | Principal::Link(_)) => {
             Status::invalid_argument("no session id; send it in the metadata `bowline-session`")
         }
         _ => status(Problem::invalid_ticket()),

@@ -32,7 +32,9 @@ impl ConnectionAttaches {
     /// Counts another session; `None` if the principal's limit is reached.
     pub(crate) fn attach(self: &Arc<Self>, principal: Option<&Principal>) -> Option<AttachSlot> {
         let limit = match principal {
-            Some(Principal::Owner | Principal::Named { .. }) => self.owner_limit,
+            Some(Principal::Owner | Principal::Named { .. } | Principal::Link(_)) => {
+                self.owner_limit
+            }
             Some(Principal::Ticket(_)) | None => 1,
         };
         let next = |attached| (attached < limit).then_some(attached + 1);

@@ -42,6 +42,8 @@ pub(crate) enum PeerKind {
     Local,
     /// Over TCP.
     Network,
+    /// A link of the fleet, whose other end has at most this scope. It was authenticated by the fleet's servers.
+    Link(TokenScope),
 }
 
 /// The peer of a connection, attached to each of its requests.
@@ -75,6 +77,8 @@ pub(crate) enum Principal {
         /// What it permits.
         scope: TokenScope,
     },
+    /// A host or a gateway of the fleet, with the scope that it has at most.
+    Link(TokenScope),
     /// A client with the secret of a ticket, which the attach endpoints redeem.
     Ticket(String),
 }
@@ -84,7 +88,7 @@ impl Principal {
     pub(crate) const fn scope(&self) -> Option<TokenScope> {
         match self {
             Self::Owner => Some(TokenScope::Own),
-            Self::Named { scope, .. } => Some(*scope),
+            Self::Named { scope, .. } | Self::Link(scope) => Some(*scope),
             Self::Ticket(_) => None,
         }
     }
@@ -100,11 +104,14 @@ impl RequestAuth {
         if peer == PeerKind::Network {
             self.check_host(parts)?;
         }
+        if let PeerKind::Link(scope) = peer {
+            return Ok(Principal::Link(scope));
+        }
         let has_origin = self.check_origin(&parts.headers)?;
         let secret = PresentedSecret::of(&parts.headers)?;
         match (peer, secret) {
             (PeerKind::Local, None) => Ok(Principal::Owner),
-            (PeerKind::Network, None) => Err(AuthError::NoToken),
+            (PeerKind::Network | PeerKind::Link(_), None) => Err(AuthError::NoToken),
             // Only browsers need the subprotocol for their secret, and browsers send the origin.
             (PeerKind::Network, Some(secret)) if secret.in_protocol && !has_origin => {
                 Err(AuthError::NoToken)
@@ -118,7 +125,7 @@ impl RequestAuth {
     pub(crate) fn is_valid(&self, principal: &Principal) -> bool {
         match principal {
             Principal::Named { name, scope } => self.named.has(name, *scope),
-            Principal::Owner | Principal::Ticket(_) => true,
+            Principal::Owner | Principal::Ticket(_) | Principal::Link(_) => true,
         }
     }
 

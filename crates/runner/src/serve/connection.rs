@@ -76,7 +76,7 @@ impl Connection {
         };
         let max_streams = match self.peer.kind {
             PeerKind::Local => MAX_LOCAL_STREAMS,
-            PeerKind::Network => MAX_NETWORK_STREAMS,
+            PeerKind::Network | PeerKind::Link(_) => MAX_NETWORK_STREAMS,
         };
         let service = RequestService {
             peer: self.peer,

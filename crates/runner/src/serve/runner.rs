@@ -11,6 +11,7 @@ use tokio_util::task::TaskTracker;
 use tracing::info;
 
 use super::configuration::{ServeConfiguration, ServeError};
+use super::links::LinkServer;
 use super::listeners::{BoundSocket, Listeners};
 use super::page::Page;
 use super::state_lock::StateLock;
@@ -21,6 +22,7 @@ use crate::auth::{
     CurrentNamedTokens, CurrentToken, NamedTokens, PageAddress, RequestAuth, accepted_hosts,
     accepted_origins, read_or_create_token,
 };
+use crate::other_runners::OtherRunners;
 use crate::sessions::SessionStore;
 
 /// A running daemon. Dropping it stops it without waiting for its clients; sessions continue in
@@ -41,6 +43,9 @@ pub struct Runner {
     readers: EventReaders,
     /// Dropped before `stop` waits for what serves clients.
     events: Arc<EventHub>,
+    /// Serves the links of the fleet.
+    links: LinkServer,
+    app: Arc<AppState>,
     _lock: StateLock,
 }
 
@@ -94,7 +99,9 @@ impl Runner {
         app.conversations.restore().await;
         let readers = app.event_readers.clone();
         let events = EventHub::new(Arc::clone(&app));
-        let (lock, socket, network) = listeners.serve(&api::router(&app, &events), &shutdown);
+        let router = api::router(&app, &events);
+        let links = LinkServer::new(router.clone(), shutdown.clone());
+        let (lock, socket, network) = listeners.serve(&router, &shutdown);
         let page = Page {
             state,
             address: page_address,
@@ -114,6 +121,8 @@ impl Runner {
             sessions,
             readers,
             events,
+            links,
+            app,
             _lock: lock,
         })
     }
@@ -172,11 +181,25 @@ impl Runner {
         self.readers.wait_until_unused(grace).await;
     }
 
+    /// Returns what serves the links of a fleet. It can outlive the daemon, and then serves none.
+    #[must_use]
+    pub fn links(&self) -> LinkServer {
+        self.links.clone()
+    }
+
+    /// Makes the daemon a gateway to the sessions of other runners: requests for a session that it does not have
+    /// are forwarded to the runner that has it. Has an effect once.
+    pub fn forward_to(&self, runners: Arc<dyn OtherRunners>) {
+        self.app.set_other_runners(runners);
+    }
+
     /// Stops the daemon: requests that clients reconnect later, and waits for them to disconnect.
     /// Sessions continue in their shims.
     pub async fn stop(self) -> StopReport {
         drop(self.socket);
         drop(self.events);
+        drop(self.links);
+        drop(self.app);
         self.shutdown.disarm().cancel();
         self.tasks.close();
         let is_clean = timeout(self.stop_timeout, self.tasks.wait()).await.is_ok();

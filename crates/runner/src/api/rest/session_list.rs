@@ -37,6 +37,12 @@ pub(super) struct ListQuery {
     limit: Option<usize>,
     /// The `next` of an earlier response: the list continues there.
     after: Option<String>,
+    /// Whether to list the sessions of all runners of the fleet, without other parameters. Each of another runner has
+    /// a member `fleet`: its runner, whether it can be reached, and how much of it is copied. Only at a runner that is
+    /// in a fleet.
+    #[serde(default)]
+    #[param(default = false)]
+    fleet: bool,
 }
 
 /// The filters of a request.
@@ -51,6 +57,28 @@ pub(super) struct ListFilter {
 }
 
 impl ListQuery {
+    /// Returns whether the sessions of all runners are requested.
+    ///
+    /// # Errors
+    ///
+    /// Another parameter is there.
+    pub(super) fn is_fleet(&self) -> Result<bool, Problem> {
+        let texts = [
+            &self.label,
+            &self.state,
+            &self.agent,
+            &self.cwd,
+            &self.after,
+        ];
+        let has_filter = texts.iter().any(|it| it.is_some()) || self.limit.is_some();
+        match self.fleet && has_filter {
+            true => Err(Problem::bad_request(
+                "`fleet` has no effect with other parameters; omit them",
+            )),
+            false => Ok(self.fleet),
+        }
+    }
+
     /// Parses the parameters.
     ///
     /// # Errors

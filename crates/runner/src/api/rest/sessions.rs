@@ -6,6 +6,7 @@ use std::sync::Arc;
 use axum::Json;
 use axum::extract::State;
 use axum::http::StatusCode;
+use axum::response::{IntoResponse as _, Response};
 use bowline_transport::wire::Lease;
 use bowline_transport::{
     SessionActivity, SessionId, SessionList, SessionSummary, SessionSummaryState, SessionUpdate,
@@ -21,7 +22,7 @@ use super::agent::{CreateRequest, start_problem};
 use super::conversation::running_conversation;
 use super::create_key::{KeyedRequest, existing};
 use super::dto::{CreatedSession, NewSession, SessionDetails, StreamRange};
-use super::session_list::ListQuery;
+use super::session_list::{ListFilter, ListQuery};
 use super::shim_client::{ShimClient, read_record};
 use crate::api::extract::{JsonBody, QueryParams, SessionPath};
 use crate::api::problem::Problem;
@@ -175,18 +176,48 @@ const fn spawn_problem(fault: Option<SpawnFault>) -> (StatusCode, &'static str, 
 pub(super) async fn list(
     State(app): State<Arc<AppState>>,
     QueryParams(query): QueryParams<ListQuery>,
-) -> Result<Json<SessionList>, Problem> {
-    let filter = query.filter()?;
+) -> Result<Response, Problem> {
+    let is_fleet = query.is_fleet()?;
+    let own = list_own(&app, &query.filter()?).await?;
+    if !is_fleet {
+        return Ok(Json(own).into_response());
+    }
+    let Some(runners) = app.other_runners() else {
+        let next = "start it with `bowline serve --fleet URL`";
+        let detail = "the runner is not in a fleet";
+        return Err(Problem::new(StatusCode::CONFLICT, "NO_FLEET", detail, next));
+    };
+    let others = runners.sessions().await;
+    let others = others.map_err(|error| {
+        let next = "retry later, or run `bowline fleet doctor`";
+        Problem::new(StatusCode::BAD_GATEWAY, "FLEET_FAILED", error, next)
+    })?;
+    let ids: Vec<_> = own.sessions.iter().map(|it| it.id).collect();
+    let mut sessions: Vec<_> = own
+        .sessions
+        .iter()
+        .filter_map(|it| serde_json::to_value(it).ok())
+        .collect();
+    sessions.extend(
+        others
+            .into_iter()
+            .filter(|it| !ids.contains(&it.id))
+            .map(|it| it.summary),
+    );
+    Ok(Json(serde_json::json!({ "sessions": sessions })).into_response())
+}
+
+async fn list_own(app: &AppState, filter: &ListFilter) -> Result<SessionList, Problem> {
     let records = app.sessions.records().await.map_err(Problem::internal)?;
     let mut activities = app.conversations.activities().await;
     let sessions = records.iter().map(|record| {
         let mut session = summary_of(record);
         let activity = activities.remove(&session.id);
-        complete(&app, &mut session, activity);
+        complete(app, &mut session, activity);
         session
     });
     let (sessions, next) = filter.page(sessions.collect());
-    Ok(Json(SessionList { sessions, next }))
+    Ok(SessionList { sessions, next })
 }
 
 /// Adds what the daemon knows of a session that is in no file.

@@ -1,0 +1,87 @@
+//! The options of fleets.
+
+use std::path::PathBuf;
+
+use bowline_lifecycle::Shell;
+use clap::{Args, Subcommand};
+
+/// Selects a fleet instead of one runner.
+#[derive(Clone, Debug, Default, Args)]
+pub(crate) struct FleetArgs {
+    /// All runners of the fleet of these NATS servers, nats, tls, ws or wss://host:port; by default those of
+    /// BOWLINE_FLEET.
+    #[arg(
+        long,
+        value_name = "URL",
+        num_args = 0..=1,
+        require_equals = true,
+        default_missing_value = "",
+        conflicts_with_all = ["runner", "token_file"],
+    )]
+    pub(crate) fleet: Option<String>,
+    /// The file with credentials for the fleet; by default that of BOWLINE_FLEET_CREDS.
+    #[arg(long, value_name = "FILE", requires = "fleet")]
+    pub(crate) creds: Option<PathBuf>,
+}
+
+impl FleetArgs {
+    /// Formats the options for another command, each after a space; `None` if no fleet is selected.
+    pub(crate) fn options(&self) -> Option<String> {
+        let quote = |text: &str| Shell::Sh.quote(text);
+        let url = self.fleet.as_deref()?;
+        let url = if url.is_empty() {
+            String::new()
+        } else {
+            format!("={}", quote(url))
+        };
+        let creds = self
+            .creds
+            .as_ref()
+            .map(|it| format!(" --creds {}", quote(&it.to_string_lossy())));
+        Some(format!(" --fleet{url}{}", creds.unwrap_or_default()))
+    }
+}
+
+/// Sets up and checks the servers of a fleet.
+#[derive(Debug, Args)]
+pub(crate) struct Fleet {
+    #[command(subcommand)]
+    pub(crate) command: FleetCommand,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum FleetCommand {
+    /// Write the configuration of NATS servers, and credentials of runners and hosts.
+    Init(FleetInit),
+    /// Check the servers of a fleet: versions, replicas, rights, and how much is not copied yet.
+    Doctor(FleetDoctor),
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct FleetInit {
+    /// The name or address of a server: one, or three. By default 127.0.0.1.
+    #[arg(long = "node", value_name = "HOST")]
+    pub(crate) nodes: Vec<String>,
+    /// The name of a runner; may be repeated.
+    #[arg(long = "runner", value_name = "NAME", required = true)]
+    pub(crate) runners: Vec<String>,
+    /// The name of a machine from which sessions are looked at; may be repeated. A runner is one as well.
+    #[arg(long = "host", value_name = "NAME")]
+    pub(crate) hosts: Vec<String>,
+    /// The folder to write to, which must not have the files yet.
+    #[arg(value_name = "FOLDER")]
+    pub(crate) folder: PathBuf,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct FleetDoctor {
+    /// The NATS servers; by default those of BOWLINE_FLEET.
+    #[arg(long, value_name = "URL")]
+    pub(crate) fleet: Option<String>,
+    /// The file with credentials; by default that of BOWLINE_FLEET_CREDS.
+    #[arg(long, value_name = "FILE")]
+    pub(crate) creds: Option<PathBuf>,
+    /// The credentials of the servers' own account, which alone is told whether they sync at once.
+    #[arg(long, value_name = "FILE")]
+    pub(crate) system_creds: Option<PathBuf>,
+}

@@ -1,0 +1,269 @@
+//! The daemon as a member of a fleet, and as a gateway to its sessions.
+
+use std::path::Path;
+use std::sync::Arc;
+use std::time::Duration;
+
+use bowline_fleet::{
+    ConnectError, Connection, FleetUrl, LinkError, LinkOpening, LocalRunner, LocalSession, Member,
+    MemberConfiguration, NatsCredentials, Reach, RunnerId, fleet_session, fleet_sessions,
+    open_link,
+};
+use bowline_lifecycle::SessionId;
+use bowline_runner::{
+    LinkServer, OtherRunnerError, OtherRunners, OtherSession, Runner, RunnerClient,
+    SessionSummaryState, StateDir, TokenScope,
+};
+use bowline_transport::{Boxed, ByteStream};
+use tokio::io::DuplexStream;
+use tokio::task::JoinSet;
+use tokio::time::sleep;
+
+use super::network::fleet_address;
+use crate::args;
+use crate::failure::Failure;
+use crate::stdio::eprint;
+
+/// Pause before servers that cannot be reached are tried again.
+const RETRY_AFTER: Duration = Duration::from_secs(5);
+
+/// Name of the file with the runner's id, in the state folder.
+const ID_FILE: &str = "fleet-id";
+
+/// A fleet to join.
+pub(crate) struct Joining {
+    url: FleetUrl,
+    credentials: Option<NatsCredentials>,
+}
+
+/// A member. Dropping it leaves the fleet.
+pub(crate) struct Joined {
+    _tasks: JoinSet<()>,
+}
+
+impl Joining {
+    /// Reads the options; `None` without a fleet.
+    ///
+    /// # Errors
+    /// If the address is wrong, or the credentials cannot be read.
+    pub(crate) fn new(options: &args::Serve) -> Result<Option<Self>, Failure> {
+        let Some(url) = &options.fleet else {
+            return Ok(None);
+        };
+        let (url, credentials) = fleet_address(url, options.creds.as_deref())?;
+        Ok(Some(Self { url, credentials }))
+    }
+
+    /// Joins the fleet. Servers that cannot be reached are tried again in the background: sessions go on without
+    /// them.
+    ///
+    /// # Errors
+    /// If the servers refuse the credentials, are too old, or lack JetStream.
+    pub(crate) async fn join(self, runner: &Runner, state: &StateDir) -> Result<Joined, Failure> {
+        let id = self.runner_id(state)?;
+        let local = LocalDaemon {
+            client: local_client(runner)?,
+            state: state.clone(),
+            links: runner.links(),
+        };
+        let mut tasks = JoinSet::new();
+        let gateway = Arc::new(Gateway {
+            bus: tokio::sync::OnceCell::new(),
+            own: id.clone(),
+        });
+        runner.forward_to(Arc::clone(&gateway) as Arc<dyn OtherRunners>);
+        match self.open(&id).await {
+            Ok(bus) => {
+                set_up(&bus).await?;
+                let _ = gateway.bus.set(bus.clone());
+                let member = Member::join(bus, configuration(id), local);
+                tasks.spawn(hold(member));
+            }
+            Err(error @ ConnectError::Unreachable { .. }) => {
+                eprint(&format!("bowline: cannot {error}; trying again\n"));
+                tasks.spawn(self.join_later(id, local, gateway));
+            }
+            Err(error) => return Err(Failure::caused("cannot", &error)),
+        }
+        Ok(Joined { _tasks: tasks })
+    }
+
+    async fn open(&self, id: &RunnerId) -> Result<Connection, ConnectError> {
+        Connection::open(&self.url, self.credentials.as_ref(), id.as_str()).await
+    }
+
+    async fn join_later(self, id: RunnerId, local: LocalDaemon, gateway: Arc<Gateway>) {
+        loop {
+            sleep(RETRY_AFTER).await;
+            if let Ok(bus) = self.open(&id).await
+                && set_up(&bus).await.is_ok()
+            {
+                let _ = gateway.bus.set(bus.clone());
+                return hold(Member::join(bus, configuration(id), local)).await;
+            }
+        }
+    }
+
+    /// Returns the id of the runner: the user of its credentials, whose rights name it, or a random one that the
+    /// state folder keeps.
+    fn runner_id(&self, state: &StateDir) -> Result<RunnerId, Failure> {
+        let user = self.credentials.as_ref().and_then(NatsCredentials::user);
+        let text = match user {
+            Some(user) => user.to_owned(),
+            None => kept_id(&state.path().join(ID_FILE))?,
+        };
+        text.parse()
+            .map_err(|error| Failure::failed(format!("{text:?} is {error}")))
+    }
+}
+
+/// Creates the stream and the buckets that are missing.
+async fn set_up(bus: &Connection) -> Result<(), Failure> {
+    let layout = bus.set_up(None).await;
+    layout
+        .map(drop)
+        .map_err(|error| Failure::caused("cannot", &error))
+}
+
+/// Keeps a member until the task is dropped.
+async fn hold(member: Member) {
+    std::future::pending::<()>().await;
+    drop(member);
+}
+
+fn local_client(runner: &Runner) -> Result<RunnerClient, Failure> {
+    let socket = runner.socket().map(|it| format!("unix:{}", it.display()));
+    let socket =
+        socket.ok_or_else(|| Failure::failed("a member of a fleet needs a Unix socket"))?;
+    RunnerClient::at(&socket, None, None).map_err(|error| Failure::caused("cannot", &error))
+}
+
+fn configuration(runner: RunnerId) -> MemberConfiguration {
+    let name = rustix::system::uname()
+        .nodename()
+        .to_string_lossy()
+        .into_owned();
+    MemberConfiguration {
+        name: if name.is_empty() {
+            runner.to_string()
+        } else {
+            name
+        },
+        runner,
+        version: env!("CARGO_PKG_VERSION").to_owned(),
+        boot: SessionId::random().to_string(),
+        // The settings of the servers are visible to their own account only: what is copied is not said to be
+        // durable.
+        is_durable: false,
+    }
+}
+
+/// Reads the id in a file, which is created with a random one.
+fn kept_id(path: &Path) -> Result<String, Failure> {
+    let failed = |error: std::io::Error| {
+        Failure::failed(format!(
+            "cannot use {}: {error}; check the folder",
+            path.display()
+        ))
+    };
+    match std::fs::read_to_string(path) {
+        Ok(text) => Ok(text.trim().to_owned()),
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
+            let id = SessionId::random().to_string();
+            std::fs::write(path, format!("{id}\n")).map_err(failed)?;
+            Ok(id)
+        }
+        Err(error) => Err(failed(error)),
+    }
+}
+
+/// The daemon of this process.
+struct LocalDaemon {
+    client: RunnerClient,
+    state: StateDir,
+    links: LinkServer,
+}
+
+impl LocalRunner for LocalDaemon {
+    async fn sessions(&self) -> Option<Vec<LocalSession>> {
+        let sessions = self.client.sessions().await.ok()?;
+        let sessions = sessions.into_iter().filter(|it| it.damage.is_none());
+        let local = sessions.filter_map(|session| {
+            Some(LocalSession {
+                id: session.id,
+                epoch: session.epoch,
+                has_ended: session.state != SessionSummaryState::Running,
+                journal: self.state.session(session.id).journal(),
+                summary: serde_json::to_value(&session).ok()?,
+            })
+        });
+        Some(local.collect())
+    }
+
+    async fn serve(&self, stream: DuplexStream, opening: LinkOpening) {
+        // An unknown scope, as of a later version, permits to look.
+        let scope = opening.scope.parse().unwrap_or(TokenScope::Look);
+        self.links.serve(stream, scope).await;
+    }
+}
+
+/// The sessions of the other runners.
+#[derive(Debug)]
+struct Gateway {
+    bus: tokio::sync::OnceCell<Connection>,
+    own: RunnerId,
+}
+
+impl Gateway {
+    fn bus(&self) -> Result<&Connection, OtherRunnerError> {
+        let none = || OtherRunnerError::Failed("the NATS servers were not reached yet".to_owned());
+        self.bus.get().ok_or_else(none)
+    }
+
+    async fn list(&self) -> Result<Vec<OtherSession>, OtherRunnerError> {
+        let sessions = fleet_sessions(self.bus()?).await;
+        let sessions = sessions.map_err(|error| OtherRunnerError::Failed(error.to_string()))?;
+        let others = sessions
+            .into_iter()
+            .filter(|it| it.record.runner != self.own);
+        let others = others.map(|it| OtherSession {
+            id: it.id,
+            summary: it.summary(),
+        });
+        Ok(others.collect())
+    }
+
+    async fn open(
+        &self,
+        id: SessionId,
+        scope: TokenScope,
+    ) -> Result<Box<dyn ByteStream>, OtherRunnerError> {
+        let bus = self.bus()?;
+        let session = fleet_session(bus, id).await;
+        let session = session.map_err(|error| OtherRunnerError::Failed(error.to_string()))?;
+        let session = session.filter(|it| it.record.runner != self.own);
+        let session = session.ok_or(OtherRunnerError::Unknown)?;
+        let Reach::Live { link } = session.reach else {
+            return Err(OtherRunnerError::Away);
+        };
+        match open_link(bus, &link, self.own.as_str(), &scope.to_string()).await {
+            Ok(stream) => Ok(Box::new(stream)),
+            Err(LinkError::Away) => Err(OtherRunnerError::Away),
+            Err(error) => Err(OtherRunnerError::Failed(error.to_string())),
+        }
+    }
+}
+
+impl OtherRunners for Gateway {
+    fn sessions(&self) -> Boxed<'_, Result<Vec<OtherSession>, OtherRunnerError>> {
+        Box::pin(self.list())
+    }
+
+    fn connect(
+        &self,
+        session: SessionId,
+        scope: TokenScope,
+    ) -> Boxed<'_, Result<Box<dyn ByteStream>, OtherRunnerError>> {
+        Box::pin(self.open(session, scope))
+    }
+}

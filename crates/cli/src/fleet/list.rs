@@ -1,0 +1,84 @@
+//! The sessions of a fleet as a list.
+
+use std::process::ExitCode;
+
+use bowline_fleet::{FleetSession, Reach};
+use bowline_runner::SessionSummary;
+use bowline_runner::wire::SessionKind;
+
+use super::network::{network, silence};
+use crate::args::Ps;
+use crate::failure::Failure;
+use crate::runner::announced;
+use crate::sessions::{agent, state};
+use crate::stdio::print;
+use crate::table::{self, age, list_text, now_ms};
+use crate::text::one_line;
+
+/// Largest width of a cell in the table, in columns.
+const MAX_CELL_WIDTH: usize = 60;
+
+const HEADER: [&str; 6] = ["ID", "RUNNER", "AGENT", "STATE", "AGE", "TITLE"];
+
+/// Lists the sessions of a fleet.
+///
+/// # Errors
+/// If the servers cannot be reached, or a template names a field that is not there.
+pub(crate) async fn ps(options: Ps) -> Result<ExitCode, Failure> {
+    if options.watch {
+        return Err(Failure::usage(
+            "--watch is for the sessions of one runner; omit --fleet",
+        ));
+    }
+    let network = network(&options.runner.fleet)?;
+    let network = network.ok_or_else(|| Failure::usage("no fleet; pass --fleet=URL"))?;
+    let sessions = announced(network.sessions()).await?;
+    let summaries: Vec<_> = sessions.iter().map(FleetSession::summary).collect();
+    print(&list_text(&options.list, &summaries, || {
+        text(&sessions, now_ms())
+    })?)?;
+    Ok(ExitCode::SUCCESS)
+}
+
+fn text(sessions: &[FleetSession], now_ms: u64) -> String {
+    if sessions.is_empty() {
+        return "no sessions\n".to_owned();
+    }
+    table::format(&HEADER, sessions.iter().map(|it| row(it, now_ms)))
+}
+
+fn row(session: &FleetSession, now_ms: u64) -> [String; HEADER.len()] {
+    let id = session.id.to_string();
+    let runner = one_line(&session.runner_name, 24);
+    let Ok(summary) = serde_json::from_value::<SessionSummary>(session.record.summary.clone())
+    else {
+        let unknown = || "-".to_owned();
+        return [
+            id,
+            runner,
+            unknown(),
+            "other version".to_owned(),
+            unknown(),
+            unknown(),
+        ];
+    };
+    let kind = match summary.kind {
+        SessionKind::Dialogue => agent(&summary),
+        SessionKind::Terminal => "terminal".to_owned(),
+    };
+    let has_ended = summary.state != bowline_runner::SessionSummaryState::Running;
+    let state = match session.reach {
+        Reach::Silent { since_ms } if !has_ended => silence(since_ms),
+        _ => state(&summary),
+    };
+    let title = summary.name.as_deref().filter(|it| !it.is_empty());
+    let title = title.or(summary.activity.title.as_deref());
+    [
+        id,
+        runner,
+        kind,
+        state,
+        age(now_ms.saturating_sub(summary.started_ms) / 1000),
+        one_line(title.unwrap_or(&summary.program), MAX_CELL_WIDTH),
+    ]
+}

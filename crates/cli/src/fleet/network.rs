@@ -1,0 +1,198 @@
+//! The network that reaches a session's runner through the fleet.
+
+use std::io;
+use std::path::Path;
+use std::sync::{Arc, OnceLock};
+
+use bowline_fleet::{
+    Connection, FleetSession, FleetUrl, NatsCredentials, Reach, fleet_session, fleet_sessions,
+    open_link,
+};
+use bowline_lifecycle::SessionId;
+use bowline_runner::{RunnerClient, SessionSummary, TokenScope};
+use bowline_transport::{Address, Boxed, ByteStream, Network, Remote, RemoteUrl};
+use tokio::sync::{OnceCell, watch};
+
+use crate::args::fleet::FleetArgs;
+use crate::failure::Failure;
+use crate::table::{age, now_ms};
+
+/// Variables with the address of the servers, and the file with credentials.
+const FLEET: &str = "BOWLINE_FLEET";
+const CREDENTIALS: &str = "BOWLINE_FLEET_CREDS";
+
+/// Returns the address and the credentials that the options or the environment give.
+///
+/// # Errors
+/// If there is no address, or the credentials cannot be read.
+pub(crate) fn fleet_address(
+    url: &str,
+    creds: Option<&Path>,
+) -> Result<(FleetUrl, Option<NatsCredentials>), Failure> {
+    let variable = |name: &str| std::env::var(name).ok().filter(|it| !it.is_empty());
+    let url = Some(url.to_owned())
+        .filter(|it| !it.is_empty())
+        .or_else(|| variable(FLEET));
+    let url = url.ok_or_else(|| {
+        Failure::usage(format!(
+            "no address of the fleet's NATS servers; pass --fleet=URL, or set {FLEET}"
+        ))
+    })?;
+    let url = url.parse().map_err(Failure::usage)?;
+    let file = creds
+        .map(Path::to_owned)
+        .or_else(|| variable(CREDENTIALS).map(Into::into));
+    let credentials = file.map(|it| NatsCredentials::read(&it)).transpose();
+    let credentials = credentials.map_err(|error| Failure::caused("cannot", &error))?;
+    Ok((url, credentials))
+}
+
+/// Returns the network of the fleet that the options select; `None` if they select none. A command uses one fleet.
+///
+/// # Errors
+/// If there is no address, or the credentials cannot be read.
+pub(crate) fn network(options: &FleetArgs) -> Result<Option<Arc<FleetNetwork>>, Failure> {
+    static NETWORK: OnceLock<Arc<FleetNetwork>> = OnceLock::new();
+    let Some(url) = &options.fleet else {
+        return Ok(None);
+    };
+    if let Some(network) = NETWORK.get() {
+        return Ok(Some(Arc::clone(network)));
+    }
+    let (url, credentials) = fleet_address(url, options.creds.as_deref())?;
+    let network = NETWORK.get_or_init(|| FleetNetwork::new(url, credentials));
+    Ok(Some(Arc::clone(network)))
+}
+
+/// A network whose connections go to the runner of the selected session.
+#[derive(Debug)]
+pub(crate) struct FleetNetwork {
+    url: FleetUrl,
+    credentials: Option<NatsCredentials>,
+    bus: OnceCell<Connection>,
+    selected: watch::Sender<Option<SessionId>>,
+}
+
+/// A shared [`FleetNetwork`] as the network of a client.
+#[derive(Clone, Debug)]
+struct SessionNetwork(Arc<FleetNetwork>);
+
+impl FleetNetwork {
+    fn new(url: FleetUrl, credentials: Option<NatsCredentials>) -> Arc<Self> {
+        Arc::new(Self {
+            url,
+            credentials,
+            bus: OnceCell::new(),
+            selected: watch::Sender::new(None),
+        })
+    }
+
+    /// Returns a client of the runner of the session that is selected later.
+    pub(crate) fn client(self: &Arc<Self>) -> RunnerClient {
+        // Never looked up: the network connects by the session.
+        let url = RemoteUrl::Tcp {
+            host: "localhost".to_owned(),
+            port: 80,
+            tls: false,
+            carrier: bowline_transport::Carrier::WebSocket,
+        };
+        let mut remote = Remote::new(url);
+        remote.network = Arc::new(SessionNetwork(Arc::clone(self)));
+        RunnerClient::of(remote)
+    }
+
+    /// Returns the connection to the servers, which is made when it is needed first.
+    pub(crate) async fn bus(&self) -> Result<&Connection, Failure> {
+        let open = || Connection::open(&self.url, self.credentials.as_ref(), "bowline");
+        let bus = self.bus.get_or_try_init(open).await;
+        bus.map_err(|error| Failure::caused("cannot", &error))
+    }
+
+    /// Returns all sessions.
+    pub(crate) async fn sessions(&self) -> Result<Vec<FleetSession>, Failure> {
+        let sessions = fleet_sessions(self.bus().await?).await;
+        sessions.map_err(|error| Failure::caused("cannot list the sessions of the fleet:", &error))
+    }
+
+    /// Finds the session whose id starts with `prefix`.
+    async fn find(&self, prefix: &str) -> Result<FleetSession, Failure> {
+        let sessions = self.sessions().await?.into_iter();
+        let mut found =
+            sessions.filter(|it| !prefix.is_empty() && it.id.to_string().starts_with(prefix));
+        let session = found.next().ok_or_else(|| {
+            Failure::failed(format!(
+                "no session id of the fleet starts with {prefix:?}; list the sessions with `bowline ps --fleet`"
+            ))
+        })?;
+        if found.next().is_some() {
+            return Err(Failure::usage(format!(
+                "more than one session id starts with {prefix:?}; give more of it"
+            )));
+        }
+        Ok(session)
+    }
+
+    /// Finds the session whose id starts with `prefix` if its runner cannot be reached.
+    pub(crate) async fn away(&self, prefix: &str) -> Result<Option<FleetSession>, Failure> {
+        let session = self.find(prefix).await?;
+        Ok(matches!(session.reach, Reach::Silent { .. }).then_some(session))
+    }
+
+    /// Selects the session whose id starts with `prefix`.
+    ///
+    /// # Errors
+    /// If no session or more than one matches, or its runner cannot be reached.
+    pub(crate) async fn select(&self, prefix: &str) -> Result<SessionSummary, Failure> {
+        let session = self.find(prefix).await?;
+        if let Reach::Silent { since_ms } = session.reach {
+            return Err(Failure::failed(format!(
+                "the runner {} of session {} is {}; `bowline logs --fleet {}` shows what was copied",
+                session.runner_name,
+                session.id,
+                silence(since_ms),
+                session.id
+            )));
+        }
+        let summary = serde_json::from_value(session.record.summary);
+        let summary = summary.map_err(|error| {
+            Failure::failed(format!(
+                "cannot read what the runner {} says of the session: {error}; use the same version of bowline there",
+                session.runner_name
+            ))
+        })?;
+        self.selected.send_replace(Some(session.id));
+        Ok(summary)
+    }
+
+    async fn connect(&self) -> io::Result<Box<dyn ByteStream>> {
+        let selected = *self.selected.borrow();
+        let id = selected.ok_or(io::ErrorKind::NotConnected)?;
+        let bus = self
+            .bus()
+            .await
+            .map_err(|failure| io::Error::other(failure.line()))?;
+        let session = fleet_session(bus, id).await.map_err(io::Error::other)?;
+        let session = session.ok_or(io::ErrorKind::NotFound)?;
+        let Reach::Live { link } = session.reach else {
+            let text = format!("the runner {} is silent", session.runner_name);
+            return Err(io::Error::new(io::ErrorKind::NotConnected, text));
+        };
+        let scope = TokenScope::Own.to_string();
+        let stream = open_link(bus, &link, "bowline", &scope).await;
+        Ok(Box::new(stream.map_err(io::Error::other)?))
+    }
+}
+
+/// Describes since when a runner is silent.
+pub(crate) fn silence(since_ms: Option<u64>) -> String {
+    match since_ms {
+        Some(at) => format!("silent since {}", age(now_ms().saturating_sub(at) / 1000)),
+        None => "silent".to_owned(),
+    }
+}
+
+impl Network for SessionNetwork {
+    fn connect<'a>(&'a self, _to: Address<'a>) -> Boxed<'a, io::Result<Box<dyn ByteStream>>> {
+        Box::pin(self.0.connect())
+    }
+}

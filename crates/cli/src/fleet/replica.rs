@@ -1,0 +1,114 @@
+//! Reads the copy of a session whose runner cannot be reached.
+
+use std::io::{self, Write as _};
+use std::process::ExitCode;
+
+use bowline_fleet::{FleetSession, Replica, read_replica};
+use bowline_lifecycle::StreamId;
+use bowline_lifecycle::journal::Body;
+use bowline_runner::SessionSummary;
+use bowline_runner::wire::SessionKind;
+
+use super::network::{FleetNetwork, silence};
+use crate::args::{self, Output, OutputArgs};
+use crate::failure::Failure;
+use crate::replay;
+use crate::stdio::eprint;
+
+/// Prints what of a session's output was copied, with the code that replays recordings.
+///
+/// # Errors
+/// If the copy cannot be read.
+pub(crate) async fn logs(
+    network: &FleetNetwork,
+    session: &FleetSession,
+    options: &args::Logs,
+) -> Result<ExitCode, Failure> {
+    let replica = read_replica(network.bus().await?, session).await;
+    let replica = replica.map_err(|error| Failure::caused("cannot read the copy:", &error))?;
+    let since = match session.reach {
+        bowline_fleet::Reach::Silent { since_ms } => since_ms,
+        bowline_fleet::Reach::Live { .. } => None,
+    };
+    let behind = session.record.ends.past(&session.record.copied);
+    eprint(&format!(
+        "bowline: the runner {} is {}; {} bytes were copied, at least {behind} are missing\n",
+        session.runner_name,
+        silence(since),
+        replica.end().total(),
+    ));
+    for damage in replica.damage() {
+        eprint(&format!("bowline: {damage}\n"));
+    }
+    let summary = serde_json::from_value::<SessionSummary>(session.record.summary.clone());
+    let is_terminal = summary.is_ok_and(|it| it.kind == SessionKind::Terminal);
+    if options.raw || is_terminal {
+        return raw(replica);
+    }
+    let file = JournalFile::write(&replica)?;
+    let output = if options.events {
+        Output::Changes
+    } else {
+        Output::Text
+    };
+    replay::replay(&args::Replay {
+        file: Some(file.path.clone()),
+        conversation: None,
+        open: false,
+        dialect: None,
+        output: OutputArgs::of(output),
+        strict: false,
+    })
+}
+
+/// Prints the bytes of the output as they are.
+fn raw(mut replica: Replica) -> Result<ExitCode, Failure> {
+    let mut out = io::stdout().lock();
+    for record in replica.take_records() {
+        if ![StreamId::STDOUT, StreamId::TTY].contains(&record.stream) {
+            continue;
+        }
+        match &record.body {
+            Body::Bytes(bytes) => out.write_all(bytes).map_err(|_| Failure::broken_pipe())?,
+            Body::Gap { to, reason } => eprint(&format!(
+                "bowline: bytes {} to {to} of the output are missing: {reason}\n",
+                record.offset
+            )),
+        }
+    }
+    out.flush().map_err(|_| Failure::broken_pipe())?;
+    Ok(ExitCode::SUCCESS)
+}
+
+/// A copy as a journal in a file, which is removed when it is dropped.
+struct JournalFile {
+    path: std::path::PathBuf,
+}
+
+impl JournalFile {
+    fn write(replica: &Replica) -> Result<Self, Failure> {
+        let name = format!("bowline-{}.bjl", bowline_lifecycle::SessionId::random());
+        let path = std::env::temp_dir().join(name);
+        let failed = |error: io::Error| {
+            Failure::failed(format!(
+                "cannot write {}: {error}; set TMPDIR",
+                path.display()
+            ))
+        };
+        let mut file = std::fs::OpenOptions::new();
+        let mut file = std::os::unix::fs::OpenOptionsExt::mode(&mut file, 0o600)
+            .write(true)
+            .create_new(true)
+            .open(&path)
+            .map_err(failed)?;
+        file.write_all(&replica.encode_journal()).map_err(failed)?;
+        Ok(Self { path })
+    }
+}
+
+impl Drop for JournalFile {
+    fn drop(&mut self) {
+        // The system removes old files of this folder.
+        let _ = std::fs::remove_file(&self.path);
+    }
+}
