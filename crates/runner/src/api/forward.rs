@@ -48,11 +48,11 @@ pub(super) async fn forward(
             Ok(response) => response,
             Err(error) => {
                 debug!(%error, session.id = %id, "forwarding failed");
-                away(&OtherRunnerError::Away).into_response()
+                unreachable(&OtherRunnerError::Away).into_response()
             }
         },
         Err(OtherRunnerError::Unknown) => next.run(request).await,
-        Err(error) => away(&error).into_response(),
+        Err(error) => unreachable(&error).into_response(),
     }
 }
 
@@ -93,9 +93,17 @@ fn scope_of(
     }
 }
 
-fn away(error: &OtherRunnerError) -> Problem {
-    let next = "retry later; `bowline logs --fleet` reads what was copied of its output";
-    Problem::new(StatusCode::BAD_GATEWAY, "RUNNER_AWAY", error, next)
+fn unreachable(error: &OtherRunnerError) -> Problem {
+    let (code, next) = match error {
+        OtherRunnerError::Failed(_) => {
+            ("FLEET_FAILED", "retry later, or run `bowline fleet doctor`")
+        }
+        OtherRunnerError::Away | OtherRunnerError::Unknown => (
+            "RUNNER_AWAY",
+            "retry later; `bowline logs --fleet` reads what was copied of its output",
+        ),
+    };
+    Problem::new(StatusCode::BAD_GATEWAY, code, error, next)
 }
 
 /// Sends a request and returns the response. After an upgrade, bytes are passed on in both directions.
