@@ -1,4 +1,5 @@
-//! The fault-injection campaigns: the program that runs them, and the page that lists them.
+//! The fault-injection campaigns: the program that runs them, and the pages about them.
 
 mod command;
 mod page;
+mod threats;
