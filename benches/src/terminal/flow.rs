@@ -48,7 +48,9 @@ pub(super) fn pipes(plan: &Plan) -> Result<Vec<Row>> {
         ("bowline reader", |bytes| {
             ours_by_reader(bytes, Stdio::Pipes)
         }),
-        ("bowline tap", |bytes| ours_by_tap(bytes, Stdio::Pipes)),
+        ("bowline OutputReader", |bytes| {
+            ours_by_output_reader(bytes, Stdio::Pipes)
+        }),
     ];
     by_turns("pipe", plan, plan.pipe_bytes, contenders, ">= 0.9")
 }
@@ -59,7 +61,9 @@ pub(super) fn ptys(plan: &Plan) -> Result<Vec<Row>> {
         ("bowline reader", |bytes| {
             ours_by_reader(bytes, ours::raw_pty())
         }),
-        ("bowline tap", |bytes| ours_by_tap(bytes, ours::raw_pty())),
+        ("bowline OutputReader", |bytes| {
+            ours_by_output_reader(bytes, ours::raw_pty())
+        }),
         ("portable-pty + thread", stock_pty),
     ];
     by_turns("terminal", plan, plan.pty_bytes, contenders, ">= 0.9")
@@ -95,12 +99,12 @@ fn ours_by_reader(bytes: usize, stdio: Stdio) -> Result<(usize, Duration)> {
     })
 }
 
-fn ours_by_tap(bytes: usize, stdio: Stdio) -> Result<(usize, Duration)> {
+fn ours_by_output_reader(bytes: usize, stdio: Stdio) -> Result<(usize, Duration)> {
     let configuration = ours::configuration(FLOOD, &bytes.to_string(), stdio)?;
     ours::runtime()?.block_on(async {
         let started = Instant::now();
-        let (session, mut tap) = TerminalEngine.make_session_with_reader(configuration)?;
-        let came = ours::drain_tap(&mut tap).await;
+        let (session, mut reader) = TerminalEngine.make_session_with_reader(configuration)?;
+        let came = ours::drain_reader(&mut reader).await;
         let took = started.elapsed();
         session.exited().await;
         Ok((came, took))

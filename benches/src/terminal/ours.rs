@@ -47,9 +47,9 @@ pub(super) async fn drain(session: &TerminalSession) -> usize {
 }
 
 /// Reads with the `OutputReader`, as a session's owner does.
-pub(super) async fn drain_tap(tap: &mut OutputReader) -> usize {
+pub(super) async fn drain_reader(reader: &mut OutputReader) -> usize {
     let mut all = 0;
-    while let Some(received) = tap.next().await {
+    while let Some(received) = reader.next().await {
         if let Received::Output(output) = received
             && let Piece::Bytes { bytes, .. } = output.piece
         {

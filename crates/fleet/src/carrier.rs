@@ -5,9 +5,9 @@
 //! frames in a WebSocket. Messages may be lost: a stream with a hole ends, as a connection that was cut, and the
 //! host connects again. The sender has at most [`WINDOW`] unacknowledged bytes.
 
+mod forward;
 mod opening;
 mod packet;
-mod pump;
 
 pub use opening::{LinkError, LinkGrant, LinkOpening, accept_link, open_link, refuse_link};
 pub use packet::{BadPacket, Packet, WINDOW};

@@ -15,7 +15,7 @@ use crate::bus::{
 use crate::directory::LEASE_AGE;
 use crate::log::{LastMessage, Positions};
 
-/// Messages that a subscriber may be behind.
+/// Maximum number of messages that a subscriber has not read.
 const QUEUE: usize = 4096;
 
 /// A broker in memory. Clones are connections to the same one.

@@ -58,7 +58,7 @@ pub enum HostEvent<'a> {
         /// Id of the request.
         request_id: &'a str,
         /// What asks, in place of a tool.
-        asker: &'a str,
+        tool_name: &'a str,
         /// Why, as the reason of the status.
         reason: &'a str,
         /// The question.

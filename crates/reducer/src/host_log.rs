@@ -74,7 +74,7 @@ pub(crate) enum LoggedHostEvent {
 #[derive(Clone, Debug)]
 pub(crate) struct HostQuestion {
     pub(crate) request: Box<str>,
-    pub(crate) asker: Box<str>,
+    pub(crate) tool_name: Box<str>,
     pub(crate) reason: Box<str>,
     pub(crate) question: Question,
     pub(crate) options: Vec<RequestOption>,
@@ -114,13 +114,13 @@ impl LoggedHostEvent {
             },
             HostEvent::HostAsked {
                 request_id,
-                asker,
+                tool_name,
                 reason,
                 question,
                 options,
             } => Self::Asked(Box::new(HostQuestion {
                 request: request_id.into(),
-                asker: asker.into(),
+                tool_name: tool_name.into(),
                 reason: reason.into(),
                 question: question.clone(),
                 options: options.to_vec(),

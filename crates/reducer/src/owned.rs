@@ -483,7 +483,7 @@ pub struct PermissionValue {
     pub thread: Option<String>,
     /// The rule that a lasting answer would add.
     pub rule: Option<String>,
-    /// Who answered it, how and when.
+    /// The answer's author, kind and time.
     pub decided_by: Option<AnsweredBy>,
     /// Byte range of its line in the output stream.
     pub bytes: [u64; 2],

@@ -330,7 +330,7 @@ impl Transcript {
             },
             LoggedHostEvent::Asked(asked) => HostEvent::HostAsked {
                 request_id: &asked.request,
-                asker: &asked.asker,
+                tool_name: &asked.tool_name,
                 reason: &asked.reason,
                 question: &asked.question,
                 options: &asked.options,

@@ -146,7 +146,7 @@ async fn notification_is_accepted_once_by_a_server_that_fails_and_hangs() {
     let seconds = time.strip_prefix("t=").expect("a time");
     let signed = format!("{seconds}.{}", question.body);
     assert_eq!(signature, hmac(secret.trim().as_bytes(), &signed));
-    // A question that still waits is no news for the next daemon.
+    // A request that still waits is not reported again by the next daemon.
     daemon.kill().await;
     let request = daemon.open_permission(&id).await;
     let answer = json!({"request_id": request["request_id"], "decision": "allow"});

@@ -73,7 +73,7 @@ impl Daemon {
         self.runtime = Some(runtime);
     }
 
-    /// Stops the daemon at any of its waits, without a farewell, and starts another one.
+    /// Drops the daemon at whichever await it has reached, without a shutdown, and starts another one.
     pub(crate) async fn kill(&mut self) {
         let runtime = self.runtime.take().expect("it runs");
         let killed = spawn_blocking(move || runtime.shutdown_timeout(KILL_TIMEOUT));

@@ -143,7 +143,7 @@ async fn transcript_is_same_over_broken_links() {
 }
 
 /// A conversation with a tool, a permission request and some text.
-async fn talk(session: &DialogueSession) -> Value {
+async fn converse(session: &DialogueSession) -> Value {
     for text in ["hello", "/tool ls", "/lines 40"] {
         answered(session, text).await;
     }
@@ -171,13 +171,13 @@ async fn dialogue_passes_links_that_carry_less_than_three_kilobytes() {
             configuration.args.extend(args.map(Into::into));
         }
         let whole = DialogueSession::start(configuration.clone()).await;
-        let expected = talk(&whole.expect("it starts")).await;
+        let expected = converse(&whole.expect("it starts")).await;
         let network = Arc::new(Breaking::new(31, 3_000));
         let mut remote = rig.http();
         remote.network = Arc::new(Impatient::new(Arc::clone(&network) as _));
         configuration.location = AgentLocation::Runner(remote);
         let cut = DialogueSession::start(configuration).await;
-        let seen = talk(&cut.expect("it starts")).await;
+        let seen = converse(&cut.expect("it starts")).await;
         same(&seen, &expected, dialect.as_str());
         let cuts = network.connections.load(Relaxed) - 2;
         assert!(cuts >= 20, "{dialect}: only {cuts} links were cut");

@@ -26,8 +26,8 @@ impl Renderer {
         self.0.defers_prompts = true;
     }
 
-    /// Prints the answer to a permission request together with the name of who gave it. At a runner, that is known a
-    /// moment later than the answer, and before what the agent does with it is printed.
+    /// Prints the answer to a permission request together with the name of the host or rule that gave it. At a runner, the
+    /// name arrives shortly after the answer; output of the agent that depends on the answer is printed later than both.
     pub(crate) const fn await_names_of_answers(&mut self) {
         self.0.awaits_names = true;
     }

@@ -22,7 +22,7 @@ pub(super) struct RenderState {
     pub(super) is_live: bool,
     /// Prompts are printed once they are confirmed.
     pub(super) defers_prompts: bool,
-    /// An answer is printed with the name of who gave it, which may be known a moment later.
+    /// An answer is printed with the name of the host or rule that gave it, which may arrive after the answer.
     pub(super) awaits_names: bool,
     /// Answered requests whose name is awaited.
     pub(super) unnamed: Vec<PermissionId>,

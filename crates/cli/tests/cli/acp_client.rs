@@ -39,8 +39,8 @@ impl Seen {
     /// Waits until the agent has said this.
     async fn hears(&self, wanted: &str) -> String {
         let mut text = self.text.subscribe();
-        let heard = text.wait_for(|text| text.contains(wanted)).await;
-        heard.unwrap().clone()
+        let found = text.wait_for(|text| text.contains(wanted)).await;
+        found.unwrap().clone()
     }
 }
 

@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 use tokio::io::{DuplexStream, duplex};
 use tokio::time::timeout;
 
-use super::pump::pump;
+use super::forward::forward;
 use crate::bus::{Bus, BusError, Delivery};
 
 /// Bytes between the local side of a stream and its messages.
@@ -88,7 +88,7 @@ pub async fn open_link<B: Bus>(
         Err(_) => return Err(LinkError::BadReply),
     };
     let (local, remote) = duplex(BUFFER);
-    tokio::spawn(pump(bus.clone(), peer, deliveries, remote));
+    tokio::spawn(forward(bus.clone(), peer, deliveries, remote));
     Ok(local)
 }
 
@@ -112,7 +112,12 @@ pub async fn accept_link<B: Bus>(
     let grant = grant.map_err(|error| BusError::Other(error.to_string()))?;
     bus.publish(reply, grant.into()).await?;
     let (local, remote) = duplex(BUFFER);
-    tokio::spawn(pump(bus.clone(), opening.inbox.clone(), deliveries, remote));
+    tokio::spawn(forward(
+        bus.clone(),
+        opening.inbox.clone(),
+        deliveries,
+        remote,
+    ));
     Ok(Some((local, opening)))
 }
 

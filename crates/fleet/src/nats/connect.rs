@@ -19,7 +19,7 @@ const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
 const RECONNECT_AFTER: Duration = Duration::from_millis(100);
 const MAX_RECONNECT_AFTER: Duration = Duration::from_secs(2);
 
-/// Messages that a subscription may be behind before the client drops them: more than the credit of a link.
+/// Maximum number of unread messages of a subscription, after which the client drops messages: more than the credit of a link.
 const SUBSCRIPTION_QUEUE: usize = 4096;
 
 /// The address of NATS servers: `nats`, `tls`, `ws` or `wss://host:port`, or several with commas between. It has

@@ -20,7 +20,7 @@ pub(super) const OPERATION: &str = "KV-Operation";
 /// Messages that are read ahead.
 const READ_AHEAD: usize = 64;
 
-/// Changes that a watcher may be behind.
+/// Maximum number of changes that a watcher has not read.
 const WATCH_QUEUE: usize = 4096;
 
 /// Longest time without a message while more are known to follow.

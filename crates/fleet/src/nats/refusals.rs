@@ -3,7 +3,7 @@
 use async_nats::{Event, ServerError};
 use tokio::sync::{broadcast, watch};
 
-/// Refusals that a request may be behind.
+/// Maximum number of refusals that a request has not read.
 const QUEUE: usize = 64;
 
 /// What the connection reports apart from replies.

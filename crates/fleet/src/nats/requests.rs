@@ -31,7 +31,7 @@ const SERVER_STATE: &str = "$SYS.REQ.SERVER.PING.JSZ";
 const WRONG_LAST_SEQUENCE: u64 = 10071;
 const SEQUENCE_IN_PROCESS: u64 = 10164;
 
-/// Messages that a receiver may be behind.
+/// Maximum number of messages that a receiver has not read.
 const QUEUE: usize = 4096;
 
 /// The reply to a publication.

@@ -135,7 +135,7 @@ impl Machine {
         }
         self.host(HostEvent::HostAsked {
             request_id: &request.request_id,
-            asker: request.tool(),
+            tool_name: request.tool(),
             reason: &request.reason(),
             question: &request.question(),
             options: &request.options(),

@@ -209,14 +209,14 @@ impl List {
         Some((removed.terminal, removed.attention))
     }
 
-    /// Notes what of a dialogue needs attention. Returns whether that is news.
+    /// Records what of a dialogue needs attention. Returns whether that has changed.
     pub(super) fn set_attention(&mut self, key: u64, attention: Option<Attention>) -> bool {
         let Some(running) = self.running.get_mut(&key) else {
             return false;
         };
-        let is_news = running.attention != attention;
+        let has_changed = running.attention != attention;
         running.attention = attention;
-        is_news
+        has_changed
     }
 
     pub(super) fn add_tombstone(&mut self, tombstone: Tombstone) {

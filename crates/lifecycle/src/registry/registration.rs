@@ -88,8 +88,8 @@ impl Registration {
 
     /// Notes what of the dialogue needs attention.
     pub(crate) fn attention(&self, attention: Option<Attention>) {
-        let is_news = self.registry.lock().set_attention(self.key, attention);
-        if is_news {
+        let has_changed = self.registry.lock().set_attention(self.key, attention);
+        if has_changed {
             self.registry.note_change();
         }
     }

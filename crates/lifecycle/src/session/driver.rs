@@ -396,12 +396,12 @@ impl Driver {
 
     fn publish_revision(&mut self) {
         let newest = self.machine.transcript().revision();
-        let is_news = self.revision.send_if_modified(|known| {
+        let has_changed = self.revision.send_if_modified(|known| {
             let changed = *known != newest;
             *known = newest;
             changed
         });
-        if is_news {
+        if has_changed {
             self.observers.changed(self.machine.transcript(), false);
         }
     }

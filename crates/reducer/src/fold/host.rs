@@ -46,7 +46,7 @@ impl Transcript {
             }
             HostEvent::HostAsked {
                 request_id,
-                asker,
+                tool_name,
                 reason,
                 question,
                 options,
@@ -60,7 +60,7 @@ impl Transcript {
                     rule: None,
                     reason: Some(reason.to_owned()),
                 };
-                self.host_asked(request_id, asker, detail, context);
+                self.host_asked(request_id, tool_name, detail, context);
             }
             HostEvent::InterruptRequested => {
                 if self.evidence.turn.is_open {
@@ -103,14 +103,20 @@ impl Transcript {
         }
     }
 
-    fn host_asked(&mut self, id: &str, asker: &str, detail: RequestDetail, context: LineContext) {
+    fn host_asked(
+        &mut self,
+        id: &str,
+        tool_name: &str,
+        detail: RequestDetail,
+        context: LineContext,
+    ) {
         let key = IndexKey::new(IndexKind::Permission, 0, id);
         if self.find_permission_by_key(key, id).is_some() {
             return;
         }
         let record = PermissionRecord {
             request_id: self.arena.store_short(id),
-            tool_name: self.names.intern(asker),
+            tool_name: self.names.intern(tool_name),
             at_ms: context.at_ms,
             offset: context.offset,
             end: context.end,

@@ -84,7 +84,7 @@ pub struct QuestionOption {
     pub description: Option<String>,
 }
 
-/// Who answered a request, how, and when.
+/// The host or rule that answered a request, the kind of the answer, and its time.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct AnsweredBy {
     /// The host, or `policy` for a rule; `None` if unknown.

@@ -197,7 +197,7 @@ impl<'a> Permission<'a> {
         }
     }
 
-    /// Returns who answered it, how and when; `None` if it is open, or that is unknown.
+    /// Returns the answer's author, kind and time; `None` if the request is open, or they are unknown.
     #[must_use]
     pub fn answered(self) -> Option<&'a AnsweredBy> {
         let is_open = self.record.state == PermissionState::Open;

@@ -35,7 +35,7 @@ pub(crate) struct Problem {
     /// When the request may succeed, in milliseconds.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) after_ms: Option<u64>,
-    /// Who answered a permission request that is closed, how, and when: `who`, `how`, `at_ms`.
+    /// The author, kind and time of the answer to a permission request that is closed: `who`, `how`, `at_ms`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) decided_by: Option<Box<AnsweredBy>>,
     /// The end of the stream, of which a range has no byte.
@@ -77,7 +77,7 @@ struct ProblemSchema {
     /// When the request may succeed, in milliseconds.
     #[schema(required = false)]
     after_ms: Option<u64>,
-    /// Who answered a permission request that is closed, how, and when: `who`, `how`, `at_ms`.
+    /// The author, kind and time of the answer to a permission request that is closed: `who`, `how`, `at_ms`.
     #[schema(required = false, value_type = Option<Object>)]
     decided_by: Option<String>,
 }

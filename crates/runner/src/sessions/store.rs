@@ -37,7 +37,7 @@ pub(crate) enum StoreEvent {
     Removed(SessionId),
 }
 
-/// Events that a subscriber may be behind.
+/// Maximum number of events that a subscriber has not read.
 const MAX_EVENTS: usize = 1024;
 
 /// The spec of a session that this daemon created.

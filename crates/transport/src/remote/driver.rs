@@ -293,8 +293,8 @@ impl Driver {
         match command {
             // The caller has cancelled the write before it was sent.
             Command::Write(_, _, done) if done.is_closed() => {}
-            Command::Write(bytes, claim, done) => {
-                let ticket = self.notifications.ticket(Some(claim), done);
+            Command::Write(bytes, reserved, done) => {
+                let ticket = self.notifications.ticket(Some(reserved), done);
                 self.feed(Input::Write(bytes, ticket));
             }
             Command::Close(done) => {

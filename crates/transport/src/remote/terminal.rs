@@ -177,9 +177,9 @@ impl Terminal for RemoteTerminal {
     }
 
     fn write(&self, bytes: Bytes) -> Result<WriteReceipt, WriteError> {
-        let claim = self.budget.reserve(bytes.len())?;
+        let reserved = self.budget.reserve(bytes.len())?;
         let (done, receipt) = oneshot::channel();
-        self.command(Command::Write(bytes, claim, done), WriteError::Ended)?;
+        self.command(Command::Write(bytes, reserved, done), WriteError::Ended)?;
         Ok(receipt)
     }
 

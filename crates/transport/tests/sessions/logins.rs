@@ -89,7 +89,6 @@ async fn hanging_shell_is_skipped_with_reason() {
     let timed_out = |failure: &LoginFailure| matches!(failure, LoginFailure::TimedOut(_));
     assert_eq!(provenance.failures.len(), 2);
     assert!(provenance.failures.iter().all(timed_out), "{provenance:?}");
-    assert!(provenance.took < Duration::from_secs(10));
     assert_eq!(given(&found), None);
     assert_eq!(found.variables[OsStr::new("HOME")], home.path());
 }

@@ -9,10 +9,10 @@
 mod ends;
 mod leaks;
 mod logins;
+mod output_readers;
 mod pipes;
 mod pty_system;
 mod ptys;
 mod refusals;
 mod support;
-mod taps;
 mod trees;

@@ -63,7 +63,7 @@ pub(super) struct HubCursor {
     pub(super) instance: u64,
     /// All that was published up to this tick was delivered; 0 before the whole beginning was.
     pub(super) tick: u64,
-    /// When it was made, in milliseconds since the Unix epoch: sessions that ended later are news in the next run of
+    /// When it was made, in milliseconds since the Unix epoch: sessions that ended later are reported in the next run of
     /// the daemon. 0 if no ended session is.
     pub(super) at_ms: u64,
 }

@@ -173,7 +173,7 @@ impl Waiting {
         let present = present.filter_map(|(id, phase)| Some((*id, phase.attention.clone()?)));
         self.present = present.collect();
         let queue = std::mem::take(&mut self.queue);
-        self.queue = queue.into_iter().filter(|it| self.is_news(it)).collect();
+        self.queue = queue.into_iter().filter(|it| self.is_new(it)).collect();
         for (session, phase) in states {
             let Some(attention) = phase.attention.clone() else {
                 continue;
@@ -202,7 +202,7 @@ impl Waiting {
     }
 
     /// Returns whether a notification is of interest: a question only while it waits.
-    fn is_news(&self, it: &Notification) -> bool {
+    fn is_new(&self, it: &Notification) -> bool {
         !it.is_question() || self.present.get(&it.session) == Some(&it.attention)
     }
 
@@ -322,7 +322,7 @@ async fn run(hub: &Arc<EventHub>, notifier: Notifier<impl Post>) {
         waiting.known.add(next.id());
         write(&file, &waiting.known).await;
         let mut delivery = std::pin::pin!(notifier.deliver(&next));
-        while waiting.is_news(&next) {
+        while waiting.is_new(&next) {
             tokio::select! {
                 () = delivery.as_mut() => break,
                 () = hub.published_after(seen) => seen = update(hub, &mut waiting),
@@ -501,7 +501,11 @@ mod tests {
         }
         assert_eq!(ids(&waiting), ["question:r", "turn:0"]);
         waiting.update(vec![(one, phase(None)), (other, phase(None))], 0);
-        assert_eq!(ids(&waiting), ["turn:0"], "the end of a turn stays news");
+        assert_eq!(
+            ids(&waiting),
+            ["turn:0"],
+            "the end of a turn is still to be sent"
+        );
         let sent = waiting.queue.pop_front().unwrap();
         waiting.known.add(sent.id());
         waiting.update(vec![(other, finished("1"))], 0);

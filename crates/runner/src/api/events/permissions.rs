@@ -58,8 +58,8 @@ pub(super) async fn list(
     let until = Instant::now() + Duration::from_secs(query.wait.min(MAX_WAIT));
     loop {
         let (tick, permissions) = hub.permissions();
-        let is_news = seen.is_none_or(|it| it.tick != tick);
-        if is_news || !waits(&hub, &app, tick, until).await {
+        let is_new = seen.is_none_or(|it| it.tick != tick);
+        if is_new || !waits(&hub, &app, tick, until).await {
             let cursor = HubCursor {
                 instance: hub.instance,
                 tick,

@@ -23,7 +23,7 @@ const RETRY_PAUSE: Duration = Duration::from_secs(1);
 /// How often a session is read before it is left for its next change.
 const MAX_ATTEMPTS: u32 = 3;
 
-/// How much earlier than its cursor a session may have ended and still be news in the next run of the daemon.
+/// How much earlier than its cursor a session may have ended and still be reported in the next run of the daemon.
 const END_SLACK_MS: u64 = 10_000;
 
 /// An event for a client.
@@ -197,7 +197,7 @@ pub(super) struct HubReader {
     kinds: Kinds,
     /// Everything up to this tick was returned.
     tick: u64,
-    /// Sessions that ended after this time are news at the beginning; 0 if none is.
+    /// Sessions that ended after this time are reported at the beginning; 0 if none is.
     ended_since_ms: u64,
     positions: HashMap<SessionId, Position>,
     /// What remains to be read up to a tick.

@@ -53,7 +53,7 @@ pub(super) struct Visit {
     /// The event that names the session, if the reader does not know it.
     pub(super) created: Option<Item>,
     pub(super) feed: Option<Arc<SessionFeed>>,
-    /// Whether all of its log is news, since it ended before this run of the daemon.
+    /// Whether all of its log is reported, since it ended before this run of the daemon.
     pub(super) reads_log: bool,
     pub(super) state: Option<SessionState>,
     /// Where the reader continues if it does not know.

@@ -161,7 +161,7 @@ fn parse_json(text: Option<&str>) -> Value {
 
 /// Answer a permission request. The first answer counts.
 ///
-/// A later one is refused with the code `PERMISSION_CLOSED`; `decided_by` tells who answered first, how and when.
+/// A later one is refused with the code `PERMISSION_CLOSED`; `decided_by` has the author, kind and time of the first answer.
 #[utoipa::path(post, path = "/api/sessions/{id}/permissions", operation_id = "answerPermission",
     params(("id" = String, Path, description = "Id of the session")),
     request_body = PermissionAnswer,
@@ -209,7 +209,7 @@ async fn give_answer(
     })
 }
 
-/// Returns who answered a permission request, how and when, as far as it is known.
+/// Returns the author, kind and time of the answer to a permission request, as far as they are known.
 async fn decided_by(app: &Arc<AppState>, id: SessionId, request_id: String) -> Option<AnsweredBy> {
     let record = read_record(app, id).await.ok()?;
     match running_conversation(app, &record).await.ok()? {

@@ -68,9 +68,9 @@ impl Notifications {
     }
 
     /// Registers a pending write and returns its ticket.
-    pub(super) fn ticket(&mut self, claim: Option<ReservedBytes>, done: Done) -> Ticket {
+    pub(super) fn ticket(&mut self, reserved: Option<ReservedBytes>, done: Done) -> Ticket {
         self.last_ticket += 1;
-        self.writes.insert(self.last_ticket, (claim, done));
+        self.writes.insert(self.last_ticket, (reserved, done));
         self.last_ticket
     }
 
@@ -120,8 +120,8 @@ impl Notifications {
     }
 
     fn written(&mut self, ticket: Ticket, outcome: Result<(), WriteFailure>) {
-        if let Some((claim, done)) = self.writes.remove(&ticket) {
-            drop(claim);
+        if let Some((reserved, done)) = self.writes.remove(&ticket) {
+            drop(reserved);
             // The caller may have stopped waiting.
             let _ = done.send(outcome.map_err(why));
         }

@@ -25,7 +25,7 @@ export class Actions extends Store {
     readonly sessions: SessionsStore,
   ) {
     super();
-    // A page that is closed meanwhile deletes at once: the reader has left the undo behind.
+    // Closing the page deletes at once, since the user can no longer undo.
     addEventListener("pagehide", () => {
       for (const id of [...this.#deletions.keys()]) void this.#delete(id);
     });

@@ -20,7 +20,7 @@ export class AnswersElsewhere {
     for (const { request_id, state, tool_name, decided_by } of permissions) {
       if (state === "open") this.#open.add(request_id);
       else if (this.#open.has(request_id) && (decided_by !== null || state === "withdrawn" || state === "orphaned")) {
-        // The name of who answered may come after the answer.
+        // The author's name may arrive after the answer.
         this.#open.delete(request_id);
         if (!this.#own.delete(request_id)) this.#say(`${line(tool_name)}: ${state} ${by(decided_by)}`.trim());
       }

@@ -84,7 +84,7 @@ private class Resources {
 private class Operation(val name: String, val prepare: suspend Resources.() -> suspend () -> Any?)
 
 /** What all calls share: a runner, a session, a shell, a manager and servers. */
-private class World : AutoCloseable {
+private class SharedObjects : AutoCloseable {
     val folder: Path = temporaryDirectory()
     val runner = Runner()
     val client: RunnerClient = engine.runner(runner.configuration)
@@ -354,11 +354,11 @@ class CancelTest {
     @Test
     @Timeout(value = 12, unit = TimeUnit.HOURS)
     fun `cancelled call releases what it would have returned`() = runBlocking {
-        World().use { world ->
-            assertEquals(suspendFunctions(), world.operations.map { it.name.substringBefore(' ') }.toSet())
+        SharedObjects().use { shared ->
+            assertEquals(suspendFunctions(), shared.operations.map { it.name.substringBefore(' ') }.toSet())
             val (before, heap) = live() to heapByClass()
             fun growth() = heapByClass().mapValues { (name, bytes) -> bytes - (heap[name] ?: 0) }
-            val operations = world.operations.filterIndexed { index, _ -> index % part.second == part.first }
+            val operations = shared.operations.filterIndexed { index, _ -> index % part.second == part.first }
             val leaks = operations.mapNotNull { operation ->
                 run(operation, Moment(0, 50_000.microseconds))
                 eventually("${operation.name} leaves ${live()}, not $before") { isReleased(before) }

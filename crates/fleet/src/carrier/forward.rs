@@ -9,15 +9,15 @@ use tokio::time::{Instant, interval_at, sleep_until};
 use super::packet::{Packet, WINDOW};
 use crate::bus::{Delivery, Messages};
 
-/// Bytes of a message.
+/// Maximum number of payload bytes in one message.
 const CHUNK: usize = 64 << 10;
 
-/// Bytes that were passed on before they are acknowledged.
+/// Number of bytes written to the local stream after which an acknowledgement is sent.
 const ACK_AFTER: u64 = WINDOW / 4;
 
 /// Moves bytes between `local` and the peer until both directions have ended, or the link is lost. `local` is
 /// dropped then, which ends its other side.
-pub(super) async fn pump<M: Messages>(
+pub(super) async fn forward<M: Messages>(
     bus: M,
     peer: String,
     inbox: mpsc::Receiver<Delivery>,
@@ -38,7 +38,7 @@ pub(super) async fn pump<M: Messages>(
     }
 }
 
-/// A link that is lost: both directions end.
+/// The link was lost; both directions end.
 struct Lost;
 
 /// What the peer sent.
@@ -50,20 +50,21 @@ enum Received {
     Lost,
 }
 
-/// Takes the peer's messages in their order. Ends the link at a hole, and after silence.
+/// Receives the peer's messages in order. Ends the link at a missing offset, and when no message arrived for
+/// [`DEAD_AFTER`].
 async fn receive(
     mut inbox: mpsc::Receiver<Delivery>,
     acked: &watch::Sender<u64>,
     data: &mpsc::UnboundedSender<Received>,
 ) {
     let mut next = 0_u64;
-    let mut heard = Instant::now();
+    let mut last_delivery = Instant::now();
     loop {
         let delivery = tokio::select! {
             delivery = inbox.recv() => delivery,
-            () = sleep_until(heard + DEAD_AFTER) => None,
+            () = sleep_until(last_delivery + DEAD_AFTER) => None,
         };
-        heard = Instant::now();
+        last_delivery = Instant::now();
         let packet = delivery.map(|it| Packet::decode(it.payload));
         let received = match packet {
             Some(Ok(Packet::Ping)) => continue,
@@ -122,7 +123,7 @@ async fn write_local<M: Messages>(
     Err(Lost)
 }
 
-/// Sends what the local stream has, within the window.
+/// Reads the local stream and sends it, with at most [`WINDOW`] bytes unacknowledged.
 async fn send<M: Messages>(
     bus: &M,
     peer: &str,
@@ -152,7 +153,7 @@ async fn send<M: Messages>(
     }
 }
 
-/// Tells the peer that this side is there.
+/// Sends pings, by which the peer notices that this side is alive.
 async fn ping<M: Messages>(bus: &M, peer: &str) {
     let mut times = interval_at(Instant::now() + PING_EVERY, PING_EVERY);
     loop {
