@@ -4,25 +4,25 @@
 //! A line costs one wake-up: the task reads from the descriptor itself, and frames, parses and folds
 //! the bytes in place before the next read. An idle task holds no buffer and no timer.
 
+mod ending;
+
 use std::collections::HashMap;
 use std::future::{Future, pending};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::pin::Pin;
 use std::sync::Arc;
-use std::time::Duration;
 
 use bowline_reducer::Revision;
 use bowline_transport::journal::Arrived;
 use bowline_transport::{
-    ConnectionState, Drained, Exit, ExitStatus, Inbox, OutputReader, Piece, Received, Stream,
-    TerminalSession, TerminationPolicy, TerminationReport, deadline_after,
+    ConnectionState, Exit, Inbox, OutputReader, Piece, Received, Stream, TerminalSession,
+    TerminationPolicy, TerminationReport, deadline_after,
 };
-use parking_lot::Mutex;
 use tokio::sync::{mpsc, oneshot, watch};
 use tokio::task::yield_now;
 use tokio::time::Instant;
 
-use super::end::{DialogueEnd, EndedSession};
+use super::end::EndedSession;
 use super::input_writer::InputWriter;
 use super::observers::Observers;
 use super::recording::OutputSources;
@@ -36,12 +36,6 @@ use crate::message::{Message, ReplySender};
 /// Bytes that are folded before the task yields to other sessions on its thread: a fraction of a
 /// millisecond's work.
 const YIELD_AFTER: usize = 256 << 10;
-
-/// Why a recording is incomplete whose agent goes on without it.
-const DETACHED: &str = "the session goes on without this host";
-
-/// How a session ends whose task was dropped, and why its recording is incomplete.
-const ABANDONED: &str = "the runtime of the session was dropped";
 
 type Pending<T> = Option<Pin<Box<dyn Future<Output = T> + Send>>>;
 
@@ -404,95 +398,6 @@ impl Driver {
         if has_changed {
             self.observers.changed(self.machine.transcript(), false);
         }
-    }
-
-    /// Terminates the rest of the process tree and closes the recording. Returns the report, and why
-    /// the recording is incomplete, if it is.
-    async fn clean_up(&mut self, exit: Exit) -> (TerminationReport, Option<String>) {
-        self.exited(exit);
-        // The agent has exited; its descendants get no end of input and no interrupt first.
-        let rest = TerminationPolicy {
-            eof_grace: Duration::ZERO,
-            interrupt: None,
-            ..self.policy
-        };
-        let report = if self.is_detached {
-            TerminationReport::untouched(self.terminal.containment(), exit)
-        } else {
-            self.terminal.terminate(rest).await
-        };
-        let recording_failed = match self.sources.log.end() {
-            Some(recording) => recording.finish(exit).await.or_else(|| {
-                let goes_on = self.is_detached && exit.status == ExitStatus::Unknown;
-                goes_on.then(|| DETACHED.to_owned())
-            }),
-            None => None,
-        };
-        (report, recording_failed)
-    }
-
-    fn exited(&mut self, exit: Exit) {
-        self.exit = Some(exit);
-        self.feed(Input::Exited(exit));
-        self.do_outputs();
-    }
-
-    /// Ends a session whose task was dropped. What is known of the agent stays readable.
-    fn abandon(mut self: Box<Self>) {
-        let known = self.exit;
-        let exit = known.unwrap_or_else(|| Exit {
-            status: ExitStatus::Unknown,
-            oom: false,
-            drained: Drained::Timeout,
-            output_end: self.terminal.end(Stream::Output),
-            errors_end: self.terminal.end(Stream::Errors),
-        });
-        // After a panic, the machine may be in no state to handle an input.
-        if known.is_none() && !std::thread::panicking() {
-            self.exited(exit);
-        }
-        let report = TerminationReport::untouched(self.terminal.containment(), exit);
-        let recording = self.sources.log.end();
-        let mut end = self.end(exit, report, recording.map(|_| ABANDONED.to_owned()));
-        if known.is_none() {
-            ABANDONED.clone_into(&mut end.reason);
-        }
-        self.close(end);
-    }
-
-    fn end(
-        &self,
-        exit: Exit,
-        report: TerminationReport,
-        recording_failed: Option<String>,
-    ) -> DialogueEnd {
-        let (expected, reason) = self.machine.end_summary();
-        DialogueEnd {
-            exit,
-            expected,
-            detached: self.is_detached,
-            reason,
-            report,
-            stderr: self.machine.stderr(),
-            recording_failed,
-            unknown_option: self.machine.unknown_option(),
-        }
-    }
-
-    /// Publishes the end. Messages that are still queued are dropped after it; a handle reads what
-    /// they would have returned from the ended session.
-    fn close(mut self: Box<Self>, end: DialogueEnd) {
-        self.publish_revision();
-        self.observers.changed(self.machine.transcript(), true);
-        self.observers.ended(&end);
-        let driver = *self;
-        drop(driver.observers);
-        let last = EndedSession {
-            end,
-            machine: Mutex::new(driver.machine),
-            start: driver.start,
-        };
-        driver.ended.send_replace(Some(Arc::new(last)));
     }
 }
 
