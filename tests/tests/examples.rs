@@ -13,10 +13,15 @@ use std::process::{Child, Command, Stdio};
 
 /// A folder with a `claude` that is the understudy.
 fn agent() -> tempfile::TempDir {
+    agent_with("")
+}
+
+/// The same with options of the understudy.
+fn agent_with(options: &str) -> tempfile::TempDir {
     let folder = tempfile::tempdir().expect("a folder");
     let path = folder.path().join("claude");
     let script = format!(
-        "#!/bin/sh\nexec '{}' --pace 0 \"$@\"\n",
+        "#!/bin/sh\nexec '{}' --pace 0 {options} \"$@\"\n",
         env!("CARGO_BIN_EXE_stand-in")
     );
     std::fs::write(&path, script).expect("a script");
@@ -89,6 +94,20 @@ fn interrupt_cancels_the_turn() {
 #[test]
 fn resume_has_a_second_session() {
     assert!(run("resume", &[]).contains("entries"));
+}
+
+#[test]
+fn usage_limit_is_waited_for_and_the_work_continues() {
+    let agent = agent_with("--scenario limit.toml");
+    let scenario = "[[turn]]\nmatch = 'spend'\nsteps = [\
+        { limits = { window_minutes = 300, used_percent = 100, resets_at = 4000000000 } },\
+        { fail = { status = 429, text = 'limit reached', error = 'rate_limit' } } ]\n\
+        [[turn]]\nmatch = 'Continue.'\nsteps = [ { text = 'The tests pass.' } ]";
+    std::fs::write(agent.path().join("limit.toml"), scenario).expect("a scenario");
+    let text = run_with(&agent, "reset", &["spend", "now"]);
+    let (question, answer) = text.split_once('\n').expect("two lines");
+    assert!(question.contains("resets"), "{text}");
+    assert_eq!(answer, "The tests pass.\n");
 }
 
 /// `bowline serve`, ended when dropped.

@@ -203,6 +203,44 @@ fn every_crate_keeps_to_its_layer() {
     }
 }
 
+/// The crates and files that `crates/README.md` names are those of the tree.
+#[test]
+fn architecture_page_names_what_exists() {
+    let page = fs::read_to_string(root().join("crates/README.md")).expect("the page");
+    let named = page.split('`').skip(1).step_by(2);
+    let roots = [root().join("crates"), root()];
+    let missing: Vec<_> = named
+        .filter(|name| name.contains('/') && (name.contains("/src/") || name.contains('.')))
+        .filter(|name| !roots.iter().any(|folder| folder.join(name).exists()))
+        .collect();
+    assert!(missing.is_empty(), "crates/README.md names {missing:?}");
+}
+
+/// The table of `crates/README.md` has the imports of each manifest.
+#[test]
+fn architecture_page_lists_the_imports_of_each_crate() {
+    let page = fs::read_to_string(root().join("crates/README.md")).expect("the page");
+    for (package, imports) in manifests() {
+        let short = |name: &str| name.strip_prefix("bowline-").unwrap_or(name).to_owned();
+        let ours = |name: &&String| name.starts_with("bowline-") || *name == "understudy";
+        let imports: BTreeSet<_> = imports.iter().filter(ours).map(|it| short(it)).collect();
+        if !root().join("crates").join(short(&package)).is_dir() {
+            continue;
+        }
+        let row = page
+            .lines()
+            .find_map(|line| line.strip_prefix(&format!("| `{package}` |")));
+        let row = row.unwrap_or_else(|| panic!("crates/README.md has no row for {package}"));
+        let listed = row.trim_matches(['|', ' ']).replace("as features", "");
+        let listed: BTreeSet<_> = listed
+            .split([',', ';', ' '])
+            .filter(|word| !word.is_empty() && *word != "and")
+            .map(str::to_owned)
+            .collect();
+        assert_eq!(listed, imports, "crates/README.md: the row of {package}");
+    }
+}
+
 #[test]
 fn replaceable_crates_have_one_owner() {
     for (package, imports) in manifests() {

@@ -56,6 +56,7 @@
 //! | `examples/permission.rs` | [`Decision`], [`PermissionRecord`], [`PermissionAnswer`] |
 //! | `examples/interrupt.rs` | [`Events`], [`Event`], [`EventKind`] |
 //! | `examples/resume.rs` | [`Conversation`], [`Transcript`], [`transcript`] |
+//! | `examples/reset.rs` | [`PermissionAnswer`], [`PermissionKind`] |
 //! | `examples/replay.rs` | [`replay()`] |
 //! | `examples/remote.rs` | `Remote`, `RemoteUrl`, `RemoteError`, `BadUrl`, [`AgentLocation`] |
 //! | `examples/hooks.rs` | `hooks` |
