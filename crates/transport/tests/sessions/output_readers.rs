@@ -7,8 +7,8 @@ use bowline_transport::{
 use crate::support::{on_pty, read_all, shell, within};
 
 /// Reads the next piece of a stream, or its end.
-async fn next(reader: &mut OutputReader) -> Option<(Stream, Option<Piece>)> {
-    Some(match reader.next().await? {
+async fn next(streams: &mut OutputReader) -> Option<(Stream, Option<Piece>)> {
+    Some(match streams.next().await? {
         Received::Output(output) => (Stream::Output, Some(output.piece)),
         Received::Errors(piece) => (Stream::Errors, Some(piece)),
         Received::Ended(stream) => (stream, None),
@@ -17,9 +17,9 @@ async fn next(reader: &mut OutputReader) -> Option<(Stream, Option<Piece>)> {
 }
 
 /// Reads both streams to their ends. Returns their bytes and the number of reported ends.
-async fn drain(reader: &mut OutputReader) -> ([Vec<u8>; 2], usize) {
+async fn drain(streams: &mut OutputReader) -> ([Vec<u8>; 2], usize) {
     let (mut seen, mut ends) = ([Vec::new(), Vec::new()], 0);
-    while let Some((stream, piece)) = within(next(reader)).await {
+    while let Some((stream, piece)) = within(next(streams)).await {
         let seen = match stream {
             Stream::Output => &mut seen[0],
             Stream::Errors => &mut seen[1],
@@ -29,7 +29,7 @@ async fn drain(reader: &mut OutputReader) -> ([Vec<u8>; 2], usize) {
                 assert_eq!(offset, seen.len() as u64, "offsets follow each other");
                 seen.extend_from_slice(&bytes);
             }
-            Some(gap) => panic!("a reader of output misses nothing, but {gap:?}"),
+            Some(gap) => panic!("an OutputReader misses nothing, but {gap:?}"),
             None => ends += 1,
         }
     }
@@ -48,10 +48,10 @@ fn start_with_reader(
 async fn output_reader_and_log_reader_get_every_byte() {
     let mut configuration = shell("seq 200000; echo wrong >&2; exit 3");
     configuration.limits.history_bytes = 0;
-    let (session, mut reader) = start_with_reader(configuration);
+    let (session, mut streams) = start_with_reader(configuration);
     let mut reader = session.reader(Stream::Output);
     let reading = tokio::spawn(async move { read_all(&mut reader).await });
-    let ([output, errors], ends) = drain(&mut reader).await;
+    let ([output, errors], ends) = drain(&mut streams).await;
     assert_eq!((&errors[..], ends), (&b"wrong\n"[..], 2));
     assert_eq!(output.len(), 1_288_895);
     assert!(output.ends_with(b"\n199999\n200000\n"));
@@ -59,15 +59,15 @@ async fn output_reader_and_log_reader_get_every_byte() {
     let exit = within(session.exited()).await;
     assert_eq!((exit.output_end, exit.errors_end), (1_288_895, 6));
     assert!(
-        within(reader.next()).await.is_none(),
+        within(streams.next()).await.is_none(),
         "the end stays the end"
     );
 }
 
 #[tokio::test]
 async fn terminal_has_one_stream() {
-    let (session, mut reader) = start_with_reader(on_pty(shell("echo hello"), PtyMode::Raw));
-    let ([output, errors], ends) = drain(&mut reader).await;
+    let (session, mut streams) = start_with_reader(on_pty(shell("echo hello"), PtyMode::Raw));
+    let ([output, errors], ends) = drain(&mut streams).await;
     assert_eq!(
         (&output[..], &errors[..], ends),
         (&b"hello\n"[..], &b""[..], 1)
@@ -79,11 +79,11 @@ async fn terminal_has_one_stream() {
 async fn slow_log_reader_blocks_output_reader() {
     let mut configuration = shell("head -c 3000000 /dev/zero");
     configuration.limits.output_bytes = 100_000;
-    let (session, mut reader) = start_with_reader(configuration);
+    let (session, mut streams) = start_with_reader(configuration);
     let mut slow = session.reader(Stream::Output);
     let mut taken = 0;
     while taken < 100_000 {
-        if let Some((_, Some(Piece::Bytes { bytes, .. }))) = within(next(&mut reader)).await {
+        if let Some((_, Some(Piece::Bytes { bytes, .. }))) = within(next(&mut streams)).await {
             taken += bytes.len();
         }
     }
@@ -93,23 +93,23 @@ async fn slow_log_reader_blocks_output_reader() {
         "as far as the log goes"
     );
     let reading = tokio::spawn(async move { read_all(&mut slow).await });
-    let ([rest, _], _) = drain_from(&mut reader, taken).await;
+    let ([rest, _], _) = drain_from(&mut streams, taken).await;
     assert_eq!(taken + rest, 3_000_000);
     let (all, missing) = within(reading).await.unwrap();
     assert_eq!((all.len(), missing), (3_000_000, 0));
 }
 
 /// Returns the number of remaining bytes of each stream.
-async fn drain_from(reader: &mut OutputReader, mut offset: usize) -> ([usize; 2], usize) {
+async fn drain_from(streams: &mut OutputReader, mut offset: usize) -> ([usize; 2], usize) {
     let (mut more, mut ends) = ([0, 0], 0);
-    while let Some((stream, piece)) = within(next(reader)).await {
+    while let Some((stream, piece)) = within(next(streams)).await {
         match piece {
             Some(Piece::Bytes { offset: at, bytes }) => {
                 assert_eq!((stream, at), (Stream::Output, offset as u64));
                 offset += bytes.len();
                 more[0] += bytes.len();
             }
-            Some(gap) => panic!("a reader of output misses nothing, but {gap:?}"),
+            Some(gap) => panic!("an OutputReader misses nothing, but {gap:?}"),
             None => ends += 1,
         }
     }
@@ -118,13 +118,13 @@ async fn drain_from(reader: &mut OutputReader, mut offset: usize) -> ([usize; 2]
 
 #[tokio::test]
 async fn session_reads_after_output_reader_is_dropped() {
-    let (session, mut reader) = start_with_reader(shell("echo first; read go; seq 200000"));
+    let (session, mut streams) = start_with_reader(shell("echo first; read go; seq 200000"));
     let mut reader = session.reader(Stream::Output);
-    let (stream, piece) = within(next(&mut reader)).await.unwrap();
+    let (stream, piece) = within(next(&mut streams)).await.unwrap();
     assert_eq!(stream, Stream::Output);
     let bytes = "first\n".into();
     assert_eq!(piece, Some(Piece::Bytes { offset: 0, bytes }));
-    drop(reader);
+    drop(streams);
     within(session.write("go\n".into())).await.unwrap();
     let (all, missing) = read_all(&mut reader).await;
     assert_eq!((all.len(), missing), (6 + 1_288_895, 0));
@@ -134,8 +134,8 @@ async fn session_reads_after_output_reader_is_dropped() {
 #[tokio::test]
 async fn output_reader_ends_when_streams_are_cut() {
     // The child exits, and a silent descendant keeps its streams open.
-    let (session, mut reader) = start_with_reader(shell("sleep 1000 & echo done"));
-    let ([output, _], ends) = drain(&mut reader).await;
+    let (session, mut streams) = start_with_reader(shell("sleep 1000 & echo done"));
+    let ([output, _], ends) = drain(&mut streams).await;
     assert_eq!((&output[..], ends), (&b"done\n"[..], 2));
     let exit = within(session.exited()).await;
     assert_eq!(exit.drained, bowline_transport::Drained::Timeout);
