@@ -108,7 +108,7 @@ pub(crate) async fn attach(
     Ok(ExitCode::SUCCESS)
 }
 
-/// What lasts over the conversations of one program.
+/// State shared by consecutive conversations of one process.
 struct ChatTerminal {
     editor: Editor,
     signals: SignalListener,
@@ -167,7 +167,7 @@ async fn attach_started(
     ChatSession::attach(remote, id, &agent, options).await
 }
 
-/// Gives this client a name, which others see with its answers: the user and the terminal.
+/// Sets this client's name, which other clients see with its answers: user and terminal.
 fn named(mut remote: Remote) -> Remote {
     let user = std::env::var("USER").ok().filter(|it| !it.is_empty());
     let user = user.unwrap_or_else(|| "user".to_owned());
@@ -180,7 +180,7 @@ fn named(mut remote: Remote) -> Remote {
     remote
 }
 
-/// Says how to go on with a conversation whose session has ended.
+/// Prints how to continue a conversation whose session has ended.
 async fn ended(
     run: &args::Run,
     chat: &ChatSession,

@@ -16,7 +16,7 @@ pub(super) struct OpenAnswer {
     typed: Option<(Editor, &'static str)>,
 }
 
-/// What a key did.
+/// Effect of a key.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum AnswerKey {
     /// Nothing, or a part of an answer.
@@ -67,7 +67,7 @@ impl OpenAnswer {
         format!("{choices}{reason}")
     }
 
-    /// Returns what is typed, and what for.
+    /// Returns the typed text and its label.
     pub(super) fn typed(&self) -> Option<(&Editor, &'static str)> {
         self.typed.as_ref().map(|(editor, mark)| (editor, *mark))
     }
@@ -127,7 +127,7 @@ impl OpenAnswer {
         }
     }
 
-    /// Takes a line as the answer.
+    /// Accepts a line as the answer.
     fn line(&mut self, line: &str) -> AnswerKey {
         let before = self.request.open_questions();
         if let Some(answer) = self.request.read_line(line) {

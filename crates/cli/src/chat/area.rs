@@ -1,4 +1,4 @@
-//! The lines below the transcript, laid out: what the agent does, what waits, a question, and the prompt.
+//! Layout of the lines below the transcript: the agent's activity, queued prompts, an open question, and the prompt.
 
 use crate::style::{ColorMode, Paint};
 use crate::text::{char_width, text_width, truncate};
@@ -9,12 +9,12 @@ const TAB: &str = "    ";
 /// The least number of rows that the prompt has.
 const MIN_PROMPT_ROWS: usize = 3;
 
-/// What is shown below the transcript.
+/// Content of the area below the transcript.
 #[derive(Clone, Debug, Default)]
 pub(super) struct AreaContent<'a> {
     /// Lines above the prompt, each on one row; the first are dropped where there is no room.
     pub(super) lines: Vec<(Paint, String)>,
-    /// What stands before the prompt.
+    /// Text in front of the prompt.
     pub(super) mark: (Paint, &'a str),
     /// The text of the prompt, and the byte position of the cursor in it.
     pub(super) prompt: (&'a str, usize),
@@ -132,7 +132,7 @@ fn indented(columns: usize) -> Row {
     }
 }
 
-/// Returns how a character of the prompt is drawn. Nothing that a terminal acts on is.
+/// Returns the visible form of a character of the prompt. Control characters are replaced.
 fn shown(c: char) -> String {
     match c {
         '\t' => TAB.to_owned(),

@@ -6,7 +6,7 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use bowline_lifecycle::{Prompt, PromptPart, Source};
 
-/// Largest image, in bytes: what the API takes.
+/// Maximum size of an image in bytes, as the API accepts.
 const MAX_IMAGE: u64 = 5 << 20;
 
 /// Media types by the extension of a file.
@@ -19,7 +19,7 @@ const IMAGES: [(&str, &str); 5] = [
 ];
 
 /// Returns the prompt of a text, and what to tell the user about its images. Images are attached if the agent
-/// takes them; their paths stay in the text.
+/// accepts them; their paths stay in the text.
 pub(super) fn prompt(text: &str, cwd: &Path, takes_images: bool) -> (Prompt, Vec<String>) {
     let (mut prompt, mut notes) = (Prompt::text(text), Vec::new());
     for (path, media_type) in images(text, cwd) {

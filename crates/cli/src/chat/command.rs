@@ -73,7 +73,7 @@ impl ChatCommand {
         }
     }
 
-    /// What the agent must be able to do for the command.
+    /// Capability of the agent that the command needs.
     pub(super) const fn needs(self) -> Option<Capability> {
         match self {
             Self::Model => Some(Capability::Models),
@@ -84,7 +84,7 @@ impl ChatCommand {
         }
     }
 
-    /// Says that the agent lacks what a command needs; `None` if it does not.
+    /// Returns a message if the agent lacks the capability that a command needs.
     pub(super) fn refusal(self, supported: &Capabilities) -> Option<String> {
         let needed = self.needs()?;
         let what = match needed {

@@ -2,15 +2,15 @@
 
 use std::path::Path;
 
-/// Most candidates that are shown.
+/// Maximum number of candidates that are shown.
 const MAX_SHOWN: usize = 40;
 
-/// What completes a line.
+/// A completion of a line.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(super) struct Completion {
     /// Byte position from which the line is replaced up to the cursor.
     pub(super) from: usize,
-    /// The replacement: what all candidates begin with.
+    /// The replacement: the common prefix of all candidates.
     pub(super) text: String,
     /// The candidates, if there are several.
     pub(super) candidates: Vec<String>,

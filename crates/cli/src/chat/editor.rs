@@ -14,7 +14,7 @@ use super::history::History;
 /// Number of edits that can be undone.
 const MAX_UNDO: usize = 100;
 
-/// What an event did to the line.
+/// Effect of an event on the line.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Edit {
     /// The line or its cursor may have changed.

@@ -1,20 +1,20 @@
-//! Sends what the user wants to the session, in the order in which it was entered.
+//! Sends the user's requests to the session, in the order in which they were entered.
 
 use bowline_lifecycle::{DialogueError, DialogueSession, PermissionAnswer, Prompt};
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 
-/// What is sent.
+/// A request to send.
 #[derive(Debug)]
 pub(super) enum Outgoing {
     /// A prompt, with its id.
     Prompt(String, Prompt),
     /// The answer to a permission request, by its id.
     Answer(String, PermissionAnswer),
-    /// A new value of an option, and what to say once it is set.
+    /// A new value of an option, and the message to print once it is set.
     Option(&'static str, String),
 }
 
-/// What became of it.
+/// Outcome of a request.
 #[derive(Debug)]
 pub(super) enum Sent {
     Prompt(String, Result<(), DialogueError>),
@@ -22,7 +22,7 @@ pub(super) enum Sent {
     Other(Result<String, DialogueError>),
 }
 
-/// The task that sends.
+/// Handle of the task that sends requests.
 pub(super) struct Outbox {
     session: DialogueSession,
     outgoing: UnboundedReceiver<Outgoing>,

@@ -30,7 +30,7 @@ pub(super) struct ChatScreen {
     size: (usize, usize),
     /// The last line of the transcript, if it has not ended: with its colours, and its width.
     open: (String, usize),
-    /// What is drawn below it.
+    /// Content of the area below it.
     area: Area,
     /// Whether anything is drawn.
     is_drawn: bool,
@@ -101,11 +101,11 @@ impl ChatScreen {
         print(&out)
     }
 
-    /// Takes the size of the terminal. The next drawing erases what was drawn at the previous one.
+    /// Sets the size of the terminal. The next drawing erases the area as it was drawn at the previous size.
     pub(super) fn resize(&mut self) {
         let before = std::mem::replace(&mut self.size, terminal_size());
         if before != self.size {
-            // What was drawn is drawn again, even if it is the same.
+            // Forces a redraw, even if the content is unchanged.
             self.area.rows.iter_mut().for_each(|it| it.text.clear());
         }
     }

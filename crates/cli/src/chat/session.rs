@@ -14,7 +14,7 @@ use crate::leases::ConversationLeases;
 use crate::runner::{announced, unreachable_session};
 use crate::text::one_line;
 
-/// A session with what the chat has of it.
+/// A session, its event streams, and its relation to this process.
 pub(super) struct ChatSession {
     pub(super) session: DialogueSession,
     pub(super) events: DialogueEvents,
@@ -143,7 +143,7 @@ impl ChatSession {
         }
     }
 
-    /// Says how to come back to a session that keeps running.
+    /// Returns the message about a session that keeps running: how to attach again.
     pub(super) fn detached(&self) -> String {
         let id = self.session.id();
         let options = match &self.place {

@@ -1,4 +1,4 @@
-//! The keys of this terminal, which come one by one.
+//! Keys of this terminal, read one at a time.
 
 use std::io;
 
@@ -9,7 +9,7 @@ use rustix::termios::{InputModes, LocalModes, OptionalActions, Termios, tcgetatt
 use crate::failure::Failure;
 use crate::stdio::print;
 
-/// Bracketed paste: pasted text comes in one piece.
+/// Enables bracketed paste, which delivers pasted text as one event.
 const PASTE_ON: &str = "\x1b[?2004h";
 const PASTE_OFF: &str = "\x1b[?2004l";
 

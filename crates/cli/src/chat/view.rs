@@ -1,4 +1,4 @@
-//! A conversation on this terminal: what the session does is printed above, and what the user types goes to it.
+//! A conversation on this terminal: prints the session's changes and forwards the user's input.
 
 mod commands;
 mod keys;
@@ -47,14 +47,14 @@ pub(super) enum ChatEnd {
     },
     /// The session keeps running.
     Detached,
-    /// The user wants to go on with another conversation.
+    /// The user has switched to another conversation.
     Switch { conversation: String, fork: bool },
 }
 
-/// What the user wants to happen with the session.
+/// A user's request about the session as a whole.
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum Leaving {
-    /// It is to end in order, or at once.
+    /// End the session, gracefully or at once.
     End,
     Terminate,
     Detach,
@@ -89,7 +89,7 @@ pub(super) struct ChatView<'a> {
     work: Work,
     timer: Interval,
     leaving: Option<Leaving>,
-    /// The end was requested, and is waited for.
+    /// The end of the session was requested and has not happened yet.
     is_ending: bool,
     has_interrupted: bool,
     /// `^C` was pressed once with nothing to interrupt.
@@ -176,7 +176,7 @@ impl<'a> ChatView<'a> {
         }
     }
 
-    /// Carries out what the user wants to happen with the session. Returns how the conversation ended, if the
+    /// Carries out a request about the session. Returns how the conversation ended, if the
     /// session is left running.
     async fn leave(&mut self) -> Result<Option<ChatEnd>, Failure> {
         match &self.leaving {
@@ -225,7 +225,7 @@ impl<'a> ChatView<'a> {
         }
     }
 
-    /// Prints the changes since the last call, and draws what is below them.
+    /// Prints the changes since the last call, and draws the area below them.
     async fn print_changes(&mut self) -> Result<(), Failure> {
         // The author of a prompt is known before the prompt is printed.
         while let Some(event) = self.chat.events.try_next() {

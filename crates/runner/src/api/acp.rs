@@ -1,9 +1,9 @@
 //! Bowline as an agent of the Agent Client Protocol (ACP): editors drive the runner's sessions. Version 1, and where
 //! it is asked for the draft of version 2.
 //!
-//! [`Server`] is the protocol of one editor's connection: lines of JSON-RPC and what happens in the sessions
-//! go in, lines for the editor and intents for the sessions come out. It has no clock and no I/O. `connection`
-//! carries it over a WebSocket and works for it at the daemon's conversations. What an editor receives is an `update`,
+//! [`Server`] is the protocol of one editor's connection. Its inputs are lines of JSON-RPC and changes of
+//! sessions; its outputs are lines for the editor and intents for the sessions. It has no clock and no I/O.
+//! `connection` carries it over a WebSocket and works for it at the daemon's conversations. What an editor receives is an `update`,
 //! which `v1` or `v2` writes.
 //!
 //! # Rules

@@ -109,7 +109,7 @@ pub(super) async fn web_terminal(
     Ok(serve_web_terminal(app, upgrade, guard, target))
 }
 
-/// What an editor's connection may say in its URL.
+/// Query parameters of an editor's connection.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct EditorQuery {
@@ -157,7 +157,7 @@ pub(super) async fn editor(
         .on_upgrade(move |socket| held(guard, acp::serve(socket, app, agent)).instrument(span)))
 }
 
-/// What a web terminal is attached to.
+/// Target of a web terminal.
 enum WebTerminalTarget {
     /// A session, with a lease to read or to write.
     Session {

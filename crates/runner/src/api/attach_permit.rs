@@ -18,7 +18,7 @@ pub(super) enum Endpoint {
     Grpc,
 }
 
-/// What a client may do at the session that it attaches to.
+/// Permissions of a client at the session that it attaches to.
 #[derive(Debug)]
 pub(super) struct AttachPermit {
     session: SessionId,

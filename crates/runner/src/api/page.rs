@@ -25,7 +25,7 @@ use super::problem::Problem;
 use crate::app_state::AppState;
 use crate::auth::{AuthError, OneTimeTicket, Peer, TICKET_PREFIX, make_page_token, random_secret};
 
-/// What the page may do: run its own script, and talk to the server that it came from.
+/// Content security policy of the page: its own script, and requests to its own origin.
 const POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; \
      font-src 'self'; img-src 'self' data: blob:; base-uri 'none'; form-action 'none'; \
      frame-ancestors 'none'; require-trusted-types-for 'script'; trusted-types 'none'";

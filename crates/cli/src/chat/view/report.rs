@@ -1,4 +1,4 @@
-//! What `/usage`, `/inspect`, `/model` and `/mode` print.
+//! Output of `/usage`, `/inspect`, `/model` and `/mode`.
 
 use std::collections::BTreeMap;
 
@@ -37,7 +37,7 @@ pub(super) fn usage(transcript: &Transcript) -> String {
     out
 }
 
-/// What the session consists of.
+/// Counts the parts of the session.
 pub(super) fn counts(transcript: &Transcript) -> String {
     let stats = transcript.stats();
     let mut tools = BTreeMap::<_, usize>::new();

@@ -1,4 +1,4 @@
-//! What the chat shows of a transcript below it.
+//! The part of a transcript's state that the chat shows below it.
 
 use bowline_lifecycle::Capability;
 use bowline_reducer::{Phase, Transcript};
@@ -12,7 +12,7 @@ use crate::text::{one_line, text_width};
 /// Lines of a running tool's output that are shown.
 const LIVE_LINES: usize = 3;
 
-/// What the chat needs to know of a transcript.
+/// Summary of a transcript for the area below it.
 #[derive(Debug, Default)]
 pub(super) struct ChatState {
     pub(super) has_open_turn: bool,
@@ -72,14 +72,14 @@ impl ChatState {
         }
     }
 
-    /// Whether the agent does something.
+    /// Whether the agent is working.
     pub(super) const fn is_working(&self) -> bool {
         self.has_open_turn || self.tasks > 0
     }
 }
 
 impl ChatView<'_> {
-    /// Prints what is to be printed, and draws what is below it.
+    /// Prints pending text, and draws the area below it.
     pub(super) fn draw(&mut self) -> Result<(), Failure> {
         let text = std::mem::take(&mut self.unprinted);
         let width = self.screen.columns().saturating_sub(1);
@@ -104,7 +104,7 @@ impl ChatView<'_> {
         self.screen.draw(&text, &content)
     }
 
-    /// What the agent does, and the last output of a tool.
+    /// The agent's activity, and the last output of a tool.
     fn activity_lines(&mut self, width: usize) -> Vec<(Paint, String)> {
         let spinner = self.screen.spinner();
         let mut lines = Vec::new();

@@ -22,7 +22,7 @@ use state::SessionState;
 
 use super::update::{Progress, SessionUpdate, Speaker, Stop, Text, Update, Version};
 
-/// What an editor declares to understand.
+/// Capabilities that an editor declares.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Declared {
     pub(super) version: Version,
@@ -135,7 +135,7 @@ impl Feed {
         }
     }
 
-    /// Takes in changes; returns the updates that they are. With `has_more` they are a part of the whole transcript.
+    /// Converts changes into updates. With `has_more` they are a part of the whole transcript.
     pub(super) fn apply(
         &mut self,
         changes: &[TranscriptChange],
@@ -244,7 +244,7 @@ impl Feed {
         }
     }
 
-    /// Takes back an entry, which is empty from now on.
+    /// Retracts an entry: it is sent as empty.
     fn retract(&mut self, id: EntryId) {
         for block in self.messages.of(id) {
             let text = self.messages.remove(block);
@@ -281,7 +281,7 @@ impl Feed {
         }
     }
 
-    /// Sends a call, or what changed of it.
+    /// Sends a call, or its changed members.
     fn call(&mut self, id: &str) {
         let is_flat = !self.declared.subagents;
         if let Some((thread, update)) = self.calls.update(id, is_flat) {

@@ -1,4 +1,4 @@
-//! What a connection wants from the sessions, and what it learns about them.
+//! Requests of a connection to the sessions, and the inputs that it receives from them.
 
 use std::path::PathBuf;
 
@@ -14,7 +14,7 @@ pub struct Ticket(pub(super) u64);
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Attachment(pub(super) u64);
 
-/// What [`Server::poll`](super::Server::poll) returns.
+/// An output of [`Server::poll`](super::Server::poll).
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub enum Output {
@@ -117,7 +117,7 @@ pub enum Answer {
     Cancel,
 }
 
-/// What happened in the sessions.
+/// An event of a session.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub enum Input {
@@ -215,11 +215,11 @@ pub enum PromptEnd {
 pub struct Failure {
     /// What kind of failure it is.
     pub kind: FailureKind,
-    /// One line that says what to do.
+    /// The remedy, one line.
     pub message: String,
 }
 
-/// What an editor can do about a failure.
+/// Class of a failure, by the remedy that an editor has.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum FailureKind {

@@ -20,7 +20,7 @@ use super::tool_call::{CallStatus, CallUpdate};
 const ALLOW: &str = "allow";
 const DENY: &str = "deny";
 
-/// What an editor is asked, by the request's id in the transcript.
+/// The requests to an editor, by the request's id in the transcript.
 #[derive(Debug, Default)]
 pub(super) struct Permissions {
     asked: HashMap<String, Asked>,
@@ -67,7 +67,7 @@ pub(super) struct PermissionRequest {
     pub(super) options: Vec<RequestOption>,
 }
 
-/// What follows from an editor's answer.
+/// Consequence of an editor's answer.
 #[derive(Debug)]
 pub(super) enum Next {
     /// The answer is complete.
@@ -128,7 +128,7 @@ impl Permissions {
         self.asked.drain().filter_map(|(_, it)| it.rpc).collect()
     }
 
-    /// Takes the editor's answer. An error is none: another host may still answer.
+    /// Handles the editor's answer. An error counts as no answer: another host may still answer.
     pub(super) fn answer(
         &mut self,
         request_id: &str,

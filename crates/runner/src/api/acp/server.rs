@@ -32,11 +32,11 @@ const SESSION_ENDED: &str = "SESSION_ENDED";
 /// [`poll`](Self::poll) returns, in that order.
 #[derive(Debug)]
 pub struct Server {
-    /// What the editor declared, once it has said hello.
+    /// Capabilities of the editor, after `initialize`.
     client: Option<Declared>,
     /// Whether version 2 is offered.
     has_draft: bool,
-    /// The MCP servers that the agent of new sessions takes.
+    /// Kinds of MCP servers that the agent of new sessions accepts.
     mcp: McpCapabilities,
     /// The sessions that are open here, by the runner's id.
     sessions: HashMap<String, EditorSession>,
@@ -76,7 +76,7 @@ impl Server {
         }
     }
 
-    /// Offers MCP servers over HTTP or SSE, if the agent of new sessions takes them.
+    /// Offers MCP servers over HTTP or SSE, if the agent of new sessions accepts them.
     #[must_use]
     pub fn offering(mut self, mcp: McpCapabilities) -> Self {
         self.mcp = mcp;
@@ -90,7 +90,7 @@ impl Server {
         self
     }
 
-    /// Takes a line of the editor. A line that is not a message is answered with an error.
+    /// Handles a line of the editor. A line that is not a message is answered with an error.
     pub fn receive(&mut self, line: &str) {
         if line.trim().is_empty() {
             return;
@@ -107,7 +107,7 @@ impl Server {
         }
     }
 
-    /// Takes what happened in the sessions. Input for an attachment that is over is ignored.
+    /// Handles an event of a session. Input for an attachment that is over is ignored.
     pub fn input(&mut self, input: Input) {
         self.take_input(input);
     }
@@ -220,7 +220,7 @@ impl Server {
         });
     }
 
-    /// Takes back a request to the editor.
+    /// Cancels a request to the editor.
     fn cancel(&mut self, rpc: i64) {
         if self.asked.remove(&rpc).is_none() {
             return;

@@ -15,7 +15,7 @@ const CLAUDE_MODES: [(&str, &str); 3] = [
     ("plan", "Plan"),
 ];
 
-/// What an editor may set.
+/// Options that an editor may set.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(super) struct Settings {
     options: Vec<SessionOption>,

@@ -1,4 +1,5 @@
-//! What both versions of the protocol write in the same form: their types have the same names, but are not the same.
+//! Messages that both versions of the protocol write in the same form. The types of the versions have the same names
+//! but are distinct, so that macros produce both.
 
 /// Defines the module `shared` with the writers of a version.
 macro_rules! shared_messages {

@@ -34,7 +34,7 @@ pub(super) enum CallStatus {
     Cancelled,
 }
 
-/// What changed of a call; `None` if that did not.
+/// Changed members of a call; `None` for an unchanged one.
 #[derive(Debug, Default)]
 pub(super) struct CallUpdate {
     pub(super) id: String,
@@ -68,7 +68,7 @@ impl CallView {
         }
     }
 
-    /// Returns what changed since a call was sent; `None` if nothing did.
+    /// Returns the members that changed since a call was sent; `None` if none did.
     pub(super) fn since(&self, sent: &Self) -> Option<CallUpdate> {
         fn changed<T: Clone + PartialEq>(old: &T, new: &T) -> Option<T> {
             (old != new).then(|| new.clone())
@@ -90,7 +90,7 @@ impl CallView {
 }
 
 impl From<CallView> for CallUpdate {
-    /// Returns the update that says all of a call.
+    /// Returns the update with all members of a call.
     fn from(call: CallView) -> Self {
         Self {
             id: call.id,

@@ -47,11 +47,11 @@ pub(super) enum Update {
     },
     Child {
         session: Arc<str>,
-        /// Absent if it is what it was.
+        /// Absent if unchanged.
         title: Option<String>,
         progress: Progress,
     },
-    /// What the session does. Version 1 has no word for it.
+    /// Activity of the session, which version 1 cannot express.
     Progress(Progress),
 }
 
@@ -72,7 +72,7 @@ pub(super) enum Speaker {
     Thought,
 }
 
-/// What a session, or a sub-agent's, does.
+/// Activity of a session, or of that of a sub-agent.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Progress {
     Running,

@@ -122,7 +122,7 @@ const fn status(status: CallStatus) -> ToolCallStatus {
         CallStatus::Pending => ToolCallStatus::Pending,
         CallStatus::Running => ToolCallStatus::InProgress,
         CallStatus::Completed => ToolCallStatus::Completed,
-        // There is no other word for a call that was interrupted.
+        // The version has no state for an interrupted call.
         CallStatus::Failed | CallStatus::Cancelled => ToolCallStatus::Failed,
     }
 }

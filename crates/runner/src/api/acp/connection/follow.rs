@@ -136,7 +136,7 @@ struct Follower {
 }
 
 impl Follower {
-    /// Sends everything that is there, then what changes. Returns `None` once the connection is over.
+    /// Sends the present transcript, then its changes. Returns `None` once the connection is over.
     async fn run(mut self, conversation: Conversation) -> Option<()> {
         let attached = Event::Attached(self.attachment, conversation);
         self.events.send(attached).await.ok()?;
@@ -188,7 +188,7 @@ impl Follower {
         Some(true)
     }
 
-    /// Tells that the session has ended. When the daemon stops, it goes on without this handle.
+    /// Reports that the session has ended. When the daemon stops, it goes on without this handle.
     async fn end(&self) -> Option<()> {
         if self.app.shutdown.is_cancelled() {
             return None;

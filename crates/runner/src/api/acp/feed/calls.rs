@@ -18,14 +18,14 @@ struct KnownCall {
     thread: Option<String>,
     /// The state that was not sent yet.
     new: Option<Box<ToolCallValue>>,
-    /// What was sent of a call that is open.
+    /// The state of an open call that the editor has.
     sent: Option<Box<CallView>>,
     is_announced: bool,
     holder: Option<(Option<String>, ThreadState)>,
 }
 
 impl Calls {
-    /// Takes the states of calls from changes.
+    /// Updates the states of calls from changes.
     pub(super) fn index(&mut self, changes: &[TranscriptChange]) {
         for change in changes {
             if let TranscriptChange::ToolCall { thread, value, .. } = change {
@@ -42,7 +42,7 @@ impl Calls {
         self.calls.get(id)?.thread.clone()
     }
 
-    /// Returns what was sent of a call, unless it has ended.
+    /// Returns the state of a call that the editor has, unless the call has ended.
     pub(in crate::api::acp) fn sent(&self, id: &str) -> Option<&CallView> {
         self.calls.get(id)?.sent.as_deref()
     }
@@ -79,7 +79,7 @@ impl Calls {
     }
 }
 
-/// Whether the model has not said yet what it calls.
+/// Whether the model has not named the tool yet.
 fn is_nameless(call: &ToolCallValue) -> bool {
     call.name.is_empty() && call.title.is_none() && call.state.is_open()
 }

@@ -23,7 +23,7 @@ impl Children {
         self.known.contains_key(thread)
     }
 
-    /// Announces a child session, or tells what changed; `None` if nothing did.
+    /// Returns the update that announces a child session or reports its changes; `None` if nothing changed.
     pub(super) fn update(
         &mut self,
         parent: &str,

@@ -43,7 +43,7 @@ impl Messages {
         blocks.map(|(id, _)| *id).collect()
     }
 
-    /// Takes the text of a block; returns what is to be sent of it, and its entry.
+    /// Records the text of a block; returns the part to send, and its entry.
     pub(super) fn replace(
         &mut self,
         id: BlockId,
@@ -90,7 +90,7 @@ impl Messages {
         }
     }
 
-    /// Takes back a block: the message is empty. Version 1 cannot say so.
+    /// Retracts a block: the message becomes empty. Version 1 cannot express this.
     pub(super) fn remove(&mut self, id: BlockId) -> Option<(EntryId, Text)> {
         let sent = self.blocks.remove(&id)?;
         self.texts.remove(&id);
@@ -98,7 +98,7 @@ impl Messages {
         is_shown.then(|| sent.say(id, "", true))
     }
 
-    /// Returns what is new of a text whose bytes after `from` are `text`.
+    /// Returns the new part of a text whose bytes after `from` are `text`.
     fn rest(&mut self, id: BlockId, from: usize, text: &str) -> Option<(EntryId, Text)> {
         let sent = self.blocks.get_mut(&id)?;
         let new = sent.sent.checked_sub(from).map(|at| after(text, at));

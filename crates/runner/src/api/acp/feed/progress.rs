@@ -1,4 +1,4 @@
-//! What a session does, and how its turns end.
+//! Activity of a session, and the outcomes of its turns.
 
 use bowline_reducer::owned::EntryValue;
 use bowline_reducer::{Outcome, Phase, TranscriptChange};

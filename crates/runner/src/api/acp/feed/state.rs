@@ -6,7 +6,7 @@ use bowline_reducer::owned::{SessionValue, UsageValue};
 use crate::api::acp::settings::Settings;
 use crate::api::acp::update::Update;
 
-/// What an editor knows of a session beside the conversation.
+/// State of a session that the editor has, apart from the conversation.
 #[derive(Debug, Default)]
 pub(in crate::api::acp) struct SessionState {
     title: Option<String>,
@@ -31,7 +31,7 @@ impl SessionState {
         &self.commands
     }
 
-    /// Returns the updates that tell what changed.
+    /// Returns the updates of members that changed.
     pub(super) fn session(&mut self, session: &SessionValue, has_switches: bool) -> Vec<Update> {
         let mut updates = Vec::new();
         if self.title != session.title {
@@ -62,7 +62,7 @@ impl SessionState {
         updates
     }
 
-    /// Returns the update that tells the new cost.
+    /// Returns the update with the new cost.
     pub(super) fn usage(&mut self, usage: &UsageValue) -> Option<Update> {
         let is_new = self.cost_usd.to_bits() != usage.cost_usd.to_bits();
         self.cost_usd = usage.cost_usd;

@@ -1,4 +1,4 @@
-//! What happens in the sessions.
+//! Handling of events of sessions.
 
 use agent_client_protocol_schema::v1::{
     Error, ListSessionsResponse, LoadSessionResponse, NewSessionResponse, PromptResponse,
@@ -162,7 +162,7 @@ impl Server {
         }
     }
 
-    /// Asks a request that is open, and takes back one that is not.
+    /// Sends a request that is open, and cancels one that is not.
     fn permission(&mut self, id: &str, value: &PermissionValue) {
         let declared = self.client.unwrap_or_default();
         let Some(session) = self.sessions.get_mut(id) else {

@@ -1,4 +1,4 @@
-//! What the editor asks for.
+//! Requests of the editor.
 
 use std::path::Path;
 
@@ -26,7 +26,7 @@ use crate::api::acp::session::{EditorSession, Opening};
 use crate::api::acp::update::Version;
 use crate::api::acp::v2;
 
-/// What every version of `initialize` has.
+/// Parameters that every version of `initialize` has.
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
 struct Hello {
@@ -89,7 +89,7 @@ impl Server {
         }
     }
 
-    /// Takes the editor's answer to a request of this side. One that was taken back is ignored.
+    /// Handles the editor's response to a request of this side. The response to a cancelled request is ignored.
     pub(super) fn response(&mut self, id: &RequestId, result: Option<&RawValue>) {
         let RequestId::Number(rpc) = id else {
             return;

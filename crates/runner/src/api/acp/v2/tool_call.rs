@@ -1,4 +1,4 @@
-//! Tool calls of version 2: one update that says all, or what changed.
+//! Tool calls of version 2: one update with all members, or with the changed ones.
 
 use agent_client_protocol_schema::MaybeUndefined;
 use agent_client_protocol_schema::v2::{
@@ -9,7 +9,7 @@ use bowline_reducer::model;
 use super::{diff, shared};
 use crate::api::acp::tool_call::{CallStatus, CallUpdate, child_of};
 
-/// Writes what is new of a call.
+/// Writes the new members of a call.
 pub(super) fn update(call: CallUpdate) -> ToolCallUpdate {
     let content = call.content.as_ref();
     let locations = call.locations.as_ref();
