@@ -59,7 +59,7 @@ impl Engine {
 
     /// Starts an agent.
     ///
-    /// If the call fails or is cancelled, no process is left running, also not at a runner.
+    /// If the call fails or is cancelled, no process is left behind, also not at a runner.
     ///
     /// # Errors
     ///
@@ -190,7 +190,7 @@ impl Engine {
 
     /// Starts a shell or another interactive program on a terminal, locally or at a runner.
     ///
-    /// If the call fails or is cancelled, no process is left running, also not at a runner.
+    /// If the call fails or is cancelled, no process is left behind, also not at a runner.
     ///
     /// # Errors
     ///

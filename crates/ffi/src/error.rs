@@ -13,7 +13,7 @@ use crate::core;
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error, uniffi::Error)]
 #[non_exhaustive]
 pub enum BowlineError {
-    /// An agent, shell or server could not be started or reached. No process is left running.
+    /// An agent, shell or server could not be started or reached. No process is left behind.
     #[error("{reason}")]
     Start {
         /// What failed and what to do next.

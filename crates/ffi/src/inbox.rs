@@ -47,7 +47,7 @@ pub enum InboxEvent {
         /// The request and its session.
         request: SessionPermission,
     },
-    /// A permission request is closed. Its record has its state and the name of the host or rule that answered.
+    /// A permission request is closed. Its record has its state and the name of who answered.
     Closed {
         /// The request and its session.
         request: SessionPermission,
