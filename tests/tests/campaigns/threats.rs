@@ -26,9 +26,16 @@ fn has_test(file: &str, source: &str, name: &str) -> bool {
     }
     let is_test = |head: &str| head.contains("#[test]") || head.contains("#[tokio::test");
     // The attribute is among the lines directly above.
-    source
-        .match_indices(&format!("fn {name}("))
-        .any(|(at, _)| is_test(source[..at].rsplit("\n\n").next().unwrap_or_default()))
+    source.match_indices(&format!("fn {name}(")).any(|(at, _)| {
+        is_test(
+            source
+                .get(..at)
+                .unwrap_or_default()
+                .rsplit("\n\n")
+                .next()
+                .unwrap_or_default(),
+        )
+    })
 }
 
 #[test]
