@@ -32,8 +32,8 @@ pub(crate) struct Guard {
 enum Shutdown {
     NotRequested,
     Requested,
-    /// The guard has exited and is reaped.
-    Done,
+    /// The guard has exited with this status and is reaped.
+    Done(ExitStatus),
 }
 
 impl Guard {
@@ -102,10 +102,18 @@ impl Guard {
             drop(self.link.shut_down());
             *shutdown = Shutdown::Requested;
         }
-        if *shutdown == Shutdown::Requested && sys::reap(self.pid).is_some() {
-            *shutdown = Shutdown::Done;
+        if *shutdown == Shutdown::Requested
+            && let Some(status) = sys::reap(self.pid)
+        {
+            *shutdown = Shutdown::Done(status);
         }
-        *shutdown == Shutdown::Done
+        matches!(*shutdown, Shutdown::Done(_))
+    }
+
+    /// Returns whether the guard has exited and left no descendant of its own, which only a
+    /// subreaper knows.
+    pub(crate) fn has_ended_all(&self) -> bool {
+        sys::ADOPTS_ORPHANS && *self.shutdown.lock() == Shutdown::Done(ExitStatus::Code(0))
     }
 }
 

@@ -152,6 +152,7 @@ impl Tree {
         };
         let members = group.members();
         if members.is_empty() && !group.is_populated() {
+            self.left.clear();
             return Round::Empty;
         }
         if let Err(error) = group.kill() {
@@ -212,10 +213,13 @@ impl Tree {
     }
 
     /// Returns the killed and the surviving processes. Processes found in the last pass may have
-    /// ended since, in particular the child, so survivors are checked again; a guard that has not
-    /// exited may have some.
+    /// ended since, in particular the child, so survivors are checked again, unless the guard has
+    /// ended them all; one that has not exited may have some.
     pub(crate) fn outcome(&mut self) -> (Vec<u32>, Vec<u32>) {
-        if !self.left.is_empty() || self.scope() == KillScope::Group {
+        let guard = self.handle.guard();
+        if guard.is_some_and(|guard| guard.has_ended_all()) {
+            self.left.clear();
+        } else if !self.left.is_empty() || self.scope() == KillScope::Group {
             self.left = self.alive();
         }
         (

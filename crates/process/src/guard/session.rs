@@ -1,6 +1,7 @@
 //! Guard of one session. It is the parent of the child, and of its orphans where the system has
 //! subreapers (prctl(2)). Elsewhere it follows the descendants of the child while they are alive.
 
+use std::collections::HashSet;
 use std::ffi::OsStr;
 use std::io;
 use std::os::fd::AsFd;
@@ -15,8 +16,10 @@ use super::order::Order;
 use crate::members::Members;
 use crate::sys::{self, GuardEvents, Image, MARKER, Place, Process, Refusal, Wake};
 
-/// Pause between kill passes that find no new process.
-const PAUSE: Duration = Duration::from_millis(1);
+/// Pauses between kill passes: the first suits processes that end at once. The longest bounds how often a
+/// thousand guards read the process table while a loaded machine ends what they have killed.
+const FIRST_PAUSE: Duration = Duration::from_millis(1);
+const LAST_PAUSE: Duration = Duration::from_millis(50);
 
 /// Time between two looks for new descendants that have to be followed: a look reads the process table.
 const LOOK_INTERVAL: Duration = Duration::from_millis(20);
@@ -195,6 +198,10 @@ impl Session {
             self.live_members();
         }
         self.child = None;
+        let mut signalled = HashSet::new();
+        let mut pause = FIRST_PAUSE;
+        // The members of a killed group cannot fork, and usually nothing is outside of it.
+        let mut is_group_ending = self.group.is_some();
         let started = Instant::now();
         while started.elapsed() < KILL {
             self.reap_ended();
@@ -204,12 +211,24 @@ impl Session {
             if is_cleared && sys::is_childless() {
                 return ExitCode::SUCCESS;
             }
+            if is_group_ending {
+                is_group_ending = false;
+                std::thread::sleep(FIRST_PAUSE);
+                continue;
+            }
             let tree = self.live_members();
             if tree.is_empty() && is_cleared {
                 return ExitCode::SUCCESS;
             }
             tree.iter().for_each(sys::kill);
-            std::thread::sleep(PAUSE);
+            // New processes may be forking, which a pause would let them do.
+            let found = signalled.len();
+            signalled.extend(tree.iter().map(Process::identity));
+            pause = match signalled.len() == found {
+                true => (pause * 2).min(LAST_PAUSE),
+                false => FIRST_PAUSE,
+            };
+            std::thread::sleep(pause);
         }
         ExitCode::FAILURE
     }

@@ -24,10 +24,11 @@ use crate::termination::{TerminationPolicy, TerminationReport};
 /// that is stuck in the kernel.
 const FIRST_PAUSE: Duration = Duration::from_millis(1);
 const LAST_PAUSE: Duration = Duration::from_millis(50);
-const GROUP_PAUSE: Duration = Duration::from_millis(2);
+const GROUP_PAUSE: Duration = Duration::from_millis(8);
 
-/// How long the exit of the guard and the removal of an empty control group are awaited.
-const REMOVAL_TIMEOUT: Duration = Duration::from_secs(1);
+/// How long the exit of the guard and the removal of an empty control group are awaited. On a machine where a
+/// thousand sessions end at once, it takes seconds; afterwards survivors are looked for in the process table.
+const REMOVAL_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// Maximum number of kill passes, with the first pause after each, when the runtime shuts down.
 const SHUTDOWN_PASSES: u32 = 500;
@@ -96,8 +97,10 @@ impl Supervisor {
     /// group is empty.
     async fn release(&mut self) {
         let deadline = Instant::now() + REMOVAL_TIMEOUT;
+        let mut pause = FIRST_PAUSE;
         while !self.tree.release() && Instant::now() < deadline {
-            sleep(FIRST_PAUSE).await;
+            sleep(pause).await;
+            pause = (pause * 2).min(GROUP_PAUSE);
         }
     }
 
