@@ -4,3 +4,5 @@ export { Past } from "./views/past.js";
 export { Start } from "./views/start.js";
 export { exportHtml, exportMarkdown } from "./text/export.js";
 export { Inspector } from "./views/inspector.js";
+export { TerminalView } from "./views/terminal.js";
+export { TimelineStrip } from "./views/timeline.js";

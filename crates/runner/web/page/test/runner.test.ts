@@ -129,3 +129,18 @@ test("an entry leads to its bytes, and the session is ended from the page", asyn
   await page.getByRole("button", { name: "End", exact: true }).click();
   await page.getByPlaceholder("The session has ended.").waitFor();
 });
+
+test("bytes view of a running session grows", async () => {
+  const id = await start("One of the tests fails. Find out why and fix it.");
+  await open(id);
+  await page.locator('.card[data-armed="true"]').waitFor();
+  await page.getByRole("button", { name: "Inspect" }).click();
+  await page.locator(".lines .line .kind").first().waitFor();
+  const lines = async () => Number((await page.locator(".byte-tools .why").innerText()).replace(/\D/g, ""));
+  const before = await lines();
+  ok(before > 0);
+  await page.locator(".card .primary").click();
+  await page.getByText("turn finished").waitFor();
+  const isMore = (least: number) => Number(document.querySelector(".byte-tools .why")!.textContent!.replace(/\D/g, "")) > least;
+  await page.waitForFunction(isMore, before);
+});

@@ -124,11 +124,10 @@ export class BytesStore extends Store {
     return parts;
   }
 
-  /** Forgets the last rows of a session that has grown. */
+  /** Reads the last rows again of a session that has grown, and with them how many there are. */
   grown(): void {
     const last = Math.floor(Math.max(0, this.count - 1) / PAGE);
     if (this.#reading.has(last)) return;
-    this.#pages.delete(last);
     void this.#readPage(last);
   }
 

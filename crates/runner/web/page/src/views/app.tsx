@@ -12,7 +12,6 @@ import { Keyboard } from "./keyboard.js";
 import { useMore } from "./lazy.js";
 import { SessionView } from "./session.js";
 import { Sidebar } from "./sidebar.js";
-import { TerminalView } from "./terminal.js";
 
 /** The page of one runner. The address names the session that is shown: `#/ID`. */
 export function App({ client }: { readonly client: Client }): JSX.Element {
@@ -75,12 +74,14 @@ function Main({ client, sessions, current, entry }: MainProps): JSX.Element {
     [],
   );
   const isForm = current === "new" || current === "past";
-  const more = useMore(isForm);
+  const more = useMore(isForm || session?.isTerminal === true);
   if (isForm) {
     const Form = current === "new" ? more?.Start : more?.Past;
     return Form ? <Form client={client} onClose={onClose} /> : <main id="main" tabIndex={-1} />;
   }
-  if (session?.isTerminal) return <TerminalView key={session.id} session={session} client={client} onClose={onClose} />;
+  if (session?.isTerminal) {
+    return more ? <more.TerminalView key={session.id} session={session} client={client} onClose={onClose} /> : <main id="main" tabIndex={-1} />;
+  }
   if (current === null || !sessions.isKnown) {
     return (
       <main id="main" tabIndex={-1}>

@@ -3,6 +3,7 @@ import type { JSX } from "preact";
 import { useEffect, useMemo } from "preact/hooks";
 import { BytesStore } from "../state/bytes.js";
 import type { ReplayStore } from "../state/replay.js";
+import { useStore } from "../state/store.js";
 import { Bytes } from "./bytes.js";
 import { UsageTable } from "./usage.js";
 
@@ -29,6 +30,11 @@ export function Inspector({ client, lines, replay, tab, onTab, onEntry, onClose 
   const bytes = useMemo(() => new BytesStore(client, replay.session), [client, replay]);
   useEffect(() => () => bytes.close(), [bytes]);
   useEffect(() => void bytes.show(lines), [bytes, lines]);
+  useStore(replay);
+  const lineCount = replay.timeline?.lines ?? 0;
+  useEffect(() => {
+    if (bytes.count > 0) bytes.grown();
+  }, [bytes, lineCount]);
   return (
     <aside class="inspector" aria-label={tab === "bytes" ? "Bytes" : "Usage"}>
       <header>

@@ -21,7 +21,6 @@ import { PermissionCard } from "./permission.js";
 import { Plan } from "./plan.js";
 import { PromptBox } from "./prompt_box.js";
 import { saveFile } from "./save.js";
-import { TimelineStrip } from "./timeline.js";
 import { Toolbar } from "./toolbar.js";
 import { walkElements, walkRows } from "./walk.js";
 
@@ -58,7 +57,7 @@ export function SessionView({ id, listed, entry, client, onClose }: Props): JSX.
   const list = useRef<List>(null);
   const [isAtEnd, setAtEnd] = useState(true);
   const [tab, setTab] = useState<InspectorTab | null>(null);
-  const more = useMore(tab !== null);
+  const more = useMore(tab !== null || replay.timeline !== null);
   const [lines, setLines] = useState<LineStart>({ from: 0 });
   const [kind, setKind] = useState<Kind>("all");
   const [thread, setThread] = useState<string | null>(null);
@@ -126,7 +125,7 @@ export function SessionView({ id, listed, entry, client, onClose }: Props): JSX.
     <LogContext.Provider value={log}>
       <main id="main" tabIndex={-1} class="session">
         <Head store={store} transcript={source.transcript} listed={listed} onClose={onClose} onExport={onExport} onInspect={() => setTab(tab === null ? "bytes" : null)} />
-        <TimelineStrip store={replay} onEntry={show} />
+        {more && <more.TimelineStrip store={replay} onEntry={show} />}
         {connection.state === "reconnecting" && (
           <p class="banner" role="status">
             The runner does not answer; trying again. What is shown may be old.
