@@ -725,7 +725,7 @@ export type Problem = {
   readonly after_ms?: number | null;
   /** A stable error code in capitals. */
   readonly code: string;
-  /** Who answered a permission request that is closed, how, and when: `who`, `how`, `at_ms`. */
+  /** The author, kind and time of the answer to a permission request that is closed: `who`, `how`, `at_ms`. */
   readonly decided_by?: Readonly<Record<string, unknown>> | null;
   /** What failed, as text. */
   readonly detail: string;
