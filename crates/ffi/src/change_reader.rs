@@ -12,12 +12,19 @@ use tokio::sync::{oneshot, watch};
 use tokio::time::sleep;
 
 use crate::change::{ChangeBatch, batch};
-use crate::change_stream::ChangeSource;
 use crate::core::{self, reducer};
 use crate::counters::{CountGuard, ObjectKind};
 use crate::cursor::CursorSpace;
 use crate::error::{BowlineError, Result};
+use crate::recording_fold::RecordingFold;
 use crate::runtime::serving;
+
+/// Where a reader's changes come from.
+#[derive(Clone)]
+pub(crate) enum ChangeSource {
+    Session(core::DialogueSession),
+    Recording(Arc<RecordingFold>),
+}
 
 type Batch = Result<Option<ChangeBatch>>;
 

@@ -7,12 +7,10 @@ use tokio::sync::watch;
 use tokio::time::timeout;
 
 use crate::change::ChangeBatch;
-use crate::change_reader::{ChangeReader, Handover, ReadRequest};
-use crate::core;
+use crate::change_reader::{ChangeReader, ChangeSource, Handover, ReadRequest};
 use crate::counters::{CountGuard, ObjectKind};
 use crate::cursor::CursorSpace;
 use crate::error::{BowlineError, Result};
-use crate::recording_fold::RecordingFold;
 use crate::runtime::{Tracked, block_on};
 
 /// A reader of one transcript's changes.
@@ -25,12 +23,6 @@ pub struct ChangeStream {
     cursors: CursorSpace,
     stopped: watch::Sender<bool>,
     handover: Arc<Handover>,
-}
-
-#[derive(Clone)]
-pub(crate) enum ChangeSource {
-    Session(core::DialogueSession),
-    Recording(Arc<RecordingFold>),
 }
 
 impl std::fmt::Debug for ChangeStream {

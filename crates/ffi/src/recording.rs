@@ -2,7 +2,8 @@
 
 use std::sync::Arc;
 
-use crate::change_stream::{ChangeSource, ChangeStream};
+use crate::change_reader::ChangeSource;
+use crate::change_stream::ChangeStream;
 use crate::counters::ObjectKind;
 use crate::cursor::CursorSpace;
 use crate::error::Result;
