@@ -5,6 +5,7 @@ mod bare;
 mod child;
 mod echo;
 mod flow;
+mod keystroke;
 mod ours;
 mod spawns;
 mod stock;
@@ -52,6 +53,7 @@ pub fn measure(plan: &Plan) -> anyhow::Result<Vec<Row>> {
     let mut rows = flow::pipes(plan)?;
     rows.extend(flow::ptys(plan)?);
     rows.extend(echo::rows(plan)?);
+    rows.extend(keystroke::rows(plan));
     rows.extend(spawns::rows(plan)?);
     Ok(rows)
 }

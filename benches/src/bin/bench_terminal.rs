@@ -8,7 +8,8 @@ use bowline_benches::terminal::{Plan, Row, measure, run_child};
 use clap::Parser;
 
 /// Measures throughput of pipes and PTYs, the round trip of a key, and the start of many sessions,
-/// in comparison with a bare read loop and with portable-pty with a thread that reads
+/// in comparison with a bare read loop and with portable-pty with a thread that reads; and a key through
+/// `bowline attach`, tmux and ssh
 #[derive(Debug, Parser)]
 #[command(name = "bench-terminal", bin_name = "cargo bench-terminal")]
 struct Arguments {

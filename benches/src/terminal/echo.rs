@@ -20,15 +20,20 @@ pub(super) fn rows(plan: &Plan) -> Result<Vec<Row>> {
     let rows = contenders.into_iter().map(|(contender, times)| Row {
         what: "key and back",
         contender,
-        figure: format!(
-            "p50 {:.0} us, p99 {:.0} us",
-            middle(&times) * 1e6,
-            at(&times, 99) * 1e6
-        ),
+        figure: figure(&times),
         ratio: (contender != "bare read loop").then(|| middle(&times) / bare),
         goal: None,
     });
     Ok(rows.collect())
+}
+
+/// Returns the median and the 99th percentile as text.
+pub(super) fn figure(times: &[Duration]) -> String {
+    format!(
+        "p50 {:.0} us, p99 {:.0} us",
+        middle(times) * 1e6,
+        at(times, 99) * 1e6
+    )
 }
 
 fn at(times: &[Duration], share: usize) -> f64 {
