@@ -6,6 +6,8 @@ mod bare;
 mod child;
 mod echo;
 mod flow;
+mod http;
+mod readers;
 mod reattach;
 mod rest;
 mod served;
@@ -32,6 +34,8 @@ pub struct Plan {
     pub histories: [usize; 2],
     /// Bytes of an answer that readers of events follow.
     pub answer: usize,
+    /// Bytes of an answer that readers of events follow while it is written slowly.
+    pub stream: usize,
     /// Bytes of a transcript of which the newest entries are read.
     pub transcript: usize,
     /// Sessions that are listed.
@@ -48,6 +52,7 @@ pub fn run_hidden(args: &[String]) -> Option<ExitCode> {
         return Some(agent::agent(bytes.parse().ok()?));
     }
     match args.first()?.as_str() {
+        readers::READERS => Some(readers::run(args.get(1..)?)),
         served::SHIM => Some(bowline_runner::run_shim()),
         child::FLOOD => Some(child::flood(args.get(1)?.parse().ok()?)),
         child::FLOOD_ASKED => Some(child::flood_asked(args.get(1)?.parse().ok()?)),

@@ -30,6 +30,7 @@ impl Arguments {
             attaches: 200 / part,
             histories: [1 << 20, (256 << 20) / part],
             answer: (8 << 20) / part,
+            stream: (4 << 20) / part,
             transcript: (100 << 20) / part,
             sessions: 1000,
             only_rest: self.rest,

@@ -2,9 +2,13 @@
 
 use std::io::{BufRead as _, Write as _};
 use std::process::ExitCode;
+use std::time::Duration;
 
 /// Variable of an agent that answers each prompt with this many bytes.
 pub(super) const AGENT: &str = "BOWLINE_BENCH_AGENT";
+
+/// Variable with the pause of the agent after each message, in milliseconds.
+pub(super) const PAUSE: &str = "BOWLINE_BENCH_AGENT_PAUSE";
 
 /// Bytes of text of a message.
 const TEXT: usize = 2000;
@@ -16,6 +20,8 @@ pub(super) const LAST: &str = "the last one";
 pub(super) fn agent(bytes: usize) -> ExitCode {
     let mut out = std::io::stdout().lock();
     let mut answered = 0;
+    let pause = std::env::var(PAUSE).ok().and_then(|it| it.parse().ok());
+    let pause = Duration::from_millis(pause.unwrap_or_default());
     for line in std::io::stdin().lock().lines().map_while(Result::ok) {
         let written = match member(&line, "request_id") {
             Some(id) => writeln!(
@@ -25,7 +31,7 @@ pub(super) fn agent(bytes: usize) -> ExitCode {
             None => {
                 answered += 1;
                 let uuid = member(&line, "uuid").unwrap_or_default();
-                write_turn(&mut out, answered, uuid, bytes)
+                write_turn(&mut out, answered, uuid, bytes, pause)
             }
         };
         if written.and_then(|()| out.flush()).is_err() {
@@ -46,6 +52,7 @@ fn write_turn(
     turn: usize,
     uuid: &str,
     bytes: usize,
+    pause: Duration,
 ) -> std::io::Result<()> {
     writeln!(
         out,
@@ -59,6 +66,10 @@ fn write_turn(
             out,
             r#"{{"type":"assistant","uuid":"a{turn}.{number}","session_id":"s","message":{{"id":"m{turn}.{number}","role":"assistant","model":"m","content":[{{"type":"text","text":"{text} of turn {turn}"}}]}}}}"#
         )?;
+        if !pause.is_zero() {
+            out.flush()?;
+            std::thread::sleep(pause);
+        }
     }
     writeln!(
         out,

@@ -4,16 +4,19 @@
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-use anyhow::{Context as _, Result, bail, ensure};
+use anyhow::{Context as _, Result, ensure};
+use rustix::time::{ClockId, clock_gettime};
 use serde_json::{Value, json};
-use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
-use tokio::net::TcpStream;
-use tokio::task::JoinSet;
 
-use super::agent::{AGENT, LAST};
+use super::agent::{AGENT, LAST, PAUSE};
+use super::http::Client;
+use super::readers::Readers;
 use super::served::Served;
 use super::{Plan, Row};
 use crate::terminal::median;
+
+/// The metric of the reads of transcripts for events.
+const EVENT_READS: &str = "bowline_event_reads_total";
 
 /// The readers of the events of one session.
 const READERS: usize = 100;
@@ -21,86 +24,109 @@ const READERS: usize = 100;
 /// Entries of a window.
 const WINDOW: usize = 100;
 
-/// What a reader of events may take, in all.
+/// Pause between two messages of an answer that is read as it is written.
+const PAUSE_MS: u64 = 5;
+
+/// How long the transcript may take to grow.
 const TIME_LIMIT: Duration = Duration::from_secs(300);
 
 pub(super) async fn rows(served: &Served, plan: &Plan) -> Result<Vec<Row>> {
-    let mut rows = fan_out(served, plan).await?;
-    rows.push(first_window(served, plan).await?);
+    let client = served.client();
+    let mut rows = fan_outs(&client, plan).await?;
+    rows.push(first_window(&client, plan).await?);
     rows.push(list(served, plan).await?);
     Ok(rows)
 }
 
-/// Delivers an answer to one reader and to many, and measures what a reader takes that waits.
-async fn fan_out(served: &Served, plan: &Plan) -> Result<Vec<Row>> {
-    let id = start_agent(served, plan.answer).await?;
-    let path = format!("/api/sessions/{id}/events");
-    let (mut turn, mut took, mut reads) = (0, Vec::new(), Vec::new());
-    let mut idle = 0;
-    for readers in [1, READERS] {
-        let before = resident_kib()?;
-        let mut tasks = JoinSet::new();
-        for _ in 0..readers {
-            let stream = open(served, "GET", &path, None).await?;
-            // The next answer, or that after it.
-            tasks.spawn(read_until(stream, format!("{LAST} of turn {}", turn + 1)));
-        }
-        // Each reader has sent its request; what follows reaches all.
-        get(served, "/healthz").await?;
-        idle = resident_kib()?.saturating_sub(before);
-        let counted = metric(served, "bowline_event_reads_total").await?;
-        let started = Instant::now();
-        turn += 1;
-        let prompt = json!({"text": "go"});
-        call(
-            served,
-            "POST",
-            &format!("/api/sessions/{id}/prompt"),
-            Some(&prompt),
-        )
-        .await?;
-        while let Some(read) = tasks.join_next().await {
-            read??;
-        }
-        took.push(started.elapsed());
-        reads.push(metric(served, "bowline_event_reads_total").await? - counted);
-    }
-    end(served, &id).await?;
-    let ms = |at: usize| took[at].as_secs_f64() * 1000.0;
-    let row = |at: usize, contender| Row {
-        what: "events of an answer, to all readers",
-        contender,
-        figure: format!("{:.0} ms, {} reads of the transcript", ms(at), reads[at]),
-        ratio: (at > 0).then(|| ms(at) / ms(0)),
-        goal: None,
-    };
-    Ok(vec![
-        row(0, "1 reader"),
-        row(1, "100 readers"),
-        Row {
-            what: "memory of a reader of events that waits",
-            contender: "both ends",
-            figure: format!("{:.1} KiB", idle as f64 / READERS as f64),
-            ratio: None,
+/// What an answer cost.
+struct FanOut {
+    processor: Duration,
+    took: Duration,
+    reads: u64,
+    /// Memory of the readers before the answer.
+    waiting_kib: u64,
+}
+
+/// Delivers answers to one reader and to many, and measures the memory of a reader that waits.
+async fn fan_outs(client: &Client, plan: &Plan) -> Result<Vec<Row>> {
+    let answers = [
+        ("events of an answer at once", plan.answer, 0),
+        ("events of an answer in 5 ms steps", plan.stream, PAUSE_MS),
+    ];
+    let (mut rows, mut waiting) = (Vec::new(), 0);
+    for (what, bytes, pause) in answers {
+        // The first session makes what later ones share.
+        fan_out(client, bytes, pause, 1).await?;
+        let one = fan_out(client, bytes, pause, 1).await?;
+        let many = fan_out(client, bytes, pause, READERS).await?;
+        let ratio = many.processor.as_secs_f64() / one.processor.as_secs_f64();
+        let contenders = [("1 reader", &one, None), ("100 readers", &many, Some(ratio))];
+        rows.extend(contenders.map(|(contender, it, ratio)| Row {
+            what,
+            contender,
+            figure: format!(
+                "processor {:.0} ms, {:.0} ms, {} reads of the transcript",
+                it.processor.as_secs_f64() * 1000.0,
+                it.took.as_secs_f64() * 1000.0,
+                it.reads
+            ),
+            ratio,
             goal: None,
-        },
-    ])
+        }));
+        waiting = many.waiting_kib;
+    }
+    rows.push(Row {
+        what: "memory of a reader of events that waits",
+        contender: "the runner's process",
+        figure: format!("{:.1} KiB", waiting as f64 / READERS as f64),
+        ratio: None,
+        goal: None,
+    });
+    Ok(rows)
+}
+
+/// Delivers an answer to readers, and measures what this process, the runner, spends on it.
+async fn fan_out(client: &Client, bytes: usize, pause: u64, readers: usize) -> Result<FanOut> {
+    let id = start_agent(client, bytes, pause).await?;
+    let before = resident_kib()?;
+    let path = format!("/api/sessions/{id}/events");
+    let reading = Readers::start(client, &path, readers).await?;
+    let waiting_kib = resident_kib()?.saturating_sub(before);
+    let reads = client.metric(EVENT_READS).await?;
+    let (started, spent) = (Instant::now(), processor_time());
+    prompt(client, &id).await?;
+    reading.finish().await?;
+    let fan_out = FanOut {
+        processor: processor_time().saturating_sub(spent),
+        took: started.elapsed(),
+        reads: client.metric(EVENT_READS).await? - reads,
+        waiting_kib,
+    };
+    end(client, &id).await?;
+    Ok(fan_out)
+}
+
+/// Returns the processor time of this process so far.
+fn processor_time() -> Duration {
+    let time = clock_gettime(ClockId::ProcessCPUTime);
+    let seconds = Duration::from_secs(time.tv_sec.try_into().unwrap_or_default());
+    seconds + Duration::from_nanos(time.tv_nsec.try_into().unwrap_or_default())
+}
+
+async fn prompt(client: &Client, id: &str) -> Result<()> {
+    let path = format!("/api/sessions/{id}/prompt");
+    let body = json!({"text": "go"});
+    client.call("POST", &path, Some(&body)).await.map(drop)
 }
 
 /// Opens a long transcript of a session that runs at its end.
-async fn first_window(served: &Served, plan: &Plan) -> Result<Row> {
-    let id = start_agent(served, plan.transcript).await?;
+async fn first_window(client: &Client, plan: &Plan) -> Result<Row> {
+    let id = start_agent(client, plan.transcript, 0).await?;
     let path = format!("/api/sessions/{id}");
-    call(
-        served,
-        "POST",
-        &format!("{path}/prompt"),
-        Some(&json!({"text": "go"})),
-    )
-    .await?;
+    prompt(client, &id).await?;
     let window = format!("{path}/transcript?limit={WINDOW}");
     let started = Instant::now();
-    while !get(served, &window).await?.contains(LAST) {
+    while !client.get(&window).await?.contains(LAST) {
         ensure!(
             started.elapsed() < TIME_LIMIT,
             "the transcript does not grow"
@@ -109,14 +135,14 @@ async fn first_window(served: &Served, plan: &Plan) -> Result<Row> {
     let mut times = Vec::new();
     for _ in 0..plan.rounds {
         let started = Instant::now();
-        let body = get(served, &window).await?;
+        let body = client.get(&window).await?;
         times.push(started.elapsed());
         let entries = serde_json::from_str::<Value>(&body)?["entries"]
             .as_array()
             .map(Vec::len);
         ensure!(entries == Some(WINDOW), "{entries:?} entries");
     }
-    end(served, &id).await?;
+    end(client, &id).await?;
     let mib = plan.transcript >> 20;
     Ok(Row {
         what: "newest entries of a long transcript",
@@ -130,15 +156,10 @@ async fn first_window(served: &Served, plan: &Plan) -> Result<Row> {
 /// Lists many sessions that have ended.
 async fn list(served: &Served, plan: &Plan) -> Result<Row> {
     let spec = json!({"kind": "dialogue", "program": "/bin/sh", "args": ["-c", "exit"]});
-    let created = call(served, "POST", "/api/sessions", Some(&spec)).await?;
+    let client = served.client();
+    let created = client.call("POST", "/api/sessions", Some(&spec)).await?;
     let id = created["id"].as_str().context("an id")?;
-    call(
-        served,
-        "DELETE",
-        &format!("/api/sessions/{id}?keep=true"),
-        None,
-    )
-    .await?;
+    end(&client, id).await?;
     let state = served.state();
     let folder = state.join(id);
     let copies: Vec<_> = (1..plan.sessions)
@@ -150,7 +171,7 @@ async fn list(served: &Served, plan: &Plan) -> Result<Row> {
     let mut times = Vec::new();
     for _ in 0..plan.rounds {
         let started = Instant::now();
-        let body = get(served, "/api/sessions").await?;
+        let body = client.get("/api/sessions").await?;
         times.push(started.elapsed());
         let list = serde_json::from_str::<Value>(&body)?;
         let count = list["sessions"].as_array().map_or(0, Vec::len);
@@ -194,78 +215,21 @@ fn copy_session(folder: &Path, id: &str, copy: &Path) -> Result<()> {
     Ok(())
 }
 
-async fn start_agent(served: &Served, bytes: usize) -> Result<String> {
+async fn start_agent(client: &Client, bytes: usize, pause: u64) -> Result<String> {
+    let set = json!({AGENT: bytes.to_string(), PAUSE: pause.to_string()});
     let body = json!({
-        "agent": std::env::current_exe()?, "dialect": "claude", "env": {"set": {AGENT: bytes.to_string()}},
+        "agent": std::env::current_exe()?, "dialect": "claude", "env": {"set": set},
     });
-    let created = call(served, "POST", "/api/sessions", Some(&body)).await?;
+    let created = client.call("POST", "/api/sessions", Some(&body)).await?;
     let id = created["id"].as_str();
     Ok(id
         .with_context(|| format!("an id in {created}"))?
         .to_owned())
 }
 
-async fn end(served: &Served, id: &str) -> Result<()> {
+async fn end(client: &Client, id: &str) -> Result<()> {
     let path = format!("/api/sessions/{id}?force=true");
-    call(served, "DELETE", &path, None).await.map(drop)
-}
-
-/// Sends a request on a connection of its own.
-async fn open(
-    served: &Served,
-    method: &str,
-    path: &str,
-    body: Option<&Value>,
-) -> Result<TcpStream> {
-    let mut stream = TcpStream::connect(served.address()).await?;
-    let body = body.map(Value::to_string).unwrap_or_default();
-    let (address, token, length) = (served.address(), served.token(), body.len());
-    let request = format!(
-        "{method} {path} HTTP/1.0\r\nHost: {address}\r\nAuthorization: Bearer {token}\r\n\
-         Content-Type: application/json\r\nContent-Length: {length}\r\n\r\n{body}"
-    );
-    stream.write_all(request.as_bytes()).await?;
-    Ok(stream)
-}
-
-async fn read_until(mut stream: TcpStream, text: String) -> Result<()> {
-    let (mut buffer, mut kept) = (vec![0; 1 << 16], Vec::new());
-    loop {
-        let count = stream.read(&mut buffer).await?;
-        ensure!(count > 0, "the events end before {text}");
-        kept.extend_from_slice(buffer.get(..count).unwrap_or_default());
-        if memchr::memmem::find(&kept, text.as_bytes()).is_some() {
-            return Ok(());
-        }
-        let rest = kept.len().saturating_sub(text.len());
-        kept.drain(..rest);
-    }
-}
-
-async fn get(served: &Served, path: &str) -> Result<String> {
-    let mut stream = open(served, "GET", path, None).await?;
-    let mut response = String::new();
-    stream.read_to_string(&mut response).await?;
-    let (head, body) = response.split_once("\r\n\r\n").context("a response")?;
-    ensure!(head.contains(" 200 "), "{path}: {head} {body}");
-    Ok(body.to_owned())
-}
-
-async fn call(served: &Served, method: &str, path: &str, body: Option<&Value>) -> Result<Value> {
-    let mut stream = open(served, method, path, body).await?;
-    let mut response = String::new();
-    stream.read_to_string(&mut response).await?;
-    let (head, body) = response.split_once("\r\n\r\n").context("a response")?;
-    if !head.split(' ').nth(1).is_some_and(|it| it.starts_with('2')) {
-        bail!("{method} {path}: {body}");
-    }
-    Ok(serde_json::from_str(body)?)
-}
-
-async fn metric(served: &Served, name: &str) -> Result<u64> {
-    let page = get(served, "/metrics").await?;
-    let value = page.lines().find_map(|it| it.strip_prefix(name));
-    Ok(value.context("a metric")?.trim().parse()?)
+    client.call("DELETE", &path, None).await.map(drop)
 }
 
 /// Returns the resident memory of this process, in KiB.

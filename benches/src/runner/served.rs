@@ -10,6 +10,8 @@ use bowline_transport::{
     TerminalEngine, TerminalSession, Token, WindowSize,
 };
 
+use super::http::Client;
+
 /// Argument for the shim, which owns one session.
 pub(super) const SHIM: &str = "--runner-shim";
 
@@ -78,12 +80,11 @@ impl Served {
         self.runner.stop().await;
     }
 
-    pub(super) const fn address(&self) -> SocketAddr {
-        self.address
-    }
-
-    pub(super) fn token(&self) -> &str {
-        &self.token
+    pub(super) fn client(&self) -> Client {
+        Client {
+            address: self.address,
+            token: self.token.clone(),
+        }
     }
 
     /// Returns the folder of the sessions' folders.

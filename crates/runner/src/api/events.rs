@@ -11,6 +11,7 @@
 //! |---|---|
 //! | `cursor` | positions and cursors |
 //! | `item` | events as JSON |
+//! | `event` | events for clients, in batches |
 //! | `source` | where the changes of a session come from |
 //! | `files` | changes of the files in a session's directory |
 //! | `feed` | the events of one session, shared by its readers |
@@ -24,6 +25,7 @@
 //! | `permissions` | the open permission requests of all sessions |
 
 mod cursor;
+mod event;
 mod feed;
 mod files;
 mod hub;

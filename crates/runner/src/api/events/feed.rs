@@ -2,13 +2,14 @@
 //! changes are written as JSON once.
 
 use std::collections::VecDeque;
-use std::sync::Arc;
+use std::sync::{Arc, Weak};
 
 use bowline_reducer::ChangeParts;
 use tokio::sync::Mutex as AsyncMutex;
 
 use super::cursor::Position;
-use super::item::{Item, SessionHead, part_items};
+use super::event::{EventBatch, change_events};
+use super::item::{Item, ItemKind, SessionHead, part_items};
 use super::source::{BATCH, NewChanges, SessionState, Source};
 use crate::api::problem::Problem;
 use crate::app_state::AppState;
@@ -32,6 +33,8 @@ pub(super) struct Batch {
     from: Position,
     pub(super) to: Position,
     pub(super) items: Vec<Item>,
+    /// The changes, as readers of the session get them.
+    pub(super) events: EventBatch,
     bytes: usize,
 }
 
@@ -143,12 +146,19 @@ impl SessionFeed {
 }
 
 impl Batch {
-    fn new(from: Position, to: Position, items: Vec<Item>) -> Self {
+    fn new(from: Position, to: Position, mut items: Vec<Item>) -> Self {
+        let events = EventBatch::new(change_events(&items, from, to));
+        // The JSON is kept once.
+        let changes = items.iter_mut().filter(|it| it.kind == ItemKind::Change);
+        for (item, event) in changes.zip(events.events()) {
+            item.json = event.data.clone().unwrap_or_default();
+        }
         let bytes = items.iter().map(|it| it.json.len()).sum();
         Self {
             from,
             to,
             items,
+            events,
             bytes,
         }
     }
@@ -161,6 +171,8 @@ struct Recent {
     /// Where the last one ends.
     end: Position,
     bytes: usize,
+    /// The last one that was too large to keep, while a reader has it.
+    large: Weak<Batch>,
     /// The whole transcript up to the beginning of one of them, or to their end.
     whole: Option<Arc<Batch>>,
     /// Where nothing followed, and how far the session had grown then.
@@ -170,16 +182,19 @@ struct Recent {
 impl Recent {
     /// Returns the batch that follows a position, if it is kept.
     fn after(&self, from: Position) -> Option<Arc<Batch>> {
+        let large = self.large.upgrade();
         let is_known = from.instance == self.end.instance;
         if !is_known {
-            return self.whole.clone();
+            let is_whole = |it: &Arc<Batch>| it.from.instance != it.to.instance;
+            return self.whole.clone().or(large.filter(is_whole));
         }
-        let found = self.batches.iter().find(|it| it.from == from);
-        found.cloned()
+        let kept = self.batches.iter().chain(large.as_ref());
+        kept.into_iter().find(|it| it.from == from).cloned()
     }
 
     fn push(&mut self, batch: &Arc<Batch>) {
         if batch.bytes > MAX_RECENT_BYTES {
+            self.large = Arc::downgrade(batch);
             return;
         }
         if batch.from.instance != batch.to.instance {
@@ -292,7 +307,23 @@ mod tests {
             None,
             "what follows it is gone"
         );
-        recent.push(&batch(at(10), at(11), MAX_RECENT_BYTES + 1));
-        assert_eq!(ends(&recent, at(10)), None);
+    }
+
+    #[test]
+    fn large_batch_is_kept_while_a_reader_has_it() {
+        let mut recent = Recent::default();
+        recent.push(&batch(Position::default(), at(1), 1));
+        let large = batch(at(1), at(2), MAX_RECENT_BYTES + 1);
+        recent.push(&large);
+        assert_eq!(ends(&recent, at(1)), Some(2));
+        assert_eq!(ends(&recent, Position::default()), Some(1));
+        drop(large);
+        assert_eq!(ends(&recent, at(1)), None);
+        let whole = batch(Position::default(), at(9), MAX_RECENT_BYTES + 1);
+        let mut recent = Recent::default();
+        recent.push(&whole);
+        assert_eq!(ends(&recent, Position::default()), Some(9));
+        drop(whole);
+        assert_eq!(ends(&recent, Position::default()), None);
     }
 }

@@ -13,7 +13,7 @@ use bowline_transport::{Piece, SessionExit};
 use bytes::Bytes;
 use serde::Serialize;
 
-use super::reader::Event;
+use super::event::Event;
 use crate::api::problem::Problem;
 use crate::api::rest::{SliceRequest, StreamSlice};
 use crate::app_state::AppState;

@@ -10,7 +10,8 @@ use tokio::time::{Instant, sleep, timeout_at};
 use tracing::debug;
 
 use super::cursor::{HubCursor, Position, SessionCursor};
-use super::feed::{Next, SessionFeed, Whole};
+use super::event::{Event, EventBatch, change_events};
+use super::feed::{Batch, Next, SessionFeed, Whole};
 use super::hub::{EventHub, PACE};
 use super::item::{Item, ItemKind, SessionHead};
 use super::table::Visit;
@@ -26,21 +27,14 @@ const MAX_ATTEMPTS: u32 = 3;
 /// How much earlier than its cursor a session may have ended and still be reported in the next run of the daemon.
 const END_SLACK_MS: u64 = 10_000;
 
-/// An event for a client.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Event {
-    /// The cursor to continue with after it.
-    pub(super) id: String,
-    /// `None` if only the cursor is new.
-    pub(super) data: Option<Bytes>,
-}
-
 /// Reads the changes of one session.
 #[derive(Debug)]
 pub(super) struct SessionReader {
     hub: Arc<EventHub>,
     feed: Arc<SessionFeed>,
     position: Position,
+    /// The last batch, kept until the next read so that readers at the same position find it.
+    last: Option<Arc<Batch>>,
     whole: Option<Whole>,
     is_paced: bool,
     is_over: bool,
@@ -52,6 +46,7 @@ impl SessionReader {
             hub,
             feed,
             position: from,
+            last: None,
             whole: None,
             is_paced: false,
             is_over: false,
@@ -61,7 +56,7 @@ impl SessionReader {
     /// Waits for the next events. `None` once the session has ended and all were returned.
     ///
     /// Cancel safe.
-    pub(super) async fn next(&mut self) -> Result<Option<Vec<Event>>, Problem> {
+    pub(super) async fn next(&mut self) -> Result<Option<EventBatch>, Problem> {
         while !self.is_over {
             if self.is_paced {
                 sleep(PACE).await;
@@ -70,10 +65,10 @@ impl SessionReader {
             if let Some(events) = self.next_part() {
                 return Ok(Some(events));
             }
-            match self.feed.next(self.position).await? {
+            match self.read().await? {
                 Next::Batch(batch) => {
                     self.is_paced = true;
-                    return Ok(Some(self.advance(&batch.items, batch.to)));
+                    return Ok(Some(self.advance(batch)));
                 }
                 Next::Whole(whole) => self.whole = Some(whole),
                 Next::Nothing(growth) => self.feed.changed(self.position, growth).await,
@@ -83,17 +78,26 @@ impl SessionReader {
         Ok(None)
     }
 
+    async fn read(&mut self) -> Result<Next, Problem> {
+        let next = self.feed.next(self.position).await;
+        self.last = None;
+        next
+    }
+
     /// Returns the next part of a whole transcript, if it is being read.
-    fn next_part(&mut self) -> Option<Vec<Event>> {
+    fn next_part(&mut self) -> Option<EventBatch> {
         let whole = self.whole.as_mut()?;
         let (part, to) = (whole.next_part(&self.feed.head), whole.to);
         let (items, is_last) = part.unwrap_or_default();
-        if is_last || items.is_empty() {
+        let events = if is_last || items.is_empty() {
             self.whole = None;
-            return Some(self.advance(&items, to));
-        }
-        // A reader that loses its connection here begins again.
-        Some(events(&items, Position::default(), Position::default()))
+            let from = std::mem::replace(&mut self.position, to);
+            change_events(&items, from, to)
+        } else {
+            // A reader that loses its connection here begins again.
+            change_events(&items, Position::default(), Position::default())
+        };
+        Some(EventBatch::new(events))
     }
 
     /// Waits for the next events until a time. `None` if there are none by then, or the session has ended and all
@@ -101,13 +105,13 @@ impl SessionReader {
     pub(super) async fn next_present(
         &mut self,
         until: Instant,
-    ) -> Result<Option<Vec<Event>>, Problem> {
+    ) -> Result<Option<EventBatch>, Problem> {
         while !self.is_over {
             if let Some(events) = self.next_part() {
                 return Ok(Some(events));
             }
-            match self.feed.next(self.position).await? {
-                Next::Batch(batch) => return Ok(Some(self.advance(&batch.items, batch.to))),
+            match self.read().await? {
+                Next::Batch(batch) => return Ok(Some(self.advance(batch))),
                 Next::Whole(whole) => self.whole = Some(whole),
                 Next::Nothing(growth) => {
                     let changed = self.feed.changed(self.position, growth);
@@ -117,7 +121,7 @@ impl SessionReader {
                 }
                 Next::End => {
                     self.is_over = true;
-                    return Ok(Some(vec![self.end_event()]));
+                    return Ok(Some(self.end_event()));
                 }
             }
         }
@@ -129,24 +133,24 @@ impl SessionReader {
         self.is_over
     }
 
-    fn end_event(&self) -> Event {
+    fn end_event(&self) -> EventBatch {
         let cursor = SessionCursor {
             position: self.position,
             is_end: true,
         };
-        Event {
-            id: cursor.to_string(),
-            data: None,
-        }
+        let id = cursor.to_string();
+        EventBatch::new(vec![Event { id, data: None }])
     }
 
-    fn advance(&mut self, items: &[Item], to: Position) -> Vec<Event> {
-        let from = std::mem::replace(&mut self.position, to);
-        events(items, from, to)
+    fn advance(&mut self, batch: Arc<Batch>) -> EventBatch {
+        self.position = batch.to;
+        let events = batch.events.clone();
+        self.last = Some(batch);
+        events
     }
 
     /// Ends, or continues with the fold of a new driver.
-    async fn end(&mut self) -> Result<Option<Vec<Event>>, Problem> {
+    async fn end(&mut self) -> Result<Option<EventBatch>, Problem> {
         let hub = &self.hub;
         let record = hub.app.sessions.record(self.feed.head.id).await;
         let record = record.map_err(Problem::internal)?;
@@ -159,32 +163,11 @@ impl SessionReader {
         {
             sleep(RETRY_PAUSE).await;
             self.feed = hub.feed(&record).await?;
-            return Ok(Some(Vec::new()));
+            return Ok(Some(EventBatch::new(Vec::new())));
         }
         self.is_over = true;
-        Ok(Some(vec![self.end_event()]))
+        Ok(Some(self.end_event()))
     }
-}
-
-/// Returns events of which the last one is at `to`. One whose revision is not known is at `from`: a part of a reset, after
-/// which a reader begins again.
-fn events(items: &[Item], from: Position, to: Position) -> Vec<Event> {
-    let changes = items.iter().filter(|it| it.kind == ItemKind::Change);
-    let changes: Vec<_> = changes.collect();
-    let last = changes.len().saturating_sub(1);
-    let event = |(place, item): (usize, &&Item)| {
-        let within = item.revision.map(|revision| Position { revision, ..to });
-        let at = if place == last {
-            to
-        } else {
-            within.unwrap_or(from)
-        };
-        Event {
-            id: SessionCursor::at(at).to_string(),
-            data: Some(item.json.clone()),
-        }
-    };
-    changes.iter().enumerate().map(event).collect()
 }
 
 /// Which events a reader of all sessions wants.

@@ -14,8 +14,9 @@ use serde_json::json;
 use tokio::time::Instant;
 
 use super::cursor::SessionCursor;
+use super::event::Event;
 use super::hub::EventHub;
-use super::reader::{Event, SessionReader};
+use super::reader::SessionReader;
 use crate::api::problem::Problem;
 use crate::sessions::SessionRecord;
 
@@ -83,7 +84,7 @@ impl Rest {
                 // Only the first one is waited for.
                 self.until = Instant::now();
                 self.batches += 1;
-                let chunk = self.text_of(&events);
+                let chunk = self.text_of(events.events());
                 (Ok(chunk), Some(self))
             }
             Ok(None) => {

@@ -5,19 +5,20 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use axum::body::Body;
-use axum::extract::ws::{Message, WebSocket};
+use axum::extract::ws::{Message, Utf8Bytes, WebSocket};
 use axum::http::header::{CACHE_CONTROL, CONTENT_TYPE};
 use axum::http::{HeaderName, HeaderValue, StatusCode};
 use axum::response::{IntoResponse as _, Response};
-use bytes::{Bytes, BytesMut};
+use bytes::Bytes;
 use futures_util::{StreamExt as _, stream};
 use serde_json::json;
 use tokio::time::timeout;
 use tracing::debug;
 
+use super::event::{Event, EventBatch};
 use super::files::FileWatch;
 use super::lines::LineReader;
-use super::reader::{Event, HubReader, SessionReader};
+use super::reader::{HubReader, SessionReader};
 use crate::api::problem::Problem;
 use crate::app_state::{AppState, CountedReader};
 use crate::auth::Principal;
@@ -79,18 +80,19 @@ impl ReadPermit {
 
 /// What comes next on a connection.
 enum Step {
-    Events(Vec<Event>),
+    Events(EventBatch),
     Heartbeat,
     End,
 }
 
 impl EventSource {
-    async fn next(&mut self) -> Result<Option<Vec<Event>>, Problem> {
-        match self {
-            Self::Session(reader) => reader.next().await,
-            Self::All(reader) => reader.next().await.map(Some),
-            Self::Lines(reader) => reader.next().await,
-        }
+    async fn next(&mut self) -> Result<Option<EventBatch>, Problem> {
+        let events = match self {
+            Self::Session(reader) => return reader.next().await,
+            Self::All(reader) => Some(reader.next().await?),
+            Self::Lines(reader) => reader.next().await?,
+        };
+        Ok(events.map(EventBatch::new))
     }
 }
 
@@ -103,7 +105,7 @@ impl EventReader {
         }
     }
 
-    async fn next(&mut self) -> Result<Option<Vec<Event>>, Problem> {
+    async fn next(&mut self) -> Result<Option<EventBatch>, Problem> {
         let files = &mut self.files;
         let changed = async {
             match files {
@@ -113,9 +115,11 @@ impl EventReader {
         };
         let events = tokio::select! {
             events = self.source.next() => events?,
-            data = changed => Some(vec![Event { id: self.last.clone(), data: Some(data) }]),
+            data = changed => {
+                Some(EventBatch::new(vec![Event { id: self.last.clone(), data: Some(data) }]))
+            }
         };
-        if let Some(last) = events.as_ref().and_then(|events| events.last()) {
+        if let Some(last) = events.as_ref().and_then(|it| it.events().last()) {
             self.last.clone_from(&last.id);
         }
         Ok(events)
@@ -149,7 +153,7 @@ pub(super) fn respond(reader: EventReader, permit: ReadPermit) -> Response {
         let chunk = match begin {
             Some(begin) => begin,
             None => match reader.step(&permit).await {
-                Step::Events(events) => text_of(&events),
+                Step::Events(events) => events.text().clone(),
                 Step::Heartbeat => Bytes::from_static(b":\n\n"),
                 Step::End => return None,
             },
@@ -175,26 +179,6 @@ pub(super) fn nothing_more() -> Response {
     StatusCode::NO_CONTENT.into_response()
 }
 
-fn text_of(events: &[Event]) -> Bytes {
-    let mut text = BytesMut::new();
-    for Event { id, data } in events {
-        // Without an id, that of the last event stays.
-        if !id.is_empty() {
-            text.extend_from_slice(b"id: ");
-            text.extend_from_slice(id.as_bytes());
-            text.extend_from_slice(b"\n");
-        }
-        // JSON that is written here has no line ends.
-        if let Some(data) = data {
-            text.extend_from_slice(b"data: ");
-            text.extend_from_slice(data);
-            text.extend_from_slice(b"\n");
-        }
-        text.extend_from_slice(b"\n");
-    }
-    text.freeze()
-}
-
 /// Sends each event as a message. A message with an `id` alone follows those that it is the cursor of.
 pub(super) async fn serve(mut socket: WebSocket, mut reader: EventReader, permit: ReadPermit) {
     loop {
@@ -208,7 +192,7 @@ pub(super) async fn serve(mut socket: WebSocket, mut reader: EventReader, permit
             },
         };
         let sent = match step {
-            Step::Events(events) => send_all(&mut socket, &events, &permit).await,
+            Step::Events(events) => send_all(&mut socket, events.events(), &permit).await,
             Step::Heartbeat => socket.send(Message::Ping(Bytes::new())).await.ok(),
             Step::End => {
                 let _ = socket.send(Message::Close(None)).await;
@@ -223,33 +207,14 @@ pub(super) async fn serve(mut socket: WebSocket, mut reader: EventReader, permit
 
 async fn send_all(socket: &mut WebSocket, events: &[Event], permit: &ReadPermit) -> Option<()> {
     let last = events.last().filter(|it| !it.id.is_empty());
-    let cursor = last.map(|it| json!({"id": it.id}).to_string());
+    let cursor = last.map(|it| json!({"id": it.id}).to_string().into());
     let data = events.iter().filter_map(|it| it.data.clone());
-    let texts = data.filter_map(|data| String::from_utf8(data.into()).ok());
+    let texts = data.filter_map(|data| Utf8Bytes::try_from(data).ok());
     for text in texts.chain(cursor) {
         tokio::select! {
-            sent = socket.send(Message::Text(text.into())) => sent.ok()?,
+            sent = socket.send(Message::Text(text)) => sent.ok()?,
             () = permit.shutdown() => return None,
         }
     }
     Some(())
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn event_is_written_as_lines() {
-        let event = |id: &str, data: Option<&'static str>| Event {
-            id: id.to_owned(),
-            data: data.map(|it| Bytes::from_static(it.as_bytes())),
-        };
-        let events = [
-            event("1", Some("{}")),
-            event("2", None),
-            event("", Some("{}")),
-        ];
-        assert_eq!(text_of(&events), "id: 1\ndata: {}\n\nid: 2\n\ndata: {}\n\n");
-    }
 }
