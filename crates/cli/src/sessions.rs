@@ -79,7 +79,7 @@ pub(crate) async fn kill(options: args::Kill) -> Result<ExitCode, Failure> {
     let client = client(&options.runner)?;
     let session = find_session(&client, &options.runner, &options.id).await?;
     let id = session.id;
-    let ended = announced(client.end(id, options.force, !options.remove)).await;
+    let ended = announced(client.end(id, options.force, options.remove)).await;
     let ended = ended.map_err(|error| request_failed(&options.runner, error))?;
     let survivors = ended.survivors;
     if !survivors.is_empty() {

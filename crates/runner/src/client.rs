@@ -233,8 +233,8 @@ impl RunnerClient {
         Ok(link.url)
     }
 
-    /// Ends a session and all its descendants. `force` sends SIGKILL at once; `keep` keeps the
-    /// session's log and metadata.
+    /// Ends a session and all its descendants. `force` sends SIGKILL at once; `remove` moves the
+    /// session's log and metadata to the trash, which is kept for an hour.
     ///
     /// # Errors
     ///
@@ -243,9 +243,9 @@ impl RunnerClient {
         &self,
         id: SessionId,
         force: bool,
-        keep: bool,
+        remove: bool,
     ) -> Result<EndedSession, RunnerError> {
-        let path = format!("/api/sessions/{id}?force={force}&keep={keep}");
+        let path = format!("/api/sessions/{id}?force={force}&remove={remove}");
         self.request("DELETE", &path).await
     }
 

@@ -18,6 +18,7 @@ mod socket_path;
 mod spawn;
 mod spec;
 mod state_dir;
+mod trash;
 
 pub use self::handshake::SpawnFault;
 pub(crate) use self::host_data::UpdateError;
@@ -30,3 +31,4 @@ pub use self::spec::{
 };
 pub(crate) use self::state_dir::is_ours;
 pub use self::state_dir::{STATE_VARIABLE, SessionDir, StateDir, StateDirError};
+pub(crate) use self::trash::RestoreError;

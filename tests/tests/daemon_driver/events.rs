@@ -150,7 +150,7 @@ async fn stream_ends_with_its_session() {
     let mut stream = daemon.events(&format!("/api/sessions/{id}/events"));
     let mut mirror = Mirror::new();
     assert_eq!(stream.connect().await, 200);
-    let path = format!("/api/sessions/{id}?keep=true");
+    let path = format!("/api/sessions/{id}");
     assert_eq!(daemon.request("DELETE", &path, None).await.0, 200);
     while let Some(event) = stream.next().await {
         event.data.iter().for_each(|it| mirror.apply(it));
@@ -252,7 +252,7 @@ async fn reader_of_all_sessions_continues_after_a_kill() {
     stream.cut();
     // Ended while the client was away, and found by it after a restart of the daemon.
     daemon.until(&gone, |it| results(it) == 1).await;
-    let path = format!("/api/sessions/{gone}?keep=true");
+    let path = format!("/api/sessions/{gone}");
     assert_eq!(daemon.request("DELETE", &path, None).await.0, 200);
     daemon.kill().await;
     let request = daemon.open_permission(&other).await;
@@ -277,7 +277,7 @@ async fn reader_of_all_sessions_continues_after_a_kill() {
             })
             .await;
     }
-    let path = format!("/api/sessions/{one}");
+    let path = format!("/api/sessions/{one}?remove=true");
     assert_eq!(daemon.request("DELETE", &path, None).await.0, 200);
     known
         .until(&mut stream, "the removal", |it| it.removed.contains(&one))

@@ -10,11 +10,12 @@ use tokio::process::Command;
 use crate::rig::Daemon;
 
 /// What changes the session so that others are refused, in this order at the end.
-const LAST: [&str; 4] = [
+const LAST: [&str; 5] = [
     "answerPermission",
     "interrupt",
     "restartSession",
     "endSession",
+    "restoreSession",
 ];
 
 #[tokio::test(flavor = "multi_thread")]

@@ -87,7 +87,7 @@ impl Rig {
 
     /// Ends a session without its host.
     pub(crate) async fn end(&self, session: SessionId, removes: bool) {
-        let path = format!("/api/sessions/{session}?force=true&keep={}", !removes);
+        let path = format!("/api/sessions/{session}?force=true&remove={removes}");
         let remote = self.remote();
         let ended = within("the end", remote.ask("DELETE", &path, Default::default())).await;
         assert_eq!(ended.expect("an answer").0, 200);

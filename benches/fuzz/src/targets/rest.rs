@@ -34,7 +34,7 @@ fn seeds() -> std::io::Result<Vec<Vec<u8>>> {
         "POST /api/sessions\n{\"kind\":\"terminal\",\"program\":\"x\"}".to_owned(),
         "GET /api/sessions\n".to_owned(),
         format!("GET {}\n", of("")),
-        format!("DELETE {}?keep=true&force=true\n", of("")),
+        format!("DELETE {}?remove=true&force=true\n", of("")),
         format!("POST {}\n", of("/restart")),
         format!("POST {}\n{{\"text\":\"hi\",\"id\":\"p\"}}", of("/prompt")),
         format!(

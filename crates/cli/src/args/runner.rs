@@ -367,7 +367,7 @@ pub(crate) struct Kill {
     /// Kill the processes at once, instead of asking the session to end first.
     #[arg(long)]
     pub(crate) force: bool,
-    /// Also remove the session's log and all its other files.
+    /// Also move the session's log and all its other files to the runner's trash, which is kept for an hour.
     #[arg(long)]
     pub(crate) remove: bool,
     /// The session's id as `bowline ps` lists it, or the start of it.

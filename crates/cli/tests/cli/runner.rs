@@ -240,7 +240,7 @@ fn dialogue_runs_over_rest() {
         None,
     );
     assert_eq!(log.len(), 16);
-    served.json("DELETE", &at, None);
+    served.json("DELETE", &format!("{at}?remove=true"), None);
     assert_eq!(served.request("GET", &at, None).0, 404);
 }
 

@@ -83,6 +83,7 @@ pub(super) fn routes(
         .routes(routes!(sessions::create, sessions::list))
         .routes(routes!(sessions::get, sessions::delete, sessions::update))
         .routes(routes!(sessions::restart))
+        .routes(routes!(sessions::restore))
         .routes(routes!(dialogue::prompt))
         .routes(routes!(
             dialogue::list_permissions,

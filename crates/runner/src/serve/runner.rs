@@ -97,6 +97,10 @@ impl Runner {
         // Before the first connection, since a client that attaches cancels its timer.
         api::restore_detach_timers(&app).await;
         app.conversations.restore().await;
+        let (store, stopped) = (Arc::clone(&sessions), shutdown.clone());
+        tokio::spawn(stopped.run_until_cancelled_owned(async move {
+            store.keep_emptying_trash().await;
+        }));
         let readers = app.event_readers.clone();
         let events = EventHub::new(Arc::clone(&app));
         let router = api::router(&app, &events);

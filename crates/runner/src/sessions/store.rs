@@ -4,17 +4,20 @@ use std::collections::HashMap;
 use std::io;
 use std::path::Path;
 use std::sync::Arc;
+use std::time::{Duration, SystemTime};
 
 use bowline_transport::{SessionId, SessionUpdate};
 use parking_lot::Mutex;
 use tokio::sync::broadcast;
 use tokio::task::spawn_blocking;
+use tokio::time::sleep;
+use tracing::warn;
 
 use super::record::{SessionRecord, ShimStatus, is_exhaustion};
 use super::slots::{SessionSlots, SlotReservation};
 use crate::shim::{
-    SessionDir, SessionInfo, SessionSpec, ShimError, ShimProgram, ShimStarted, SpawnFault,
-    StateDir, StateDirError, UpdateError, spawn_shim,
+    RestoreError, SessionDir, SessionInfo, SessionSpec, ShimError, ShimProgram, ShimStarted,
+    SpawnFault, StateDir, StateDirError, UpdateError, spawn_shim,
 };
 
 /// The sessions of one state folder.
@@ -36,6 +39,9 @@ pub(crate) enum StoreEvent {
     Created(SessionId),
     Removed(SessionId),
 }
+
+/// How often what was removed too long ago is deleted.
+const EMPTY_INTERVAL: Duration = Duration::from_secs(60);
 
 /// Maximum number of events that a subscriber has not read.
 const MAX_EVENTS: usize = 1024;
@@ -274,14 +280,36 @@ impl SessionStore {
         }
     }
 
-    /// Removes the folder of a session whose shim is gone, including its log.
+    /// Moves the folder of a session whose shim is gone to the trash, including its log.
     pub(crate) async fn remove(&self, id: SessionId) -> io::Result<()> {
         self.specs.lock().remove(&id);
         let session = self.state.session(id);
-        let removed = spawn_blocking(move || session.remove()).await;
+        let state = self.state.clone();
+        let removed = spawn_blocking(move || state.discard(&session, SystemTime::now())).await;
         removed.map_err(io::Error::other)??;
         let _ = self.events.send(StoreEvent::Removed(id));
         Ok(())
+    }
+
+    /// Moves the folder of a removed session back.
+    pub(crate) async fn restore(&self, id: SessionId) -> Result<(), RestoreError> {
+        let (session, state) = (self.state.session(id), self.state.clone());
+        let restored = spawn_blocking(move || state.restore(&session)).await;
+        restored.map_err(io::Error::other)??;
+        let _ = self.events.send(StoreEvent::Created(id));
+        Ok(())
+    }
+
+    /// Deletes what is in the trash for too long, now and from time to time. Never returns.
+    pub(crate) async fn keep_emptying_trash(&self) {
+        loop {
+            let state = self.state.clone();
+            let emptied = spawn_blocking(move || state.empty_trash(SystemTime::now())).await;
+            if let Ok(Err(error)) = emptied {
+                warn!(%error, "cannot delete removed sessions; they are deleted later");
+            }
+            sleep(EMPTY_INTERVAL).await;
+        }
     }
 }
 

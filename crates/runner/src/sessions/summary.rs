@@ -58,7 +58,7 @@ pub struct EndedSession {
     pub killed: Vec<u32>,
     /// Process ids that survived.
     pub survivors: Vec<u32>,
-    /// Whether the log and the metadata were removed.
+    /// Whether the log and the metadata were removed. They can be restored for an hour.
     pub removed: bool,
 }
 

@@ -8,11 +8,12 @@ use tokio::net::{TcpStream, UnixStream};
 use crate::support::{ORIGIN, TestRunner, request, within_limit};
 
 /// The endpoints, including the upgrades.
-const PATHS: [(&str, &str); 14] = [
+const PATHS: [(&str, &str); 15] = [
     ("GET", "/api/sessions"),
     ("POST", "/api/sessions"),
     ("GET", "/api/sessions/ID"),
     ("DELETE", "/api/sessions/ID"),
+    ("POST", "/api/sessions/ID/restore"),
     ("GET", "/api/sessions/ID/log"),
     ("GET", "/api/sessions/ID/transcript"),
     ("GET", "/api/sessions/ID/attach"),

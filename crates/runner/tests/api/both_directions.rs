@@ -230,7 +230,7 @@ async fn every_reader_sees_the_same(name: &str) {
     assert!(places.clone().is_sorted() && places.max() <= Some(expected));
     assert!(parts.iter().all(|it| it["at_ms"].is_u64()));
     // From the journal, once the session is gone.
-    let delete = format!("/api/sessions/{id}?keep=true");
+    let delete = format!("/api/sessions/{id}");
     assert_eq!(runner.request("DELETE", &delete, None).await.status, 200);
     let ended = runner.request("GET", &path, None).await.json();
     assert_eq!(ended["dialect"], seen["dialect"]);

@@ -22,7 +22,7 @@ impl Ended {
         let id = runner.create(&spec).await;
         let ended = Self { runner, id };
         while ended.get("log").await.body.len() <= LINE.len() {}
-        let path = format!("/api/sessions/{}?keep=true", ended.id);
+        let path = format!("/api/sessions/{}", ended.id);
         let kept = ended.runner.request("DELETE", &path, None).await;
         assert_eq!(kept.status, 200, "{}", kept.text());
         ended
@@ -141,7 +141,7 @@ async fn output_past_a_file_size_limit_is_a_gap() {
     let at = format!("/api/sessions/{id}");
     while runner.session(&id).await["streams"]["tty"]["end"] != OUTPUT {}
     let ended = runner
-        .request("DELETE", &format!("{at}?keep=true"), None)
+        .request("DELETE", &format!("{at}"), None)
         .await;
     assert_eq!(ended.status, 200, "{}", ended.text());
     let session = runner.session(&id).await;

@@ -114,7 +114,7 @@ async fn session_of_another_host_is_followed() {
             mirror.apply(&change);
         }
     }
-    let path = format!("/api/sessions/{id}?keep=true");
+    let path = format!("/api/sessions/{id}");
     let ended = runner.request("DELETE", &path, None).await;
     assert_eq!(ended.status, 200);
     while let Some(change) = socket.next().await {
@@ -150,7 +150,7 @@ async fn all_sessions_are_followed_from_their_creation_to_their_removal() {
     let idle = |it: &Value| it["type"] == "phase" && it["phase"] == "idle";
     let idle = socket.until(idle).await;
     assert_eq!(idle["attention"]["reason"], "finished", "{idle}");
-    let path = format!("/api/sessions/{before}");
+    let path = format!("/api/sessions/{before}?remove=true");
     let removed = runner.request("DELETE", &path, None).await;
     assert_eq!(removed.status, 200);
     socket.until(of(&before, "removed")).await;

@@ -127,7 +127,7 @@ async fn missing_or_ended_session_refuses_upgrade() {
     let opened = Frames::open(&runner, "not-an-id", runner.token()).await;
     assert_eq!(opened.err(), Some(404));
     let id = runner.shell("exit 0").await;
-    let path = format!("/api/sessions/{id}?keep=true");
+    let path = format!("/api/sessions/{id}");
     runner.request("DELETE", &path, None).await;
     assert_eq!(
         Frames::open(&runner, &id, runner.token()).await.err(),

@@ -27,6 +27,7 @@ async fn document_describes_every_endpoint() {
             "get /api/sessions/{id}",
             "delete /api/sessions/{id}",
             "post /api/sessions/{id}/restart",
+            "post /api/sessions/{id}/restore",
             "post /api/sessions/{id}/prompt",
             "get /api/sessions/{id}/permissions",
             "post /api/sessions/{id}/permissions",

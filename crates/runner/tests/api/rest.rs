@@ -40,7 +40,8 @@ async fn session_is_created_listed_and_deleted() {
     assert_eq!(list["sessions"][0]["id"], one["id"]);
 
     let path = format!("/api/sessions/{id}");
-    let ended = runner.request("DELETE", &path, None).await;
+    let remove = format!("{path}?remove=true");
+    let ended = runner.request("DELETE", &remove, None).await;
     assert_eq!(ended.status, 200, "{}", ended.text());
     assert_eq!(ended.json()["removed"], true);
     assert_eq!(ended.json()["survivors"], json!([]));
@@ -75,7 +76,7 @@ async fn damaged_record_affects_only_its_session() {
         let one = find(&damaged);
         assert_eq!(one["state"], "running", "its shim listens");
         assert!(one["damage"]["reason"].is_string(), "{one}");
-        let path = format!("/api/sessions/{damaged}");
+        let path = format!("/api/sessions/{damaged}?remove=true");
         let ended = runner.request("DELETE", &path, None).await;
         assert_eq!(ended.status, 200, "{}", ended.text());
         assert_eq!(ended.json()["survivors"], json!([]));
@@ -136,7 +137,7 @@ async fn kept_session_is_readable_after_delete() {
     let runner = TestRunner::start().await;
     let id = runner.shell("echo last line; exit 5").await;
     Reader::of(&runner, &id).await.exit().await;
-    let path = format!("/api/sessions/{id}?keep=true");
+    let path = format!("/api/sessions/{id}");
     let ended = runner.request("DELETE", &path, None).await.json();
     assert_eq!(
         (&ended["exit"]["code"], &ended["removed"]),
@@ -151,11 +152,35 @@ async fn kept_session_is_readable_after_delete() {
         .request("GET", &format!("/api/sessions/{id}/log"), None)
         .await;
     assert_eq!((log.status, log.text().as_str()), (200, "last line\r\n"));
-    let removed = runner
-        .request("DELETE", &format!("/api/sessions/{id}"), None)
-        .await;
+    let remove = format!("{path}?remove=true");
+    let removed = runner.request("DELETE", &remove, None).await;
     assert_eq!(removed.json()["removed"], true);
     assert!(!runner.folder(&id).path().exists());
+}
+
+#[tokio::test]
+async fn removed_session_is_restored_with_its_log() {
+    let runner = TestRunner::start().await;
+    let id = runner.shell("echo last line; exit 5").await;
+    Reader::of(&runner, &id).await.exit().await;
+    let path = format!("/api/sessions/{id}");
+    let restore = format!("{path}/restore");
+    let remove = format!("{path}?remove=true");
+    assert_eq!(runner.request("DELETE", &remove, None).await.status, 200);
+    assert_eq!(runner.request("GET", &path, None).await.status, 404);
+    let restored = runner.request("POST", &restore, None).await;
+    assert_eq!(restored.status, 200, "{}", restored.text());
+    assert_eq!(restored.json()["exit"]["code"], 5);
+    let log = runner.request("GET", &format!("{path}/log"), None).await;
+    assert_eq!((log.status, log.text().as_str()), (200, "last line\r\n"));
+    // A repeated request changes nothing.
+    assert_eq!(runner.request("POST", &restore, None).await.status, 200);
+    let unknown = format!("/api/sessions/{}/restore", uuid::Uuid::new_v4());
+    let unknown = runner.request("POST", &unknown, None).await;
+    assert_eq!(
+        (unknown.status, unknown.code().as_str()),
+        (404, "NOT_IN_TRASH")
+    );
 }
 
 #[tokio::test]
@@ -398,7 +423,7 @@ async fn stopped_shim_is_ended_by_force() {
     let info = runner.folder(&id).info().unwrap().unwrap();
     let shim = rustix::process::Pid::from_raw(info.shim_pid.cast_signed()).unwrap();
     rustix::process::kill_process(shim, rustix::process::Signal::STOP).unwrap();
-    let path = format!("/api/sessions/{id}?force=true");
+    let path = format!("/api/sessions/{id}?force=true&remove=true");
     let ended = runner.request("DELETE", &path, None).await;
     assert_eq!(ended.status, 200, "{}", ended.text());
     let ended = ended.json();
@@ -460,7 +485,7 @@ async fn transcript_grows_with_the_output() {
             }
         }
     }
-    let kept = format!("{at}?keep=true");
+    let kept = format!("{at}");
     assert_eq!(runner.request("DELETE", &kept, None).await.status, 200);
     let ended = runner.request("GET", &transcript, None).await;
     assert_eq!(answers(&ended.text()), 3, "{}", ended.text());

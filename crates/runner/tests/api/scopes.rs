@@ -49,6 +49,7 @@ const ROUTES: [(&str, TokenScope); 34] = [
     ("post /api/sessions", TokenScope::Own),
     ("delete /api/sessions/{id}", TokenScope::Own),
     ("post /api/sessions/{id}/restart", TokenScope::Own),
+    ("post /api/sessions/{id}/restore", TokenScope::Own),
     ("get /api/agents", TokenScope::Look),
     ("get /api/folders", TokenScope::Own),
     ("post /api/tickets", TokenScope::Own),

@@ -13,7 +13,7 @@ use utoipa::openapi::path::{Operation, PathItem};
 const SAMPLES: &str = "x-codeSamples";
 
 /// Operations, each with the end of its command.
-const EXAMPLES: [(&str, &str); 34] = [
+const EXAMPLES: [(&str, &str); 35] = [
     (
         "createSession",
         r#"/api/sessions" --json '{"cwd": "/tmp", "label": "a shell"}'"#,
@@ -29,7 +29,11 @@ const EXAMPLES: [(&str, &str); 34] = [
     ),
     (
         "endSession",
-        r#"/api/sessions/$SESSION?keep=true" --request DELETE"#,
+        r#"/api/sessions/$SESSION?remove=true" --request DELETE"#,
+    ),
+    (
+        "restoreSession",
+        r#"/api/sessions/$SESSION/restore" --request POST"#,
     ),
     (
         "restartSession",

@@ -34,7 +34,7 @@ use crate::sessions::{
     CreateError, EndedSession, RestartError, SessionRecord, ShimStatus, TerminateError,
     damage_in_log, summary_of,
 };
-use crate::shim::{SessionSpec, ShimStarted, SpawnFault, UpdateError};
+use crate::shim::{RestoreError, SessionSpec, ShimStarted, SpawnFault, UpdateError};
 
 /// The code of the refusal of an id that another session has.
 const SESSION_EXISTS: &str = "SESSION_EXISTS";
@@ -320,20 +320,20 @@ impl From<UpdateError> for Problem {
 #[derive(Debug, Deserialize, utoipa::IntoParams, ToSchema)]
 #[into_params(parameter_in = Query)]
 pub(super) struct DeleteQuery {
-    /// Keep the session's log and metadata.
+    /// Move the session with its log to the trash, from which it can be restored for an hour. Default: it stays listed.
     #[serde(default)]
     #[param(required = false)]
-    keep: bool,
+    remove: bool,
     /// Send SIGKILL at once.
     #[serde(default)]
     #[param(required = false)]
     force: bool,
 }
 
-/// End a session with all its descendants, and remove it.
+/// End a session with all its descendants.
 ///
 /// Its input is closed, then it receives SIGTERM, then the whole process tree receives SIGKILL. A
-/// session that has already ended is only removed.
+/// session that has already ended stays as it is. With `remove`, it is not listed any more.
 #[utoipa::path(delete, path = "/api/sessions/{id}", operation_id = "endSession",
     params(("id" = String, Path, description = "Id of the session"), DeleteQuery),
     responses((status = 200, description = "Success", body = EndedSession), (status = "default", description = "Error", body = Problem)))]
@@ -351,14 +351,53 @@ pub(super) async fn delete(
         let termination = app.sessions.terminate(id, policy).await?;
         app.detach_timers.cancel(id);
         app.metrics.terminated.add(1);
-        if !query.keep {
+        if query.remove {
             let removed = app.sessions.remove(id).await;
             removed.map_err(TerminateError::Remove)?;
             app.conversations.removed(id);
         }
-        Ok(Json(EndedSession::new(termination, !query.keep)))
+        Ok(Json(EndedSession::new(termination, query.remove)))
     })
     .await
+}
+
+/// Restore a session that was removed within the last hour.
+///
+/// It is listed again, as it ended.
+#[utoipa::path(post, path = "/api/sessions/{id}/restore", operation_id = "restoreSession",
+    params(("id" = String, Path, description = "Id of the session")),
+    responses((status = 200, description = "Success", body = SessionSummary), (status = "default", description = "Error", body = Problem)))]
+pub(super) async fn restore(
+    State(app): State<Arc<AppState>>,
+    SessionPath(id): SessionPath,
+) -> Result<Json<SessionSummary>, Problem> {
+    let is_listed = app.sessions.find(id).is_some();
+    match app.sessions.restore(id).await {
+        // A repeated request.
+        Err(RestoreError::NotFound) if is_listed => {}
+        restored => restored?,
+    }
+    let record = read_record(&app, id).await?;
+    Ok(Json(with_metadata(&record).await))
+}
+
+impl From<RestoreError> for Problem {
+    fn from(error: RestoreError) -> Self {
+        let (status, code, next) = match &error {
+            RestoreError::NotFound => (
+                StatusCode::NOT_FOUND,
+                "NOT_IN_TRASH",
+                "only what was removed within the last hour can be restored",
+            ),
+            RestoreError::Exists => (
+                StatusCode::CONFLICT,
+                SESSION_EXISTS,
+                "remove the other session first",
+            ),
+            RestoreError::Io(_) => return Self::internal(error),
+        };
+        Self::new(status, code, error, next)
+    }
 }
 
 /// Runs work to its end even if the client disconnects.

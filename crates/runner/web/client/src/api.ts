@@ -211,7 +211,7 @@ export type Ended = {
   readonly exit?: (Exit) | (null);
   /** Process ids that were killed. */
   readonly killed: readonly (number)[];
-  /** Whether the log and the metadata were removed. */
+  /** Whether the log and the metadata were removed. They can be restored for an hour. */
   readonly removed: boolean;
   /** Process ids that survived. */
   readonly survivors: readonly (number)[];

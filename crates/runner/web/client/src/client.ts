@@ -232,12 +232,12 @@ export class Client {
 
   /** Ends a session and keeps its log. */
   async end(session: string): Promise<void> {
-    await this.#json(`${path(session)}?keep=true`, "DELETE");
+    await this.#json(path(session), "DELETE");
   }
 
-  /** Ends a session, and deletes its log. Goes on if the page is closed meanwhile. */
+  /** Ends a session, and moves its log to the trash, which is kept for an hour. Goes on if the page is closed meanwhile. */
   async delete(session: string): Promise<void> {
-    await this.#json(path(session), "DELETE", undefined, { keepalive: true });
+    await this.#json(`${path(session)}?remove=true`, "DELETE", undefined, { keepalive: true });
   }
 
   async rename(session: string, name: string): Promise<void> {
