@@ -60,7 +60,10 @@ async fn fan_outs(client: &Client, plan: &Plan) -> Result<Vec<Row>> {
         let one = fan_out(client, bytes, pause, 1).await?;
         let many = fan_out(client, bytes, pause, READERS).await?;
         let ratio = many.processor.as_secs_f64() / one.processor.as_secs_f64();
-        let contenders = [("1 reader", &one, None), ("100 readers", &many, Some(ratio))];
+        let contenders = [
+            ("1 reader", &one, None),
+            ("100 readers", &many, Some(ratio)),
+        ];
         rows.extend(contenders.map(|(contender, it, ratio)| Row {
             what,
             contender,

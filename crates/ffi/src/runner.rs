@@ -172,10 +172,7 @@ impl RunnerClient {
     #[uniffi::method(default(is_forced = false, keeps_log = false))]
     pub async fn end(&self, id: String, is_forced: bool, keeps_log: bool) -> Result<()> {
         let id = parse_id(&id)?;
-        let path = format!(
-            "/api/sessions/{id}?force={is_forced}&remove={}",
-            !keeps_log
-        );
+        let path = format!("/api/sessions/{id}?force={is_forced}&remove={}", !keeps_log);
         self.request("DELETE", path).await.map(drop)
     }
 

@@ -140,9 +140,7 @@ async fn output_past_a_file_size_limit_is_a_gap() {
     let id = runner.create(&spec).await;
     let at = format!("/api/sessions/{id}");
     while runner.session(&id).await["streams"]["tty"]["end"] != OUTPUT {}
-    let ended = runner
-        .request("DELETE", &format!("{at}"), None)
-        .await;
+    let ended = runner.request("DELETE", &at, None).await;
     assert_eq!(ended.status, 200, "{}", ended.text());
     let session = runner.session(&id).await;
     assert_eq!(session["state"], "exited", "the shim outlives its limit");

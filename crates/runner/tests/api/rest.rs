@@ -485,8 +485,7 @@ async fn transcript_grows_with_the_output() {
             }
         }
     }
-    let kept = format!("{at}");
-    assert_eq!(runner.request("DELETE", &kept, None).await.status, 200);
+    assert_eq!(runner.request("DELETE", &at, None).await.status, 200);
     let ended = runner.request("GET", &transcript, None).await;
     assert_eq!(answers(&ended.text()), 3, "{}", ended.text());
     assert_eq!(ended.json()["status"]["phase"], "ended", "{}", ended.text());

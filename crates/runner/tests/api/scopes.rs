@@ -11,7 +11,7 @@ use tokio::net::TcpStream;
 use crate::support::{Frames, TestResponse, TestRunner, request, within_limit};
 
 /// The scope that each route needs.
-const ROUTES: [(&str, TokenScope); 34] = [
+const ROUTES: [(&str, TokenScope); 35] = [
     ("get /api/sessions", TokenScope::Look),
     ("get /api/sessions/{id}", TokenScope::Look),
     ("get /api/sessions/{id}/permissions", TokenScope::Look),

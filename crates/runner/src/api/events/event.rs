@@ -103,17 +103,17 @@ mod tests {
             event("", Some("[1]")),
         ];
         let batch = EventBatch::new(events.clone());
-        assert_eq!(
-            batch.text(),
-            "id: 1\ndata: {}\n\nid: 2\n\ndata: [1]\n\n"
-        );
+        assert_eq!(batch.text(), "id: 1\ndata: {}\n\nid: 2\n\ndata: [1]\n\n");
         assert_eq!(batch.events(), events);
     }
 
     #[test]
     fn clone_and_data_share_the_text() {
         let data = Some(Bytes::from_static(b"{}"));
-        let batch = EventBatch::new(vec![Event { id: "1".to_owned(), data }]);
+        let batch = EventBatch::new(vec![Event {
+            id: "1".to_owned(),
+            data,
+        }]);
         let text = batch.text().as_ptr_range();
         assert_eq!(batch.clone().text().as_ptr_range(), text);
         let data = batch.events()[0].data.as_ref().unwrap();

@@ -186,7 +186,7 @@ impl Recent {
         let is_known = from.instance == self.end.instance;
         if !is_known {
             let is_whole = |it: &Arc<Batch>| it.from.instance != it.to.instance;
-            return self.whole.clone().or(large.filter(is_whole));
+            return self.whole.clone().or_else(|| large.filter(is_whole));
         }
         let kept = self.batches.iter().chain(large.as_ref());
         kept.into_iter().find(|it| it.from == from).cloned()
