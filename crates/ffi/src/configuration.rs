@@ -176,6 +176,18 @@ impl From<Budget> for core::Budget {
     }
 }
 
+impl From<core::Budget> for Budget {
+    fn from(it: core::Budget) -> Self {
+        let time = it.time.map(|it| u64::try_from(it.as_millis()));
+        Self {
+            cost_usd: it.cost_usd,
+            tokens: it.tokens,
+            turns: it.turns,
+            time_ms: time.map(|it| it.unwrap_or(u64::MAX)),
+        }
+    }
+}
+
 /// Where the rules of a policy are read from, in TOML (`crates/lifecycle/POLICY.md`).
 #[derive(Clone, Debug, PartialEq, Eq, uniffi::Enum)]
 pub enum PolicySource {
@@ -329,6 +341,7 @@ impl TryFrom<DialogueConfiguration> for core::DialogueConfiguration {
                 None => plain.policy,
             },
             budget: it.budget.map(Into::into).unwrap_or_default(),
+            shared_budget: None,
             resume_at_reset: it.resume_at_reset,
             initialize: it.initialize,
             max_line: match it.max_line {

@@ -177,6 +177,7 @@ impl From<core::ManagerError> for BowlineError {
             E::Start(error) => error.into(),
             E::Dialogue(error) => error.into(),
             E::Resume(_) => Self::Resume { reason },
+            E::Budget(_) => Self::Invalid { reason },
             E::MaxSessions { .. } | E::StateInUse { .. } => Self::Busy { reason },
             E::ShuttingDown | E::Ended { .. } => Self::Ended { reason },
             E::NotFound { .. } => Self::NotFound { reason },
@@ -262,6 +263,7 @@ macro_rules! map_error {
 }
 
 map_error! {
+    InvalidBudget => Invalid,
     SpawnError => Start,
     ProbeError => Start,
     RemoteError => Start,

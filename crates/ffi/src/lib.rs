@@ -107,9 +107,9 @@ pub use inbox::{AttentionReason, InboxBatch, InboxEvent, InboxStream};
 pub use logging::{LogLevel, LogLine, LogSink, set_logging};
 pub use login::{LoginEnvironmentView, LoginShellQuery, LoginSource};
 pub use manager::{
-    EndReasonKind, KilledSession, ManagedEnd, ManagedSession, ManagerConfiguration, ManagerPrompt,
-    ReattachFailure, ReattachReport, RunnerLocation, SessionKind, SessionManager, SessionReport,
-    ShutdownReport,
+    BudgetReport, EndReasonKind, KilledSession, ManagedEnd, ManagedSession, ManagerConfiguration,
+    ManagerPrompt, ReattachFailure, ReattachReport, RunnerLocation, SessionKind, SessionManager,
+    SessionReport, ShutdownReport,
 };
 pub use mcp::{McpServer, McpTransport};
 pub use options::{

@@ -4,7 +4,7 @@ mod records;
 
 use std::sync::Arc;
 
-use crate::configuration::DialogueConfiguration;
+use crate::configuration::{Budget, DialogueConfiguration};
 use crate::core;
 use crate::counters::ObjectKind;
 use crate::error::Result;
@@ -15,8 +15,9 @@ use crate::session::DialogueSession;
 use crate::shell::{SessionEventStream, ShellConfiguration, ShellSession};
 use records::reports;
 pub use records::{
-    EndReasonKind, KilledSession, ManagedEnd, ManagedSession, ManagerConfiguration, ManagerPrompt,
-    ReattachFailure, ReattachReport, RunnerLocation, SessionKind, SessionReport, ShutdownReport,
+    BudgetReport, EndReasonKind, KilledSession, ManagedEnd, ManagedSession, ManagerConfiguration,
+    ManagerPrompt, ReattachFailure, ReattachReport, RunnerLocation, SessionKind, SessionReport,
+    ShutdownReport,
 };
 
 /// Manages many sessions of both kinds in a list that survives restarts of the host.
@@ -65,6 +66,22 @@ impl SessionManager {
             let warnings = self.manager.warnings().iter();
             Ok(warnings.map(ToString::to_string).collect())
         })
+    }
+
+    /// Returns the limits of all dialogues together, and what they have used of them.
+    pub fn budget(&self) -> Result<BudgetReport> {
+        call(|| Ok(self.manager.budget().into()))
+    }
+
+    /// Sets the limits of all dialogues together; none removes them. Dialogues that paused at a limit that is not
+    /// reached any more continue.
+    ///
+    /// # Errors
+    ///
+    /// `Invalid` if a limit is not above 0.
+    pub fn set_budget(&self, budget: Option<Budget>) -> Result<()> {
+        let budget = budget.map(Into::into).unwrap_or_default();
+        call(|| Ok(self.manager.budget().set_budget(budget)?))
     }
 
     /// Starts a shell session, locally or at a runner, and adds it to the list.

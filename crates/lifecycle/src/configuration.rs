@@ -24,6 +24,7 @@ use crate::machine::{Limits, Opening};
 use crate::mcp::McpServer;
 use crate::policy::Policy;
 use crate::policy_file::parse_policy;
+use crate::shared_budget::SharedBudget;
 use crate::watchdog::WatchdogPolicy;
 
 /// The default of the agent vendor's own hosts (`crates/jsonl/PROTOCOL.md`).
@@ -96,6 +97,8 @@ pub struct DialogueConfiguration {
     /// What the session may use before it pauses and asks, by a permission request with a question. It is kept by
     /// the driver of the session; a session at a runner that its daemon drives has its own.
     pub budget: Budget,
+    /// A budget that the session shares with others, at whichever runner they are. It is kept by this host.
+    pub shared_budget: Option<SharedBudget>,
     /// The prompt with which the session continues after a turn that met a usage limit of the agent's account, once the
     /// limit resets. Until then prompts wait, and a permission request with the tool name `usage_limit` says for how
     /// long. Without a prompt the session waits for its host. It is kept by the driver of the session, as the budget.
@@ -190,6 +193,7 @@ impl Default for DialogueConfiguration {
             ask_permissions: true,
             policy: Policy::default(),
             budget: Budget::default(),
+            shared_budget: None,
             resume_at_reset: None,
             initialize: true,
             max_line: bowline_jsonl::DEFAULT_MAX_LINE,

@@ -52,7 +52,7 @@
 //! | [A terminal in the list](#a-terminal-in-the-list) | [`TerminalSession`], [`Registration`], [`WindowSize`], [`ResourceUsage`], [`check_threads`], [`terminal_limits`] |
 //! | [Before a conversation is resumed](#before-a-conversation-is-resumed) | [`ResumeError`], [`check_conversation_id`], [`agent_directory`] |
 //! | [Rules over permissions](#rules-over-permissions) | [`Policy`], [`PolicyError`], [`PolicyFileError`], [`read_policy`], [`parse_policy`], [`default_policy_path`] |
-//! | [Budgets](#budgets) | [`Budget`], [`BudgetRecord`], [`InvalidBudget`], [`LimitKind`], [`LimitRequest`], [`parse_time`] |
+//! | [Budgets](#budgets) | [`Budget`], [`BudgetRecord`], [`BudgetUsage`], [`InvalidBudget`], [`LimitKind`], [`LimitRequest`], [`SharedBudget`], [`parse_time`] |
 //! | [Secrets](#secrets) | [`SecretString`], [`ExposeSecret`] |
 //! | [Sessions of a runner](#sessions-of-a-runner) | `SessionSummary`, `SessionActivity`, `SessionSummaryState`, `RemoteSessionKind`, `Carrier`, `SessionUpdate` |
 //! | [Hooks at a runner](#hooks-at-a-runner) | `HookFeed`, `HookFeedItem` |
@@ -330,8 +330,8 @@
 //!
 //! ```no_run
 //! use bowline_lifecycle::{
-//!     Budget, BudgetRecord, DialogueConfiguration, DialogueSession, InvalidBudget, LimitKind, LimitRequest,
-//!     PermissionAnswer, parse_time,
+//!     Budget, BudgetRecord, BudgetUsage, DialogueConfiguration, DialogueSession, InvalidBudget, LimitKind,
+//!     LimitRequest, PermissionAnswer, SharedBudget, parse_time,
 //! };
 //!
 //! # async fn run() -> Result<(), Box<dyn std::error::Error>> {
@@ -355,6 +355,14 @@
 //! let opening: Budget = BudgetRecord { turns: Some(20), ..BudgetRecord::default() }.into();
 //! # let _ = opening;
 //! fn is_cost(reached: &LimitRequest) -> bool { reached.limit == LimitKind::Cost }
+//!
+//! // For many sessions together: all of them pause, and an answer to one is an answer to all.
+//! let shared = SharedBudget::new(budget)?;
+//! let one = DialogueConfiguration { shared_budget: Some(shared.clone()), ..DialogueConfiguration::default() };
+//! let another = one.clone();
+//! let used: BudgetUsage = shared.usage();
+//! println!("{} turns of {:?}", used.turns, shared.budget().turns);
+//! # let _ = another;
 //! # Ok(())
 //! # }
 //! ```
@@ -477,6 +485,7 @@ mod private_file;
 mod queue;
 mod registry;
 mod session;
+mod shared_budget;
 mod stderr;
 mod watchdog;
 
@@ -506,7 +515,9 @@ pub use bowline_transport::{
     default_guard, probe, run_guard, terminal_limits,
 };
 pub use bowline_transport::{Piece, Stream, journal, wire::StreamId};
-pub use budget::{Budget, BudgetRecord, InvalidBudget, LimitKind, LimitRequest, parse_time};
+pub use budget::{
+    Budget, BudgetRecord, BudgetUsage, InvalidBudget, LimitKind, LimitRequest, parse_time,
+};
 pub use command::{
     AgentCommand, AgentDocument, AgentEnvironment, AgentMode, AgentOptions, AgentText,
     CommandError, Effort, PermissionPrompts, PrintFormat, SettingSource, Shell, SkipPermissions,
@@ -539,6 +550,7 @@ pub use session::{
 };
 #[cfg(feature = "remote")]
 pub use session::{HookFeed, HookFeedItem, SessionRecovery};
+pub use shared_budget::SharedBudget;
 pub use stderr::StderrReport;
 pub use watchdog::{
     Activity, ActivitySource, LastActivity, PhaseLimits, ProbeAnswer, Silence, SilenceCause,

@@ -285,6 +285,7 @@ impl Machine {
             } => self.paths_resolved(&request_id, resolved),
             Input::Usage(usage) => self.usage(usage),
             Input::Connection(state) => self.connection(state),
+            Input::SharedBudget(state) => self.shared_budget(&state),
             Input::Command(command, ticket) => self.command(command, ticket),
             Input::Timeout => self.timeout(),
         }

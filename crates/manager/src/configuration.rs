@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use bowline_lifecycle::agent_directory;
+use bowline_lifecycle::{Budget, agent_directory};
 use bowline_transport::Environment;
 
 /// Default of the limit of running sessions.
@@ -28,6 +28,9 @@ pub struct ManagerConfiguration {
     /// The agent's own directory, which has its conversations under `projects`. The host's
     /// `CLAUDE_CONFIG_DIR`, else `.claude` in its `HOME`, when absent.
     pub agent_directory: Option<PathBuf>,
+    /// What the dialogues of this run may use together before each of them pauses and asks, those that are
+    /// [reattached](crate::SessionManager::reattach) included. The time is that since the list was opened.
+    pub budget: Budget,
 }
 
 impl ManagerConfiguration {
@@ -39,6 +42,7 @@ impl ManagerConfiguration {
             state_directory: state_directory.into(),
             lease_directory: None,
             agent_directory: None,
+            budget: Budget::default(),
         }
     }
 

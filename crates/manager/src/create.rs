@@ -228,6 +228,8 @@ impl SessionManager {
             info.conversations.retain(|known| known != conversation);
             info.conversations.push(conversation.clone());
         }
+        let budget = &mut configuration.shared_budget;
+        budget.get_or_insert_with(|| self.inner.budget.clone());
         let dialogue = DialogueSession::start(configuration).await?;
         info.runner = location(remote.as_ref(), dialogue.id());
         let log = SessionLog::new(id, NO_LINES, 0, table.notify());

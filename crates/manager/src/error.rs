@@ -4,7 +4,7 @@ use std::io;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use bowline_lifecycle::{DialogueError, ResumeError, StartError};
+use bowline_lifecycle::{DialogueError, InvalidBudget, ResumeError, StartError};
 use bowline_shell::ManagedId;
 use bowline_transport::{Remote, RemoteError, SpawnError};
 
@@ -72,6 +72,9 @@ pub enum ManagerError {
         /// The limit, in bytes.
         limit: usize,
     },
+    /// A limit of the manager's budget is no positive number.
+    #[error(transparent)]
+    Budget(#[from] InvalidBudget),
     /// The session could not be started.
     #[error(transparent)]
     Start(#[from] StartError),
@@ -135,6 +138,7 @@ impl ManagerError {
             Self::Dialogue(_) => "DIALOGUE",
             Self::StateInUse { .. } => "STATE_IN_USE",
             Self::State { .. } => "STATE",
+            Self::Budget(_) => "BUDGET",
         }
     }
 

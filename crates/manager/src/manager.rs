@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use bowline_jsonl::Prompt;
-use bowline_lifecycle::{DialogueSession, Receipt};
+use bowline_lifecycle::{DialogueSession, Receipt, SharedBudget};
 use bowline_shell::{ManagedId, ShellSession, Submission, SubmitOptions};
 use bowline_transport::TerminationReport;
 
@@ -35,6 +35,8 @@ pub(super) struct Inner {
     pub(super) table: Arc<Table>,
     store: Store,
     pub(super) leases: Leases,
+    /// What all dialogues may use together.
+    pub(super) budget: SharedBudget,
     warnings: Vec<StateWarning>,
     /// Locked while metadata is written.
     pub(super) metadata: tokio::sync::Mutex<()>,
@@ -69,13 +71,14 @@ impl SessionManager {
     ///
     /// # Errors
     ///
-    /// Another host has the list open, or the directory cannot be used. A list that is not valid is
+    /// Another host has the list open, the directory cannot be used, or a limit of the budget is 0. A list that is not valid is
     /// no error: it is renamed, and [`warnings`](Self::warnings) has the new name.
     ///
     /// # Panics
     ///
     /// Outside of a tokio runtime, on which the list is written.
     pub fn open(configuration: ManagerConfiguration) -> Result<Self, ManagerError> {
+        let budget = SharedBudget::new(configuration.budget)?;
         create_directory(&configuration.state_directory)?;
         let lock = store::lock(&configuration.state_directory)?;
         let (known, warnings) = store::load(&configuration.state_directory)?;
@@ -93,11 +96,18 @@ impl SessionManager {
                 table,
                 store,
                 leases,
+                budget,
                 warnings,
                 metadata: tokio::sync::Mutex::default(),
                 _lock: lock,
             }),
         })
+    }
+
+    /// Returns the budget of all dialogues of this run together: its limits, and what is used of it. New limits may
+    /// be set at any time.
+    pub fn budget(&self) -> &SharedBudget {
+        &self.inner.budget
     }
 
     /// Returns the problems with the list when it was opened.

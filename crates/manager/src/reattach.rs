@@ -53,6 +53,9 @@ impl SessionManager {
     ) -> ReattachReport {
         let dialogue = DialogueConfiguration {
             record: None,
+            shared_budget: dialogue
+                .shared_budget
+                .or_else(|| Some(self.inner.budget.clone())),
             ..dialogue
         };
         let mut report = ReattachReport::default();

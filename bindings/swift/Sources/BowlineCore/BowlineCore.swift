@@ -6048,6 +6048,11 @@ public func FfiConverterTypeSessionEventStream_lower(_ value: SessionEventStream
 public protocol SessionManagerProtocol: AnyObject, Sendable {
 
     /**
+     * Returns the limits of all dialogues together, and what they have used of them.
+     */
+    func budget() throws  -> BudgetReport
+
+    /**
      * Terminates all sessions at once and keeps them in the list. New ones can be created.
      */
     func cleanup() async throws  -> [SessionReport]
@@ -6172,6 +6177,16 @@ public protocol SessionManagerProtocol: AnyObject, Sendable {
     func sessions() throws  -> [ManagedSession]
 
     /**
+     * Sets the limits of all dialogues together; none removes them. Dialogues that paused at a limit that is not
+     * reached any more continue.
+     *
+     * # Errors
+     *
+     * `Invalid` if a limit is not above 0.
+     */
+    func setBudget(budget: Budget?) throws
+
+    /**
      * Changes the label of a session.
      *
      * # Errors
@@ -6265,6 +6280,18 @@ open class SessionManager: SessionManagerProtocol, @unchecked Sendable {
 
 
 
+
+    /**
+     * Returns the limits of all dialogues together, and what they have used of them.
+     */
+open func budget()throws  -> BudgetReport  {
+    return try  FfiConverterTypeBudgetReport_lift(try rustCallWithError(FfiConverterTypeBowlineError_lift) {
+        uniffiCallStatus in
+    uniffi_bowline_ffi_fn_method_sessionmanager_budget(
+            self.uniffiCloneHandle(),uniffiCallStatus
+    )
+})
+}
 
     /**
      * Terminates all sessions at once and keeps them in the list. New ones can be created.
@@ -6583,6 +6610,23 @@ open func sessions()throws  -> [ManagedSession]  {
             self.uniffiCloneHandle(),uniffiCallStatus
     )
 })
+}
+
+    /**
+     * Sets the limits of all dialogues together; none removes them. Dialogues that paused at a limit that is not
+     * reached any more continue.
+     *
+     * # Errors
+     *
+     * `Invalid` if a limit is not above 0.
+     */
+open func setBudget(budget: Budget?)throws   {try rustCallWithError(FfiConverterTypeBowlineError_lift) {
+        uniffiCallStatus in
+    uniffi_bowline_ffi_fn_method_sessionmanager_set_budget(
+            self.uniffiCloneHandle(),
+        FfiConverterOptionTypeBudget.lower(budget),uniffiCallStatus
+    )
+}
 }
 
     /**
@@ -9135,6 +9179,105 @@ public func FfiConverterTypeBudget_lift(_ buf: RustBuffer) throws -> Budget {
 #endif
 public func FfiConverterTypeBudget_lower(_ value: Budget) -> RustBuffer {
     return FfiConverterTypeBudget.lower(value)
+}
+
+
+/**
+ * The budget of all dialogues of a manager together.
+ */
+public struct BudgetReport: Equatable, Hashable {
+    /**
+     * The limits as they are now: answers to requests raise and remove them.
+     */
+    public var limits: Budget
+    /**
+     * The cost of the dialogues of this run, in US dollars; absent if an agent has not reported that of its turns.
+     */
+    public var costUsd: Double?
+    /**
+     * Tokens of all models: input, output and writes to a cache.
+     */
+    public var tokens: UInt64
+    /**
+     * Turns.
+     */
+    public var turns: UInt64
+    /**
+     * The time since the list was opened, in milliseconds.
+     */
+    public var timeMs: UInt64
+
+    // Default memberwise initializers are never public by default, so we
+    // declare one manually.
+    public init(
+        /**
+         * The limits as they are now: answers to requests raise and remove them.
+         */limits: Budget,
+        /**
+         * The cost of the dialogues of this run, in US dollars; absent if an agent has not reported that of its turns.
+         */costUsd: Double?,
+        /**
+         * Tokens of all models: input, output and writes to a cache.
+         */tokens: UInt64,
+        /**
+         * Turns.
+         */turns: UInt64,
+        /**
+         * The time since the list was opened, in milliseconds.
+         */timeMs: UInt64) {
+        self.limits = limits
+        self.costUsd = costUsd
+        self.tokens = tokens
+        self.turns = turns
+        self.timeMs = timeMs
+    }
+
+
+
+
+}
+
+#if compiler(>=6)
+extension BudgetReport: Sendable {}
+#endif
+
+#if swift(>=5.8)
+@_documentation(visibility: private)
+#endif
+public struct FfiConverterTypeBudgetReport: FfiConverterRustBuffer {
+    public static func read(from buf: inout (data: Data, offset: Data.Index)) throws -> BudgetReport {
+        return
+            try BudgetReport(
+                limits: FfiConverterTypeBudget.read(from: &buf),
+                costUsd: FfiConverterOptionDouble.read(from: &buf),
+                tokens: FfiConverterUInt64.read(from: &buf),
+                turns: FfiConverterUInt64.read(from: &buf),
+                timeMs: FfiConverterUInt64.read(from: &buf)
+        )
+    }
+
+    public static func write(_ value: BudgetReport, into buf: inout [UInt8]) {
+        FfiConverterTypeBudget.write(value.limits, into: &buf)
+        FfiConverterOptionDouble.write(value.costUsd, into: &buf)
+        FfiConverterUInt64.write(value.tokens, into: &buf)
+        FfiConverterUInt64.write(value.turns, into: &buf)
+        FfiConverterUInt64.write(value.timeMs, into: &buf)
+    }
+}
+
+
+#if swift(>=5.8)
+@_documentation(visibility: private)
+#endif
+public func FfiConverterTypeBudgetReport_lift(_ buf: RustBuffer) throws -> BudgetReport {
+    return try FfiConverterTypeBudgetReport.lift(buf)
+}
+
+#if swift(>=5.8)
+@_documentation(visibility: private)
+#endif
+public func FfiConverterTypeBudgetReport_lower(_ value: BudgetReport) -> RustBuffer {
+    return FfiConverterTypeBudgetReport.lower(value)
 }
 
 
@@ -14115,6 +14258,11 @@ public struct ManagerConfiguration: Equatable, Hashable {
      * The agent's configuration directory; the agent's default when absent.
      */
     public var agentDirectory: String?
+    /**
+     * What the dialogues of this run of the host may use together. At a limit each of them pauses and asks, and an
+     * answer to one is an answer to all. The time is that since the list was opened.
+     */
+    public var budget: Budget?
 
     // Default memberwise initializers are never public by default, so we
     // declare one manually.
@@ -14133,12 +14281,17 @@ public struct ManagerConfiguration: Equatable, Hashable {
          */leaseDirectory: String? = nil,
         /**
          * The agent's configuration directory; the agent's default when absent.
-         */agentDirectory: String? = nil) {
+         */agentDirectory: String? = nil,
+        /**
+         * What the dialogues of this run of the host may use together. At a limit each of them pauses and asks, and an
+         * answer to one is an answer to all. The time is that since the list was opened.
+         */budget: Budget? = nil) {
         self.stateDirectory = stateDirectory
         self.maxSessions = maxSessions
         self.keepEnded = keepEnded
         self.leaseDirectory = leaseDirectory
         self.agentDirectory = agentDirectory
+        self.budget = budget
     }
 
 
@@ -14161,7 +14314,8 @@ public struct FfiConverterTypeManagerConfiguration: FfiConverterRustBuffer {
                 maxSessions: FfiConverterUInt64.read(from: &buf),
                 keepEnded: FfiConverterUInt64.read(from: &buf),
                 leaseDirectory: FfiConverterOptionString.read(from: &buf),
-                agentDirectory: FfiConverterOptionString.read(from: &buf)
+                agentDirectory: FfiConverterOptionString.read(from: &buf),
+                budget: FfiConverterOptionTypeBudget.read(from: &buf)
         )
     }
 
@@ -14171,6 +14325,7 @@ public struct FfiConverterTypeManagerConfiguration: FfiConverterRustBuffer {
         FfiConverterUInt64.write(value.keepEnded, into: &buf)
         FfiConverterOptionString.write(value.leaseDirectory, into: &buf)
         FfiConverterOptionString.write(value.agentDirectory, into: &buf)
+        FfiConverterOptionTypeBudget.write(value.budget, into: &buf)
     }
 }
 
@@ -31532,7 +31687,7 @@ private let initializationResult: InitializationResult = {
     if (uniffi_bowline_ffi_checksum_method_engine_metrics() != 59252) {
         return InitializationResult.apiChecksumMismatch
     }
-    if (uniffi_bowline_ffi_checksum_method_engine_open_manager() != 23650) {
+    if (uniffi_bowline_ffi_checksum_method_engine_open_manager() != 23884) {
         return InitializationResult.apiChecksumMismatch
     }
     if (uniffi_bowline_ffi_checksum_method_engine_open_permissions() != 4624) {
@@ -31691,22 +31846,25 @@ private let initializationResult: InitializationResult = {
     if (uniffi_bowline_ffi_checksum_method_logsink_log() != 215) {
         return InitializationResult.apiChecksumMismatch
     }
-    if (uniffi_bowline_ffi_checksum_method_sessionmanager_cleanup() != 34722) {
+    if (uniffi_bowline_ffi_checksum_method_sessionmanager_budget() != 31851) {
         return InitializationResult.apiChecksumMismatch
     }
-    if (uniffi_bowline_ffi_checksum_method_sessionmanager_create_dialogue() != 20697) {
+    if (uniffi_bowline_ffi_checksum_method_sessionmanager_cleanup() != 24023) {
         return InitializationResult.apiChecksumMismatch
     }
-    if (uniffi_bowline_ffi_checksum_method_sessionmanager_create_shell() != 12806) {
+    if (uniffi_bowline_ffi_checksum_method_sessionmanager_create_dialogue() != 40749) {
         return InitializationResult.apiChecksumMismatch
     }
-    if (uniffi_bowline_ffi_checksum_method_sessionmanager_detach_all() != 63115) {
+    if (uniffi_bowline_ffi_checksum_method_sessionmanager_create_shell() != 8613) {
+        return InitializationResult.apiChecksumMismatch
+    }
+    if (uniffi_bowline_ffi_checksum_method_sessionmanager_detach_all() != 53860) {
         return InitializationResult.apiChecksumMismatch
     }
     if (uniffi_bowline_ffi_checksum_method_sessionmanager_dialogue() != 20905) {
         return InitializationResult.apiChecksumMismatch
     }
-    if (uniffi_bowline_ffi_checksum_method_sessionmanager_end_all() != 8344) {
+    if (uniffi_bowline_ffi_checksum_method_sessionmanager_end_all() != 55400) {
         return InitializationResult.apiChecksumMismatch
     }
     if (uniffi_bowline_ffi_checksum_method_sessionmanager_event_stream() != 19079) {
@@ -31715,25 +31873,28 @@ private let initializationResult: InitializationResult = {
     if (uniffi_bowline_ffi_checksum_method_sessionmanager_flush() != 53984) {
         return InitializationResult.apiChecksumMismatch
     }
-    if (uniffi_bowline_ffi_checksum_method_sessionmanager_kill() != 9724) {
+    if (uniffi_bowline_ffi_checksum_method_sessionmanager_kill() != 55309) {
         return InitializationResult.apiChecksumMismatch
     }
     if (uniffi_bowline_ffi_checksum_method_sessionmanager_metadata() != 9233) {
         return InitializationResult.apiChecksumMismatch
     }
-    if (uniffi_bowline_ffi_checksum_method_sessionmanager_reattach() != 44034) {
+    if (uniffi_bowline_ffi_checksum_method_sessionmanager_reattach() != 51393) {
         return InitializationResult.apiChecksumMismatch
     }
-    if (uniffi_bowline_ffi_checksum_method_sessionmanager_resume() != 18527) {
+    if (uniffi_bowline_ffi_checksum_method_sessionmanager_resume() != 39302) {
         return InitializationResult.apiChecksumMismatch
     }
-    if (uniffi_bowline_ffi_checksum_method_sessionmanager_send_prompt() != 23250) {
+    if (uniffi_bowline_ffi_checksum_method_sessionmanager_send_prompt() != 26578) {
         return InitializationResult.apiChecksumMismatch
     }
-    if (uniffi_bowline_ffi_checksum_method_sessionmanager_session() != 44431) {
+    if (uniffi_bowline_ffi_checksum_method_sessionmanager_session() != 18512) {
         return InitializationResult.apiChecksumMismatch
     }
-    if (uniffi_bowline_ffi_checksum_method_sessionmanager_sessions() != 59311) {
+    if (uniffi_bowline_ffi_checksum_method_sessionmanager_sessions() != 36843) {
+        return InitializationResult.apiChecksumMismatch
+    }
+    if (uniffi_bowline_ffi_checksum_method_sessionmanager_set_budget() != 43786) {
         return InitializationResult.apiChecksumMismatch
     }
     if (uniffi_bowline_ffi_checksum_method_sessionmanager_set_label() != 15334) {

@@ -1,4 +1,4 @@
-// Tests: DialogueSession
+// Tests: DialogueSession, SessionManager
 import Bowline
 import XCTest
 
@@ -23,6 +23,40 @@ final class BudgetTests: TimedTestCase {
             let end = try await session.waitForEnd()
             XCTAssertTrue(end.isExpected)
         }
+    }
+
+    func testBudgetOfAManagerPausesAllItsSessions() async throws {
+        let folder = try temporaryDirectory()
+        let state = ManagerConfiguration(
+            stateDirectory: folder.appendingPathComponent("state").path, budget: Budget(turns: 2))
+        let manager = try await engine().openManager(configuration: state)
+        var sessions = [DialogueSession]()
+        for label in ["one", "two"] {
+            let made = try await manager.createDialogue(configuration: configuration(folder: folder), label: label)
+            let session = try manager.dialogue(id: made.id)
+            _ = try await session.send("hello").waitUntilSettled()
+            sessions.append(session)
+        }
+        let asked = try await sessions[0].awaitPermissionRequest()
+        XCTAssertEqual(asked.toolName, "budget")
+        _ = try await sessions[1].awaitPermissionRequest()
+        let held = try await sessions[1].send("more")
+        let raise = PermissionAnswer.answers(answers: [QuestionAnswer(question: "budget", answer: "3")])
+        try await sessions[0].respond(requestId: asked.requestId, answer: raise)
+        let settled = try await held.waitUntilSettled()
+        XCTAssertEqual(settled, .answered)
+        XCTAssertEqual(try manager.budget().limits, Budget(turns: 3))
+        let last = try await sessions[1].awaitPermissionRequest()
+        XCTAssertEqual(try manager.budget().turns, 3)
+        try await sessions[1].respond(requestId: last.requestId, answer: .choose(option: "stop"))
+        let end = try await sessions[1].waitForEnd()
+        XCTAssertTrue(end.isExpected)
+        try manager.setBudget(budget: nil)
+        let next = try await sessions[0].send("on").waitUntilSettled()
+        XCTAssertEqual(next, .answered)
+        let refused = await errorKind { try manager.setBudget(budget: Budget(turns: 0)) }
+        XCTAssertEqual(refused, "Invalid")
+        _ = try await manager.endAll()
     }
 
     func testSessionContinuesAfterItsUsageLimit() async throws {

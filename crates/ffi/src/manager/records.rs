@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use crate::configuration::Budget;
 use crate::core;
 use crate::limits::size;
 use crate::mirror::mirror;
@@ -26,6 +27,38 @@ pub struct ManagerConfiguration {
     /// The agent's configuration directory; the agent's default when absent.
     #[uniffi(default = None)]
     pub agent_directory: Option<String>,
+    /// What the dialogues of this run of the host may use together. At a limit each of them pauses and asks, and an
+    /// answer to one is an answer to all. The time is that since the list was opened.
+    #[uniffi(default = None)]
+    pub budget: Option<Budget>,
+}
+
+/// The budget of all dialogues of a manager together.
+#[derive(Clone, Debug, PartialEq, uniffi::Record)]
+pub struct BudgetReport {
+    /// The limits as they are now: answers to requests raise and remove them.
+    pub limits: Budget,
+    /// The cost of the dialogues of this run, in US dollars; absent if an agent has not reported that of its turns.
+    pub cost_usd: Option<f64>,
+    /// Tokens of all models: input, output and writes to a cache.
+    pub tokens: u64,
+    /// Turns.
+    pub turns: u64,
+    /// The time since the list was opened, in milliseconds.
+    pub time_ms: u64,
+}
+
+impl From<&core::SharedBudget> for BudgetReport {
+    fn from(budget: &core::SharedBudget) -> Self {
+        let usage = budget.usage();
+        Self {
+            limits: budget.budget().into(),
+            cost_usd: usage.cost_usd,
+            tokens: usage.tokens,
+            turns: usage.turns,
+            time_ms: u64::try_from(usage.time.as_millis()).unwrap_or(u64::MAX),
+        }
+    }
 }
 
 impl From<ManagerConfiguration> for core::ManagerConfiguration {
@@ -35,6 +68,7 @@ impl From<ManagerConfiguration> for core::ManagerConfiguration {
             keep_ended: size(it.keep_ended),
             lease_directory: it.lease_directory.map(Into::into),
             agent_directory: it.agent_directory.map(Into::into),
+            budget: it.budget.map(Into::into).unwrap_or_default(),
             ..Self::new(it.state_directory)
         }
     }

@@ -103,6 +103,24 @@ impl LimitKind {
         }
     }
 
+    /// Returns a cost in US dollars.
+    #[expect(
+        clippy::cast_precision_loss,
+        reason = "millionths of dollars below 2^53 are exact"
+    )]
+    pub(crate) fn usd(amount: u64) -> f64 {
+        amount as f64 / MICRO
+    }
+
+    /// Formats an amount so that [`parse`](Self::parse) returns it.
+    pub(crate) fn exact(self, amount: u64) -> String {
+        match self {
+            Self::Cost => format!("{}.{:06}", amount / 1_000_000, amount % 1_000_000),
+            Self::Tokens | Self::Turns => amount.to_string(),
+            Self::Time | Self::Usage => format!("{}.{:03}s", amount / 1000, amount % 1000),
+        }
+    }
+
     /// Parses an amount as a user writes it: `7.50`, `7.50 USD`, `20000`, `30m`, `1h`, `90s`, `90`.
     pub(crate) fn parse(self, text: &str) -> Option<u64> {
         let text = text.trim();
@@ -199,13 +217,9 @@ impl Budget {
     }
 
     /// Sets or removes a limit.
-    #[expect(
-        clippy::cast_precision_loss,
-        reason = "millionths of dollars below 2^53 are exact"
-    )]
     pub(crate) fn set(&mut self, kind: LimitKind, amount: Option<u64>) {
         match kind {
-            LimitKind::Cost => self.cost_usd = amount.map(|it| it as f64 / MICRO),
+            LimitKind::Cost => self.cost_usd = amount.map(LimitKind::usd),
             LimitKind::Tokens => self.tokens = amount,
             LimitKind::Turns => self.turns = amount,
             LimitKind::Time => self.time = amount.map(Duration::from_millis),
@@ -218,6 +232,16 @@ impl Budget {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("a limit of a budget is not above 0; leave it out, or give a positive number")]
 pub struct InvalidBudget;
+
+/// A limit that is reached.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct ReachedLimit {
+    pub(crate) limit: LimitKind,
+    /// Its amount.
+    pub(crate) allowed: u64,
+    /// What was used; `None` if the agent does not report it.
+    pub(crate) spent: Option<u64>,
+}
 
 /// What a session has used, in the amounts of [`LimitKind`].
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -265,6 +289,7 @@ mod tests {
         ] {
             assert_eq!(kind.parse(text), Some(amount), "{text}");
             assert_eq!(kind.format(amount), shown);
+            assert_eq!(kind.parse(&kind.exact(amount)), Some(amount), "{text}");
         }
         for (kind, text) in [
             (Cost, "NaN"),

@@ -3,7 +3,7 @@
 use bowline_jsonl::Decision;
 use bowline_reducer::model::{self, AnswerKind, QuestionKind, RequestOption};
 
-use super::limit::{Budget, LimitKind, Spent};
+use super::limit::{Budget, LimitKind, ReachedLimit, Spent};
 use crate::permission::{
     PermissionAnswer, PermissionKind, PermissionRecord, Question, QuestionOption, RequestState,
 };
@@ -32,6 +32,8 @@ pub struct LimitRequest {
     pub allowed: u64,
     /// What was used; `None` if the agent does not report it.
     pub spent: Option<u64>,
+    /// Whether it is a limit of several sessions together.
+    pub is_shared: bool,
 }
 
 /// What a user wants at a limit.
@@ -47,12 +49,18 @@ pub(crate) enum LimitAnswer {
 
 impl LimitRequest {
     /// Returns the request for a number of requests before it.
-    pub(crate) fn new(number: u64, limit: LimitKind, allowed: u64, spent: Option<u64>) -> Self {
+    pub(crate) fn new(number: u64, reached: ReachedLimit, is_shared: bool) -> Self {
+        let ReachedLimit {
+            limit,
+            allowed,
+            spent,
+        } = reached;
         Self {
             request_id: format!("{BUDGET_TOOL}:{number}"),
             limit,
             allowed,
             spent,
+            is_shared,
         }
     }
 
@@ -65,6 +73,7 @@ impl LimitRequest {
             limit: LimitKind::Usage,
             allowed: due_ms,
             spent: Some(at_ms),
+            is_shared: false,
         }
     }
 
@@ -91,6 +100,10 @@ impl LimitRequest {
             return format!("paused: usage limit reached; continues when it resets, after {wait}");
         }
         let (name, allowed) = (self.limit.name(), self.limit.format(self.allowed));
+        let allowed = match self.is_shared {
+            true => format!("{allowed} for all sessions"),
+            false => allowed,
+        };
         match self.spent {
             Some(spent) => {
                 let spent = self.limit.format(spent);
@@ -184,6 +197,22 @@ impl LimitRequest {
         }
     }
 
+    /// Returns the answer that leaves a limit with this amount, or none.
+    pub(crate) fn answer_of(&self, amount: Option<u64>) -> (LimitAnswer, PermissionAnswer) {
+        match amount {
+            Some(amount) => {
+                let text = self.limit.exact(amount);
+                let answers = vec![(self.tool().to_owned(), text)];
+                let answer = PermissionAnswer::Answers(answers);
+                (LimitAnswer::Raise(amount), answer)
+            }
+            None => {
+                let answer = PermissionAnswer::Option(GO_ON.to_owned());
+                (LimitAnswer::GoOn, answer)
+            }
+        }
+    }
+
     /// Returns what an answer wants, or why it is none.
     pub(crate) fn parse(&self, answer: &PermissionAnswer) -> Result<LimitAnswer, &'static str> {
         match answer {
@@ -235,14 +264,18 @@ impl LimitRequest {
 }
 
 impl Budget {
-    /// Returns the first limit that is reached, with its amount and what was used. A cost that stays unknown
-    /// after a turn counts as a limit that is reached, with no amount.
-    pub(crate) fn reached(&self, spent: &Spent) -> Option<(LimitKind, u64, Option<u64>)> {
-        LimitKind::ALL.into_iter().find_map(|kind| {
-            let allowed = self.amount(kind)?;
-            let used = spent.amount(kind);
+    /// Returns the first limit that is reached. A cost that stays unknown after a turn counts as a limit that is
+    /// reached.
+    pub(crate) fn reached(&self, spent: &Spent) -> Option<ReachedLimit> {
+        LimitKind::ALL.into_iter().find_map(|limit| {
+            let allowed = self.amount(limit)?;
+            let used = spent.amount(limit);
             let is_reached = used.map_or(spent.turns > 0, |used| used >= allowed);
-            is_reached.then_some((kind, allowed, used))
+            is_reached.then_some(ReachedLimit {
+                limit,
+                allowed,
+                spent: used,
+            })
         })
     }
 

@@ -10,6 +10,7 @@ use crate::command::{AgentCommand, AgentDocument, AgentMode, AgentOptions};
 use crate::conversations::Conversation;
 use crate::error::StartError;
 use crate::mcp;
+use crate::shared_budget::SharedBudget;
 
 /// A shell script that passes the terminal's input through `cat`. The `cat` runs in the background, so
 /// that the shell exits with the agent's status; the hang-up of the terminal ends it.
@@ -80,7 +81,12 @@ impl DialogueConfiguration {
         let has_rules = self.dialect == DialectName::Claude;
         let is_resumed = self.conversation != Conversation::New;
         self.budget.check()?;
-        if self.budget.cost_usd.is_some() && self.dialect == DialectName::Codex {
+        let shared = self.shared_budget.as_ref().map(SharedBudget::budget);
+        let limits_cost = [Some(self.budget), shared]
+            .into_iter()
+            .flatten()
+            .any(|it| it.cost_usd.is_some());
+        if limits_cost && self.dialect == DialectName::Codex {
             return Err(self.unsupported("a limit of the cost, which the agent does not report,"));
         }
         if let Some(what) = mcp::unsupported(self.dialect, &self.mcp_servers) {

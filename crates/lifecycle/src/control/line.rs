@@ -135,6 +135,7 @@ mod tests {
                 limit: LimitKind::Cost,
                 allowed: 5_000_000,
                 spent: Some(5_120_000),
+                is_shared: true,
             }),
             Intent::StopTask {
                 task_id: "t".to_owned(),

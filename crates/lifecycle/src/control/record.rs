@@ -48,6 +48,8 @@ pub(super) enum EntryRecord {
         allowed: u64,
         #[serde(default, skip_serializing_if = "Option::is_none")]
         spent: Option<u64>,
+        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+        shared: bool,
     },
     StopTask {
         task_id: String,
@@ -195,6 +197,7 @@ impl EntryRecord {
                 limit: request.limit,
                 allowed: request.allowed,
                 spent: request.spent,
+                shared: request.is_shared,
             },
             Intent::StopTask { task_id } => Self::StopTask {
                 task_id: task_id.clone(),
@@ -250,11 +253,13 @@ impl EntryRecord {
                 limit,
                 allowed,
                 spent,
+                shared,
             } => Intent::Hold(LimitRequest {
                 request_id,
                 limit,
                 allowed,
                 spent,
+                is_shared: shared,
             }),
             Self::StopTask { task_id } => Intent::StopTask { task_id },
             Self::Request { name, params } => Intent::Request { name, params },

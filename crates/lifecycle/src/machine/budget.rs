@@ -7,7 +7,9 @@ use bowline_reducer::{HostDecision, HostEvent};
 
 use super::policy::DecisionPath;
 use super::{Command, Machine, Output};
-use crate::budget::{Budget, LimitAnswer, LimitKind, LimitRequest, Spent};
+use crate::budget::{
+    Budget, LimitAnswer, LimitKind, LimitRequest, ReachedLimit, SharedState, Spent,
+};
 use crate::control::{ControlEntry, ControlLine};
 use crate::error::DialogueError;
 use crate::intent::Intent;
@@ -33,6 +35,10 @@ pub(super) struct BudgetState {
     is_pending: bool,
     /// Whether a limit is reached: nothing is sent.
     is_holding: bool,
+    /// The reached limit of the budget that this session shares with others.
+    shared: Option<ReachedLimit>,
+    /// The limit that this machine has asked the driver of the session to pause at. It asks once.
+    requested: Option<ReachedLimit>,
 }
 
 impl Machine {
@@ -66,7 +72,8 @@ impl Machine {
         self.budget.is_holding && self.follower.is_none()
     }
 
-    fn spent(&mut self) -> Spent {
+    /// Returns what the session has used.
+    pub(crate) fn spent(&mut self) -> Spent {
         let at_ms = self.meta().at_ms;
         let started = *self.budget.started_ms.get_or_insert(at_ms);
         let usage = self.transcript.usage();
@@ -85,25 +92,64 @@ impl Machine {
 
     /// Pauses at a limit, where the session may pause.
     pub(super) fn check_budget(&mut self) {
-        if self.budget.budget.is_empty() || self.follower.is_some() {
-            self.budget.is_holding = self.budget.open.is_some() || self.has_met_limit();
-            return;
-        }
-        let spent = self.spent();
-        let reached = self.budget.budget.reached(&spent);
+        let reached = match self.own_limit() {
+            Some(own) => Some((own, false)),
+            None => self.budget.shared.map(|it| (it, true)),
+        };
         self.budget.is_holding =
             reached.is_some() || self.budget.open.is_some() || self.has_met_limit();
         let is_asked = self.budget.open.is_some() || self.budget.is_pending;
         let open = self.transcript.open_work();
         let is_safe = !open.turn || open.permissions > 0;
         let is_over = self.ended || self.end_stage.is_some();
-        let Some((limit, allowed, used)) = reached else {
+        let Some((reached, is_shared)) = reached else {
             return;
         };
         if is_asked || !is_safe || is_over || self.is_replaying() {
             return;
         }
-        self.ask_about(|number| LimitRequest::new(number, limit, allowed, used));
+        let request = |number| LimitRequest::new(number, reached, is_shared);
+        if self.follower.is_none() {
+            self.ask_about(request);
+        } else if self.budget.requested != Some(reached) {
+            self.budget.requested = Some(reached);
+            let request = request(self.budget.asked + 1);
+            self.follower_command(Command::Hold(request), NO_CALLER);
+        }
+    }
+
+    /// Returns the limit of the session's own budget that is reached. It is that of the driver.
+    fn own_limit(&mut self) -> Option<ReachedLimit> {
+        if self.budget.budget.is_empty() || self.follower.is_some() {
+            return None;
+        }
+        let spent = self.spent();
+        self.budget.budget.reached(&spent)
+    }
+
+    /// Follows the budget that the session shares with others: a request about a limit that is not reached any
+    /// more is closed as it was answered in another session.
+    pub(super) fn shared_budget(&mut self, state: &SharedState) {
+        self.budget.shared = state.reached;
+        let open = self.budget.open.clone().filter(|it| it.is_shared);
+        let Some(open) = open else { return };
+        if state.reached.is_some_and(|it| it.limit == open.limit) {
+            return;
+        }
+        let (chosen, answer) = open.answer_of(state.budget.amount(open.limit));
+        let by = state.set_by.clone();
+        if self.follower.is_none() {
+            // The request is open.
+            let _ = self.close_limit(&open, chosen, answer, by.as_deref());
+            return;
+        }
+        let answer = Command::AnswerPermission {
+            request_id: open.request_id,
+            answer,
+            by,
+            how: None,
+        };
+        self.follower_command(answer, NO_CALLER);
     }
 
     /// Asks about a limit: at once, or through the control stream. The request gets its number.
@@ -175,13 +221,29 @@ impl Machine {
                 why,
             })?;
         self.close_limit(request, chosen, answer.clone(), by)?;
-        self.budget.budget.apply(request.limit, chosen);
+        self.apply_answer(request, chosen, by);
         match chosen {
             LimitAnswer::Stop => self.stop_for_limit(),
             LimitAnswer::GoOn if request.limit == LimitKind::Usage => self.continue_work(request),
             LimitAnswer::GoOn | LimitAnswer::Raise(_) => {}
         }
         Ok(())
+    }
+
+    fn apply_answer(&mut self, request: &LimitRequest, chosen: LimitAnswer, by: Option<&str>) {
+        if !request.is_shared {
+            self.budget.budget.apply(request.limit, chosen);
+        } else if chosen != LimitAnswer::Stop {
+            // The budget says anew if one of its limits is reached.
+            self.budget.shared = None;
+            if !self.is_replaying() {
+                self.outputs.push_back(Output::SharedLimit {
+                    limit: request.limit,
+                    answer: chosen,
+                    by: by.map(str::to_owned),
+                });
+            }
+        }
     }
 
     /// Closes the request in the transcript and in the list of requests.

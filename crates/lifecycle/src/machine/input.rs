@@ -9,7 +9,7 @@ use bowline_transport::{ConnectionState, Exit, Piece, ResourceUsage, Termination
 use bytes::Bytes;
 
 use super::receipts::ReceiptState;
-use crate::budget::LimitRequest;
+use crate::budget::{LimitAnswer, LimitKind, LimitRequest, SharedState};
 use crate::control::ControlLine;
 use crate::error::DialogueError;
 use crate::events::PendingEvent;
@@ -56,6 +56,8 @@ pub(crate) enum Input {
     Usage(Option<ResourceUsage>),
     /// The connection to the agent's machine changed.
     Connection(ConnectionState),
+    /// The budget that the session shares with others has changed, or one of its limits is reached.
+    SharedBudget(SharedState),
     /// A command of the host.
     Command(Command, Ticket),
     /// The deadline has passed.
@@ -145,6 +147,12 @@ pub(crate) enum Output {
     },
     /// Append a decision of this machine to the control stream, from where it takes effect.
     Decision(ControlLine),
+    /// Apply an answer about a limit of the budget that the session shares with others.
+    SharedLimit {
+        limit: LimitKind,
+        answer: LimitAnswer,
+        by: Option<String>,
+    },
     /// Count a turn that has ended.
     TurnEnded,
     /// Measure the resource usage of the agent's processes, and pass it in as [`Input::Usage`].

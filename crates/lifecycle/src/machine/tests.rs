@@ -32,6 +32,7 @@ use bowline_jsonl::{Decision, HostRequest, Prompt};
 use bowline_transport::{Drained, Exit, ExitStatus, ResourceUsage, TerminationPolicy};
 
 use super::*;
+use crate::budget::{LimitAnswer, LimitKind};
 use crate::control::ControlLine;
 use crate::events::PendingEvent;
 use crate::exit_policy::ExitPolicy;
@@ -107,6 +108,8 @@ struct Fixture {
     resolutions: Vec<(String, Vec<String>)>,
     /// Lines for the control stream.
     decisions: Vec<ControlLine>,
+    /// Answers about limits that several sessions share.
+    shared_limits: Vec<(LimitKind, LimitAnswer, Option<String>)>,
     /// The resource usage that the next measurement returns.
     usage: Option<ResourceUsage>,
     measurements: usize,
@@ -135,6 +138,7 @@ impl Fixture {
             permissions: Vec::new(),
             resolutions: Vec::new(),
             decisions: Vec::new(),
+            shared_limits: Vec::new(),
             usage: None,
             measurements: 0,
             terminations: 0,
@@ -174,6 +178,9 @@ impl Fixture {
                     self.resolutions.push((request_id, paths));
                 }
                 Output::Decision(line) => self.decisions.push(line),
+                Output::SharedLimit { limit, answer, by } => {
+                    self.shared_limits.push((limit, answer, by));
+                }
                 Output::TurnEnded => {}
                 Output::MeasureUsage => {
                     self.measurements += 1;

@@ -28,10 +28,12 @@ use super::observers::Observers;
 use super::recording::OutputSources;
 use super::resolve::PathResolutions;
 use super::timer::Timer;
+use crate::budget::SharedState;
 use crate::control::ControlLine;
 use crate::error::HandshakeError;
 use crate::machine::{Command, Input, Machine, Output, ReceiptState, Ticket};
 use crate::message::{Message, ReplySender};
+use crate::shared_budget::{BudgetMember, SharedBudget};
 
 /// Bytes that are folded before the task yields to other sessions on its thread: a fraction of a
 /// millisecond's work.
@@ -74,6 +76,8 @@ struct Driver {
     /// How the process exited, once it has.
     exit: Option<Exit>,
     observers: Observers,
+    /// The part of the budget that the session shares with others.
+    shared_budget: Option<BudgetMember>,
     /// The connection to the agent's machine, if it is remote.
     connection: Option<watch::Receiver<ConnectionState>>,
     revision: watch::Sender<Revision>,
@@ -120,12 +124,20 @@ impl DriverTask {
             sources,
             exit: None,
             observers,
+            shared_budget: None,
             connection,
             revision,
             ended,
             start: Instant::now(),
         };
         (Self(Some(Box::new(driver))), (newest, last))
+    }
+
+    /// Makes the session one of those that share a budget.
+    pub(super) fn share(&mut self, budget: &SharedBudget) {
+        if let Some(driver) = &mut self.0 {
+            driver.shared_budget = Some(budget.join());
+        }
     }
 
     /// Passes decisions of the machine to the task that appends them to the control stream.
@@ -165,6 +177,7 @@ impl Driver {
         loop {
             self.do_outputs();
             self.publish_revision();
+            self.report_spent();
             self.yield_if_due().await;
             let drained = self.streams.is_none();
             let deadline = self.machine.poll_timeout();
@@ -179,6 +192,9 @@ impl Driver {
                 input = self.resolutions.next() => self.feed(input),
                 _ = pending_or(&mut self.terminating) => self.terminating = None,
                 () = timer.until(deadline) => self.feed(Input::Timeout),
+                state = budget_changed(&mut self.shared_budget) => {
+                    self.feed(Input::SharedBudget(state));
+                }
                 state = changed(&mut self.connection) => match state {
                     Some(state) => self.feed(Input::Connection(state)),
                     None => self.connection = None,
@@ -196,6 +212,12 @@ impl Driver {
         self.machine.set_emits_events(self.observers.wants_events());
         self.machine
             .handle_arrived(input, self.start.elapsed(), at_ms);
+    }
+
+    fn report_spent(&mut self) {
+        if let Some(budget) = &mut self.shared_budget {
+            budget.report(self.machine.spent());
+        }
     }
 
     async fn yield_if_due(&mut self) {
@@ -344,6 +366,11 @@ impl Driver {
                         let _ = decisions.send(line);
                     }
                 }
+                Output::SharedLimit { limit, answer, by } => {
+                    if let Some(budget) = &self.shared_budget {
+                        budget.answer(limit, answer, by.as_deref());
+                    }
+                }
                 Output::TurnEnded => self.observers.turn_ended(self.machine.transcript()),
                 Output::MeasureUsage => {
                     let usage = self.terminal.resource_usage();
@@ -418,6 +445,14 @@ async fn changed(
             connection.changed().await.ok()?;
             Some(connection.borrow_and_update().clone())
         }
+        None => pending().await,
+    }
+}
+
+/// Waits for a change of the budget that the session shares with others.
+async fn budget_changed(budget: &mut Option<BudgetMember>) -> SharedState {
+    match budget {
+        Some(budget) => budget.changed().await,
         None => pending().await,
     }
 }

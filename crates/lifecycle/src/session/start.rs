@@ -190,7 +190,7 @@ pub(super) fn prepare(
         // A session that has not begun has no other recording.
         let _ = sources.log.record(recorder, &terminal);
     }
-    let (driver, (revision, ended)) = DriverTask::new(
+    let (mut driver, (revision, ended)) = DriverTask::new(
         machine,
         (terminal.clone(), streams),
         configuration.termination,
@@ -198,6 +198,9 @@ pub(super) fn prepare(
         Arc::clone(&sources),
         observers,
     );
+    if let Some(budget) = &configuration.shared_budget {
+        driver.share(budget);
+    }
     let session = DialogueSession {
         reader: TranscriptReader {
             messages: messages.downgrade(),

@@ -2,7 +2,10 @@
 
 use std::path::Path;
 
-use bowline_lifecycle::{Conversation, DialogueConfiguration, ReceiptState};
+use bowline_lifecycle::{
+    Budget, Conversation, DialogueConfiguration, DialogueSession, PermissionAnswer,
+    PermissionRecord, ReceiptState,
+};
 use bowline_manager::{
     EndReason, ManagerConfiguration, ManagerError, PromptOutcome, SessionInfo, SessionManager,
 };
@@ -284,4 +287,57 @@ async fn agent_that_does_not_resume_is_terminated() {
         "{why}"
     );
     assert_eq!(info.conversations, dialogue.conversations);
+}
+
+async fn open_request(session: &DialogueSession) -> PermissionRecord {
+    loop {
+        let revision = session.revision();
+        if let Some(request) = session.permissions().open().next() {
+            return PermissionRecord::clone(request);
+        }
+        within(session.changed_since(revision)).await;
+    }
+}
+
+#[tokio::test]
+async fn budget_of_all_sessions_pauses_each_until_one_is_answered() {
+    let rig = Rig::new();
+    let budget = |turns| Budget {
+        turns: Some(turns),
+        ..Budget::default()
+    };
+    rig.manager.budget().set_budget(budget(2)).unwrap();
+    let [one, two] = [rig.dialogue().await.id, rig.dialogue().await.id]
+        .map(|id| rig.manager.dialogue(id).unwrap());
+    let asked = open_request(&one).await;
+    assert_eq!(asked.tool_name, "budget");
+    open_request(&two).await;
+    assert_eq!(rig.manager.budget().usage().turns, 2);
+    // A session that begins at the limit asks before its first turn.
+    let third = rig.manager.create_dialogue(rig.agent("honest"), "third");
+    let third = rig.manager.dialogue(third.await.unwrap().id).unwrap();
+    let mut held = third.send("later").await.unwrap();
+    open_request(&third).await;
+    let raise = PermissionAnswer::Answers(vec![("budget".to_owned(), "3".to_owned())]);
+    one.answer_permission(&asked.request_id, raise)
+        .await
+        .unwrap();
+    assert_eq!(within(held.settled()).await, ReceiptState::Answered);
+    assert_eq!(rig.manager.budget().budget(), budget(3));
+    // The turn of the third one is the last of the raised budget: all ask again, and one is ended.
+    let last = open_request(&third).await;
+    let stop = PermissionAnswer::Option("stop".to_owned());
+    third
+        .answer_permission(&last.request_id, stop)
+        .await
+        .unwrap();
+    assert!(within(third.ended()).await.expected);
+    open_request(&two).await;
+    // The host goes on by itself.
+    rig.manager.budget().set_budget(Budget::default()).unwrap();
+    prompt(&rig.manager, rig.manager.list()[1].id).await;
+    assert_eq!(two.permissions().open().count(), 0);
+    assert_eq!(rig.manager.budget().usage().turns, 4);
+    assert!(rig.manager.budget().set_budget(budget(0)).is_err());
+    rig.manager.end_all().await;
 }

@@ -1,7 +1,9 @@
 //! Limits: where a session pauses, what it asks, and what the answers do.
 
+use bowline_transport::Piece;
+
 use super::*;
-use crate::budget::{Budget, LimitKind, LimitRequest};
+use crate::budget::{Budget, LimitAnswer, LimitKind, LimitRequest, ReachedLimit, SharedState};
 use crate::control::ControlEntry;
 use crate::intent::Intent;
 use crate::policy::Policy;
@@ -335,11 +337,117 @@ fn hold_continues_wherever_the_driver_is_killed() {
 
 #[test]
 fn reached_limit_says_what_is_unknown() {
-    let request = LimitRequest::new(1, LimitKind::Cost, 5_000_000, None);
+    let reached = ReachedLimit {
+        limit: LimitKind::Cost,
+        allowed: 5_000_000,
+        spent: None,
+    };
+    let request = LimitRequest::new(1, reached, false);
     assert_eq!(
         request.reason(),
         "paused: cost limit of 5.00 USD cannot be checked, since the agent reports none"
     );
     let ids: Vec<_> = request.options().into_iter().map(|it| it.id).collect();
     assert_eq!(ids, ["go_on", "stop"]);
+}
+
+/// The state of a shared budget of so many turns, of which so many are used.
+fn shared(allowed: u64, spent: u64) -> Input {
+    let reached = ReachedLimit {
+        limit: LimitKind::Turns,
+        allowed,
+        spent: Some(spent),
+    };
+    Input::SharedBudget(SharedState {
+        reached: (spent >= allowed).then_some(reached),
+        budget: Budget {
+            turns: Some(allowed),
+            ..NONE
+        },
+        set_by: Some("phone".to_owned()),
+        generation: 1,
+    })
+}
+
+#[test]
+fn shared_limit_pauses_at_safe_point_and_asks_once() {
+    let mut fixture = with(NONE);
+    fixture.send("u1");
+    fixture.agent(INIT);
+    fixture.input(shared(5, 6));
+    assert_eq!(open(&fixture), 0, "the turn is open");
+    fixture.send("u2");
+    turn(&mut fixture, "u1", 0.0);
+    assert_eq!(open(&fixture), 1);
+    assert_eq!(
+        reason(&mut fixture),
+        "paused: turn limit of 5 turns for all sessions reached (6 turns)"
+    );
+    let sent = fixture.lines.len();
+    fixture.send("u3");
+    assert_eq!(fixture.lines.len(), sent, "nothing is sent");
+    assert_eq!(answer_with(&mut fixture, typed("9")), Ok(Reply::Done));
+    let raised = (
+        LimitKind::Turns,
+        LimitAnswer::Raise(9),
+        Some("phone".to_owned()),
+    );
+    assert_eq!(fixture.shared_limits, [raised]);
+    assert_eq!(open(&fixture), 0);
+    assert!(fixture.lines.len() > sent, "prompts are sent again");
+    // The raise reached no other limit of the session.
+    fixture.input(shared(9, 6));
+    assert_eq!((open(&fixture), fixture.shared_limits.len()), (0, 1));
+}
+
+#[test]
+fn answer_of_another_session_closes_request() {
+    let mut fixture = with(NONE);
+    fixture.input(shared(5, 5));
+    assert_eq!(open(&fixture), 1);
+    // A raise that is used up already: the request stays.
+    fixture.input(shared(6, 7));
+    assert_eq!(open(&fixture), 1);
+    fixture.input(shared(9, 7));
+    assert_eq!(open(&fixture), 0);
+    let closed = fixture.permissions.last().expect("a request");
+    assert_eq!(closed.answered_by.as_deref(), Some("phone"));
+    assert_eq!(closed.answered_how.as_deref(), Some("raised to 9 turns"));
+    assert_eq!(fixture.shared_limits, [], "it is no answer of its own");
+}
+
+#[test]
+fn stop_at_shared_limit_ends_this_session_only() {
+    let mut fixture = with(NONE);
+    fixture.input(shared(5, 5));
+    assert_eq!(answer_with(&mut fixture, option("stop")), Ok(Reply::Done));
+    assert_eq!(fixture.shared_limits, []);
+    let last = fixture.lines.last().expect("a line");
+    assert!(last.contains("end_session"), "{last}");
+}
+
+/// A host of a session that a daemon drives has the daemon pause it, and passes answers on.
+#[test]
+fn follower_asks_driver_to_pause_once() {
+    let mut machine = Machine::silent(DialectName::Claude, Opening::default(), LIMITS, 0);
+    machine.follow_driver("page", "p", 0);
+    let mut fixture = Fixture::of(machine);
+    fixture.input(shared(5, 5));
+    fixture.input(Input::Timeout);
+    let holds = |fixture: &Fixture| {
+        let is_hold = |it: &&String| it.contains(r#""shared":true"#);
+        fixture.lines.iter().filter(is_hold).count()
+    };
+    assert_eq!(holds(&fixture), 1, "{:?}", fixture.lines);
+    // The driver carries it out.
+    let line = fixture.lines.last().expect("a line").clone();
+    let bytes = format!("{}\n", line.trim_end()).into();
+    fixture.input(Input::Control(Piece::Bytes { offset: 0, bytes }));
+    assert_eq!((open(&fixture), holds(&fixture)), (1, 1));
+    fixture.input(shared(9, 5));
+    let answer = fixture.lines.last().expect("a line");
+    assert!(
+        answer.contains("budget:1") && answer.contains("\"9\""),
+        "{answer}"
+    );
 }

@@ -21,6 +21,7 @@ impl Driver {
     /// the recording is incomplete, if it is.
     pub(super) async fn clean_up(&mut self, exit: Exit) -> (TerminationReport, Option<String>) {
         self.exited(exit);
+        self.report_spent();
         // The agent has exited; its descendants get no end of input and no interrupt first.
         let rest = TerminationPolicy {
             eof_grace: Duration::ZERO,

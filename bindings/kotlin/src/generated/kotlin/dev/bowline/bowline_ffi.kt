@@ -902,6 +902,8 @@ internal object IntegrityCheckingUniffiLib {
     ): Int
     external fun uniffi_bowline_ffi_checksum_method_logsink_log(
     ): Int
+    external fun uniffi_bowline_ffi_checksum_method_sessionmanager_budget(
+    ): Int
     external fun uniffi_bowline_ffi_checksum_method_sessionmanager_cleanup(
     ): Int
     external fun uniffi_bowline_ffi_checksum_method_sessionmanager_create_dialogue(
@@ -931,6 +933,8 @@ internal object IntegrityCheckingUniffiLib {
     external fun uniffi_bowline_ffi_checksum_method_sessionmanager_session(
     ): Int
     external fun uniffi_bowline_ffi_checksum_method_sessionmanager_sessions(
+    ): Int
+    external fun uniffi_bowline_ffi_checksum_method_sessionmanager_set_budget(
     ): Int
     external fun uniffi_bowline_ffi_checksum_method_sessionmanager_set_label(
     ): Int
@@ -1312,6 +1316,8 @@ internal object UniffiLib {
     ): Long
     external fun uniffi_bowline_ffi_fn_free_sessionmanager(`handle`: Long,uniffi_out_err: UniffiRustCallStatus,
     ): Unit
+    external fun uniffi_bowline_ffi_fn_method_sessionmanager_budget(`ptr`: Long,uniffi_out_err: UniffiRustCallStatus,
+    ): RustBuffer.ByValue
     external fun uniffi_bowline_ffi_fn_method_sessionmanager_cleanup(`ptr`: Long,
     ): Long
     external fun uniffi_bowline_ffi_fn_method_sessionmanager_create_dialogue(`ptr`: Long,`configuration`: RustBuffer.ByValue,`label`: RustBuffer.ByValue,
@@ -1342,6 +1348,8 @@ internal object UniffiLib {
     ): RustBuffer.ByValue
     external fun uniffi_bowline_ffi_fn_method_sessionmanager_sessions(`ptr`: Long,uniffi_out_err: UniffiRustCallStatus,
     ): RustBuffer.ByValue
+    external fun uniffi_bowline_ffi_fn_method_sessionmanager_set_budget(`ptr`: Long,`budget`: RustBuffer.ByValue,uniffi_out_err: UniffiRustCallStatus,
+    ): Unit
     external fun uniffi_bowline_ffi_fn_method_sessionmanager_set_label(`ptr`: Long,`id`: RustBuffer.ByValue,`label`: RustBuffer.ByValue,uniffi_out_err: UniffiRustCallStatus,
     ): Unit
     external fun uniffi_bowline_ffi_fn_method_sessionmanager_set_metadata(`ptr`: Long,`id`: RustBuffer.ByValue,`metadata`: RustBuffer.ByValue,
@@ -1734,7 +1742,7 @@ private fun uniffiCheckApiChecksums(lib: IntegrityCheckingUniffiLib) {
     if ((lib.uniffi_bowline_ffi_checksum_method_engine_metrics() and 0xFFFF) != 59252) {
         throw RuntimeException("UniFFI API checksum mismatch: try cleaning and rebuilding your project")
     }
-    if ((lib.uniffi_bowline_ffi_checksum_method_engine_open_manager() and 0xFFFF) != 23650) {
+    if ((lib.uniffi_bowline_ffi_checksum_method_engine_open_manager() and 0xFFFF) != 23884) {
         throw RuntimeException("UniFFI API checksum mismatch: try cleaning and rebuilding your project")
     }
     if ((lib.uniffi_bowline_ffi_checksum_method_engine_open_permissions() and 0xFFFF) != 4624) {
@@ -1893,22 +1901,25 @@ private fun uniffiCheckApiChecksums(lib: IntegrityCheckingUniffiLib) {
     if ((lib.uniffi_bowline_ffi_checksum_method_logsink_log() and 0xFFFF) != 215) {
         throw RuntimeException("UniFFI API checksum mismatch: try cleaning and rebuilding your project")
     }
-    if ((lib.uniffi_bowline_ffi_checksum_method_sessionmanager_cleanup() and 0xFFFF) != 34722) {
+    if ((lib.uniffi_bowline_ffi_checksum_method_sessionmanager_budget() and 0xFFFF) != 31851) {
         throw RuntimeException("UniFFI API checksum mismatch: try cleaning and rebuilding your project")
     }
-    if ((lib.uniffi_bowline_ffi_checksum_method_sessionmanager_create_dialogue() and 0xFFFF) != 20697) {
+    if ((lib.uniffi_bowline_ffi_checksum_method_sessionmanager_cleanup() and 0xFFFF) != 24023) {
         throw RuntimeException("UniFFI API checksum mismatch: try cleaning and rebuilding your project")
     }
-    if ((lib.uniffi_bowline_ffi_checksum_method_sessionmanager_create_shell() and 0xFFFF) != 12806) {
+    if ((lib.uniffi_bowline_ffi_checksum_method_sessionmanager_create_dialogue() and 0xFFFF) != 40749) {
         throw RuntimeException("UniFFI API checksum mismatch: try cleaning and rebuilding your project")
     }
-    if ((lib.uniffi_bowline_ffi_checksum_method_sessionmanager_detach_all() and 0xFFFF) != 63115) {
+    if ((lib.uniffi_bowline_ffi_checksum_method_sessionmanager_create_shell() and 0xFFFF) != 8613) {
+        throw RuntimeException("UniFFI API checksum mismatch: try cleaning and rebuilding your project")
+    }
+    if ((lib.uniffi_bowline_ffi_checksum_method_sessionmanager_detach_all() and 0xFFFF) != 53860) {
         throw RuntimeException("UniFFI API checksum mismatch: try cleaning and rebuilding your project")
     }
     if ((lib.uniffi_bowline_ffi_checksum_method_sessionmanager_dialogue() and 0xFFFF) != 20905) {
         throw RuntimeException("UniFFI API checksum mismatch: try cleaning and rebuilding your project")
     }
-    if ((lib.uniffi_bowline_ffi_checksum_method_sessionmanager_end_all() and 0xFFFF) != 8344) {
+    if ((lib.uniffi_bowline_ffi_checksum_method_sessionmanager_end_all() and 0xFFFF) != 55400) {
         throw RuntimeException("UniFFI API checksum mismatch: try cleaning and rebuilding your project")
     }
     if ((lib.uniffi_bowline_ffi_checksum_method_sessionmanager_event_stream() and 0xFFFF) != 19079) {
@@ -1917,25 +1928,28 @@ private fun uniffiCheckApiChecksums(lib: IntegrityCheckingUniffiLib) {
     if ((lib.uniffi_bowline_ffi_checksum_method_sessionmanager_flush() and 0xFFFF) != 53984) {
         throw RuntimeException("UniFFI API checksum mismatch: try cleaning and rebuilding your project")
     }
-    if ((lib.uniffi_bowline_ffi_checksum_method_sessionmanager_kill() and 0xFFFF) != 9724) {
+    if ((lib.uniffi_bowline_ffi_checksum_method_sessionmanager_kill() and 0xFFFF) != 55309) {
         throw RuntimeException("UniFFI API checksum mismatch: try cleaning and rebuilding your project")
     }
     if ((lib.uniffi_bowline_ffi_checksum_method_sessionmanager_metadata() and 0xFFFF) != 9233) {
         throw RuntimeException("UniFFI API checksum mismatch: try cleaning and rebuilding your project")
     }
-    if ((lib.uniffi_bowline_ffi_checksum_method_sessionmanager_reattach() and 0xFFFF) != 44034) {
+    if ((lib.uniffi_bowline_ffi_checksum_method_sessionmanager_reattach() and 0xFFFF) != 51393) {
         throw RuntimeException("UniFFI API checksum mismatch: try cleaning and rebuilding your project")
     }
-    if ((lib.uniffi_bowline_ffi_checksum_method_sessionmanager_resume() and 0xFFFF) != 18527) {
+    if ((lib.uniffi_bowline_ffi_checksum_method_sessionmanager_resume() and 0xFFFF) != 39302) {
         throw RuntimeException("UniFFI API checksum mismatch: try cleaning and rebuilding your project")
     }
-    if ((lib.uniffi_bowline_ffi_checksum_method_sessionmanager_send_prompt() and 0xFFFF) != 23250) {
+    if ((lib.uniffi_bowline_ffi_checksum_method_sessionmanager_send_prompt() and 0xFFFF) != 26578) {
         throw RuntimeException("UniFFI API checksum mismatch: try cleaning and rebuilding your project")
     }
-    if ((lib.uniffi_bowline_ffi_checksum_method_sessionmanager_session() and 0xFFFF) != 44431) {
+    if ((lib.uniffi_bowline_ffi_checksum_method_sessionmanager_session() and 0xFFFF) != 18512) {
         throw RuntimeException("UniFFI API checksum mismatch: try cleaning and rebuilding your project")
     }
-    if ((lib.uniffi_bowline_ffi_checksum_method_sessionmanager_sessions() and 0xFFFF) != 59311) {
+    if ((lib.uniffi_bowline_ffi_checksum_method_sessionmanager_sessions() and 0xFFFF) != 36843) {
+        throw RuntimeException("UniFFI API checksum mismatch: try cleaning and rebuilding your project")
+    }
+    if ((lib.uniffi_bowline_ffi_checksum_method_sessionmanager_set_budget() and 0xFFFF) != 43786) {
         throw RuntimeException("UniFFI API checksum mismatch: try cleaning and rebuilding your project")
     }
     if ((lib.uniffi_bowline_ffi_checksum_method_sessionmanager_set_label() and 0xFFFF) != 15334) {
@@ -10826,6 +10840,11 @@ internal object FfiConverterTypeSessionEventStream: FfiConverter<SessionEventStr
 public interface SessionManagerInterface {
 
     /**
+     * Returns the limits of all dialogues together, and what they have used of them.
+     */
+    fun `budget`(): BudgetReport
+
+    /**
      * Terminates all sessions at once and keeps them in the list. New ones can be created.
      */
     suspend fun `cleanup`(): List<SessionReport>
@@ -10948,6 +10967,16 @@ public interface SessionManagerInterface {
      * Returns the current state of all sessions, oldest first.
      */
     fun `sessions`(): List<ManagedSession>
+
+    /**
+     * Sets the limits of all dialogues together; none removes them. Dialogues that paused at a limit that is not
+     * reached any more continue.
+     *
+     * # Errors
+     *
+     * `Invalid` if a limit is not above 0.
+     */
+    fun `setBudget`(`budget`: Budget?)
 
     /**
      * Changes the label of a session.
@@ -11093,6 +11122,23 @@ open class SessionManager: Disposable, AutoCloseable, SessionManagerInterface
             UniffiLib.uniffi_bowline_ffi_fn_clone_sessionmanager(handle, status)
         }
     }
+
+
+    /**
+     * Returns the limits of all dialogues together, and what they have used of them.
+     */
+    @Throws(BowlineException::class)override fun `budget`(): BudgetReport {
+            return FfiConverterTypeBudgetReport.lift(
+    callWithHandle {
+    uniffiRustCallWithError(BowlineException) { _status ->
+    UniffiLib.uniffi_bowline_ffi_fn_method_sessionmanager_budget(
+        it,
+        _status)
+}
+    }
+    )
+    }
+
 
 
     /**
@@ -11449,6 +11495,25 @@ open class SessionManager: Disposable, AutoCloseable, SessionManagerInterface
     }
     )
     }
+
+
+
+    /**
+     * Sets the limits of all dialogues together; none removes them. Dialogues that paused at a limit that is not
+     * reached any more continue.
+     *
+     * # Errors
+     *
+     * `Invalid` if a limit is not above 0.
+     */
+    @Throws(BowlineException::class)override fun `setBudget`(`budget`: Budget?)
+        =
+    callWithHandle {
+    uniffiRustCallWithError(BowlineException) { _status ->
+    UniffiArguments().run { UniffiLib.uniffi_bowline_ffi_fn_method_sessionmanager_set_budget(own(FfiConverterTypeSessionManager, it), lower(FfiConverterOptionalTypeBudget, `budget`), _status) }
+}
+    }
+
 
 
 
@@ -14417,6 +14482,77 @@ internal object FfiConverterTypeBudget: FfiConverterRustBuffer<Budget> {
             FfiConverterOptionalULong.write(value.`tokens`, buf)
             FfiConverterOptionalULong.write(value.`turns`, buf)
             FfiConverterOptionalULong.write(value.`timeMs`, buf)
+    }
+}
+
+
+
+/**
+ * The budget of all dialogues of a manager together.
+ */
+data class BudgetReport (
+    /**
+     * The limits as they are now: answers to requests raise and remove them.
+     */
+    var `limits`: Budget
+    ,
+    /**
+     * The cost of the dialogues of this run, in US dollars; absent if an agent has not reported that of its turns.
+     */
+    var `costUsd`: kotlin.Double?
+    ,
+    /**
+     * Tokens of all models: input, output and writes to a cache.
+     */
+    var `tokens`: kotlin.ULong
+    ,
+    /**
+     * Turns.
+     */
+    var `turns`: kotlin.ULong
+    ,
+    /**
+     * The time since the list was opened, in milliseconds.
+     */
+    var `timeMs`: kotlin.ULong
+
+){
+
+
+
+
+
+    companion object
+}
+
+/**
+ * @suppress
+ */
+internal object FfiConverterTypeBudgetReport: FfiConverterRustBuffer<BudgetReport> {
+    override fun read(buf: ByteBuffer): BudgetReport {
+        return BudgetReport(
+            FfiConverterTypeBudget.read(buf),
+            FfiConverterOptionalDouble.read(buf),
+            FfiConverterULong.read(buf),
+            FfiConverterULong.read(buf),
+            FfiConverterULong.read(buf),
+        )
+    }
+
+    override fun allocationSize(value: BudgetReport) = (
+            FfiConverterTypeBudget.allocationSize(value.`limits`) +
+            FfiConverterOptionalDouble.allocationSize(value.`costUsd`) +
+            FfiConverterULong.allocationSize(value.`tokens`) +
+            FfiConverterULong.allocationSize(value.`turns`) +
+            FfiConverterULong.allocationSize(value.`timeMs`)
+    )
+
+    override fun write(value: BudgetReport, buf: ByteBuffer) {
+            FfiConverterTypeBudget.write(value.`limits`, buf)
+            FfiConverterOptionalDouble.write(value.`costUsd`, buf)
+            FfiConverterULong.write(value.`tokens`, buf)
+            FfiConverterULong.write(value.`turns`, buf)
+            FfiConverterULong.write(value.`timeMs`, buf)
     }
 }
 
@@ -18092,6 +18228,12 @@ data class ManagerConfiguration (
      * The agent's configuration directory; the agent's default when absent.
      */
     var `agentDirectory`: kotlin.String? = null
+    ,
+    /**
+     * What the dialogues of this run of the host may use together. At a limit each of them pauses and asks, and an
+     * answer to one is an answer to all. The time is that since the list was opened.
+     */
+    var `budget`: Budget? = null
 
 ){
 
@@ -18113,6 +18255,7 @@ internal object FfiConverterTypeManagerConfiguration: FfiConverterRustBuffer<Man
             FfiConverterULong.read(buf),
             FfiConverterOptionalString.read(buf),
             FfiConverterOptionalString.read(buf),
+            FfiConverterOptionalTypeBudget.read(buf),
         )
     }
 
@@ -18121,7 +18264,8 @@ internal object FfiConverterTypeManagerConfiguration: FfiConverterRustBuffer<Man
             FfiConverterULong.allocationSize(value.`maxSessions`) +
             FfiConverterULong.allocationSize(value.`keepEnded`) +
             FfiConverterOptionalString.allocationSize(value.`leaseDirectory`) +
-            FfiConverterOptionalString.allocationSize(value.`agentDirectory`)
+            FfiConverterOptionalString.allocationSize(value.`agentDirectory`) +
+            FfiConverterOptionalTypeBudget.allocationSize(value.`budget`)
     )
 
     override fun write(value: ManagerConfiguration, buf: ByteBuffer) {
@@ -18130,6 +18274,7 @@ internal object FfiConverterTypeManagerConfiguration: FfiConverterRustBuffer<Man
             FfiConverterULong.write(value.`keepEnded`, buf)
             FfiConverterOptionalString.write(value.`leaseDirectory`, buf)
             FfiConverterOptionalString.write(value.`agentDirectory`, buf)
+            FfiConverterOptionalTypeBudget.write(value.`budget`, buf)
     }
 }
 

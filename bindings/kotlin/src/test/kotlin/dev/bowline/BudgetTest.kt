@@ -1,4 +1,4 @@
-// Tests: DialogueSession
+// Tests: DialogueSession, SessionManager
 package dev.bowline
 
 import kotlinx.coroutines.flow.first
@@ -25,6 +25,35 @@ class BudgetTest {
             val next = session.awaitPermissionRequest()
             session.respond(next.requestId, PermissionAnswer.Choose("stop"))
             assertTrue(session.waitForEnd().isExpected)
+        }
+    }
+
+    @Test
+    fun `budget of a manager pauses all its sessions`() = runTest {
+        val folder = temporaryDirectory()
+        val state = ManagerConfiguration(folder.resolve("state").toString(), budget = Budget(turns = 2u))
+        engine.openManager(state).use { manager ->
+            val (one, two) = listOf("one", "two").map { label ->
+                val made = manager.createDialogue(configuration(folder = folder), label)
+                manager.dialogue(made.id).also { session -> session.send("hello").use { it.waitUntilSettled() } }
+            }
+            val asked = one.awaitPermissionRequest()
+            assertEquals("budget", asked.toolName)
+            two.awaitPermissionRequest()
+            two.send("more").use { held ->
+                one.respond(asked.requestId, PermissionAnswer.Answers(listOf(QuestionAnswer("budget", "3"))))
+                assertEquals(ReceiptState.ANSWERED, held.waitUntilSettled())
+            }
+            assertEquals(Budget(turns = 3u), manager.budget().limits)
+            val last = two.awaitPermissionRequest()
+            assertEquals(3uL, manager.budget().turns)
+            two.respond(last.requestId, PermissionAnswer.Choose("stop"))
+            assertTrue(two.waitForEnd().isExpected)
+            manager.setBudget(null)
+            one.send("on").use { assertEquals(ReceiptState.ANSWERED, it.waitUntilSettled()) }
+            assertThrowsBowline<BowlineException.Invalid> { manager.setBudget(Budget(turns = 0u)) }
+            listOf(one, two).forEach { it.close() }
+            manager.endAll()
         }
     }
 
