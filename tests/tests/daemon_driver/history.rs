@@ -74,7 +74,7 @@ async fn resumed_session_begins_with_its_past_for_every_reader() {
     daemon.kill().await;
     let next = daemon.until(&id, |it| results(it) == 1).await;
     assert_eq!(next["entries"], live["entries"]);
-    let path = format!("/api/sessions/{id}?keep=true");
+    let path = format!("/api/sessions/{id}");
     assert_eq!(daemon.request("DELETE", &path, None).await.0, 200);
     let ended = daemon.transcript(&id).await;
     assert_eq!(prompts(&ended), wanted, "as folded from the log: {ended:#}");
