@@ -81,7 +81,7 @@ pub(crate) struct FleetDoctor {
     /// The file with credentials; by default that of BOWLINE_FLEET_CREDS.
     #[arg(long, value_name = "FILE")]
     pub(crate) creds: Option<PathBuf>,
-    /// The credentials of the servers' own account, which alone is told whether they sync at once.
+    /// The credentials of the servers' system account; no other account can read whether they sync at once.
     #[arg(long, value_name = "FILE")]
     pub(crate) system_creds: Option<PathBuf>,
 }

@@ -26,7 +26,7 @@ pub(crate) struct SharedState {
     /// The limit that is reached, with what was used when it was.
     pub(crate) reached: Option<ReachedLimit>,
     pub(crate) budget: Budget,
-    /// Who has set the budget, if it was a client that answered a request.
+    /// Name of the client whose answer to a request set the budget.
     pub(crate) set_by: Option<String>,
     /// Number of times that the budget was set.
     pub(crate) generation: u64,

@@ -118,12 +118,10 @@ async fn session_works_over_bad_network() {
     );
 }
 
-#[tokio::test(start_paused = true)]
-async fn request_in_progress_is_waited_for() {
-    // The runner was killed while it created the session, which the next one has not removed yet.
-    let losses = [Loss::Order, Loss::InProgress, Loss::InProgress];
+/// Creates a session at a server with these losses, and checks that the server made one.
+async fn created_once(losses: &[Loss]) -> (Rig, TerminalSession) {
     let server = HttpServer {
-        losses: Mutex::new(losses.into()),
+        losses: Mutex::new(losses.to_vec().into()),
         ..HttpServer::default()
     };
     let rig = rig("unix:/none", 0, server);
@@ -132,27 +130,22 @@ async fn request_in_progress_is_waited_for() {
         ..order()
     };
     let making = TerminalEngine.make_remote(&rig.remote, &order);
-    let session = soon("a session", making).await.unwrap();
+    let session = soon("a session", making).await.expect("a session");
     assert_eq!(session.id(), rig.owner.session);
-    assert_eq!(rig.server.orders.lock().unwrap().len(), 1);
+    assert_eq!(rig.server.orders.lock().expect("orders").len(), 1);
+    (rig, session)
+}
+
+#[tokio::test(start_paused = true)]
+async fn request_in_progress_is_waited_for() {
+    // The runner was killed while it created the session, which the next one has not removed yet.
+    created_once(&[Loss::Order, Loss::InProgress, Loss::InProgress]).await;
 }
 
 #[tokio::test(start_paused = true)]
 async fn session_is_created_once_despite_lost_responses() {
     let losses = [Loss::Order, Loss::Answer, Loss::Order, Loss::Answer];
-    let server = HttpServer {
-        losses: Mutex::new(losses.into()),
-        ..HttpServer::default()
-    };
-    let rig = rig("unix:/none", 0, server);
-    let order = SessionRequest {
-        id: Some(rig.owner.session),
-        ..order()
-    };
-    let making = TerminalEngine.make_remote(&rig.remote, &order);
-    let session = soon("a session", making).await.unwrap();
-    assert_eq!(session.id(), rig.owner.session);
-    assert_eq!(rig.server.orders.lock().unwrap().len(), 1);
+    let (rig, session) = created_once(&losses).await;
     let requests = rig.server.requests.lock().unwrap().clone();
     let posts = requests.iter().filter(|it| it.starts_with("POST"));
     assert_eq!(posts.count(), losses.len() + 1);
