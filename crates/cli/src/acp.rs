@@ -39,7 +39,7 @@ async fn connect(
 ) -> Result<(MessageSender, MessageReceiver), Failure> {
     let query = query(options);
     match client.editor(&query).await {
-        Err(RunnerError::Remote(_)) if options.runner.runner.is_none() => {}
+        Err(RunnerError::Remote(_)) if options.runner.is_own() => {}
         connected => return connected.map_err(|error| request_failed(&options.runner, error)),
     }
     let started = daemon::start().await;

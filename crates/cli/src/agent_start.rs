@@ -27,7 +27,7 @@ pub(crate) async fn start(
     let body = body(run, prompt)?;
     let failed = |error| request_failed(&runner, error);
     match announced(client.create(&body)).await {
-        Err(RunnerError::Remote(_)) if runner.runner.is_none() => {}
+        Err(RunnerError::Remote(_)) if runner.is_own() => {}
         created => return created.map_err(failed),
     }
     let started = daemon::start().await;
@@ -55,7 +55,7 @@ fn refuse_local_options(run: &args::Run) -> Result<(), Failure> {
 
 /// The request that starts the agent.
 fn body(run: &args::Run, prompt: Option<&str>) -> Result<Value, Failure> {
-    let is_here = run.is_on_this_machine();
+    let is_here = run.runner_args().is_on_this_machine();
     let here = || std::env::current_dir().ok().filter(|_| is_here);
     let args: Vec<_> = run
         .agent_args

@@ -239,13 +239,16 @@ pub(crate) struct Run {
     pub(crate) record: Option<PathBuf>,
     /// Run the agent at a runner: unix:/path, or http, https, grpc or grpcs://host:port. The agent
     /// runs on the runner's machine and survives network failures.
-    #[arg(long, value_name = "URL")]
+    #[arg(long, value_name = "URL", group = "place")]
     pub(crate) runner: Option<String>,
+    #[cfg(feature = "fleet")]
+    #[command(flatten)]
+    pub(crate) place: fleet::PlaceArgs,
     /// Name the session at the runner, for `bowline ps`.
-    #[arg(long, value_name = "NAME", requires = "runner")]
+    #[arg(long, value_name = "NAME", requires = "place")]
     pub(crate) name: Option<String>,
     /// Label the session at the runner. May be repeated.
-    #[arg(long = "label", value_name = "K=V", requires = "runner", value_parser = label)]
+    #[arg(long = "label", value_name = "K=V", requires = "place", value_parser = label)]
     pub(crate) labels: Vec<(String, String)>,
     #[command(flatten)]
     pub(crate) credentials: Credentials,
@@ -270,14 +273,8 @@ impl Run {
             runner: self.runner.clone(),
             credentials: self.credentials.clone(),
             #[cfg(feature = "fleet")]
-            fleet: fleet::FleetArgs::default(),
+            fleet: self.place.fleet.clone(),
         }
-    }
-
-    /// Whether the agent runs on this machine: the runner is this user's own, or listens on a socket.
-    pub(crate) fn is_on_this_machine(&self) -> bool {
-        let url = self.runner.as_deref();
-        url.is_none_or(|url| url.starts_with("unix:"))
     }
 
     /// Returns the tools that need no permission.
@@ -308,7 +305,7 @@ pub(crate) struct Chat {
     #[command(flatten)]
     pub(crate) run: Run,
     /// Run the agent in this program instead of at the runner. It ends with this program.
-    #[arg(long, conflicts_with = "runner")]
+    #[arg(long, conflicts_with = "place")]
     pub(crate) no_runner: bool,
 }
 
@@ -423,6 +420,10 @@ pub(crate) struct History {
     /// At most this many, the newest.
     #[arg(short = 'n', value_name = "N")]
     pub(crate) count: Option<usize>,
+    /// Instead, the sessions of all runners of the fleet that have ended.
+    #[cfg(feature = "fleet")]
+    #[command(flatten)]
+    pub(crate) fleet: fleet::FleetArgs,
 }
 
 /// An agent that keeps its conversations on disk.
@@ -542,7 +543,7 @@ pub(crate) fn parse(
 /// Selects the runner of the settings for a session that is started detached. Others run in the command itself,
 /// unless an option says otherwise.
 fn at_runner(mut run: Box<Run>, settings: &Settings) -> Box<Run> {
-    if run.detach && run.runner.is_none() {
+    if run.detach && run.runner_args().is_own() {
         let value = |key| settings.value(key).map(str::to_owned);
         run.runner = value("runner.url");
         let token = value("runner.token_file").map(PathBuf::from);

@@ -7,6 +7,8 @@ mod raw_mode;
 mod terminal;
 
 pub(crate) use dialogue::{LogSource, show_dialogue};
+#[cfg(feature = "fleet")]
+pub(crate) use terminal::window_size;
 
 use std::process::ExitCode;
 
@@ -23,6 +25,12 @@ use crate::runner::{client, find_session};
 pub(crate) async fn attach(options: args::Attach) -> Result<ExitCode, Failure> {
     let runner = &options.runner;
     let client = client(runner)?;
+    #[cfg(feature = "fleet")]
+    if let Some(network) = crate::fleet::network(&runner.fleet)?
+        && let Some(session) = network.away(&options.id).await?
+    {
+        return crate::fleet::attach_copy(&network, &session).await;
+    }
     let session = find_session(&client, runner, &options.id).await?;
     let id = session.id;
     let is_running = session.state == SessionSummaryState::Running;

@@ -27,7 +27,7 @@ use crate::agent_start;
 use crate::args;
 use crate::failure::{Failure, INTERRUPTED};
 use crate::run;
-use crate::runner::{client, state_dir};
+use crate::runner::state_dir;
 use crate::signals::SignalListener;
 use crate::stdio::eprint;
 use crate::style::is_dumb_terminal;
@@ -148,7 +148,7 @@ async fn start(run: &args::Run, no_runner: bool) -> Result<ChatSession, Failure>
         return ChatSession::start(run, configuration).await;
     }
     let runner = run.runner_args();
-    let client = client(&runner)?;
+    let client = run::starting_client(run).await?;
     let id = agent_start::start(&client, run, None).await?;
     let remote = named(client.into_remote());
     let mut chat = attach_started(&remote, id, run, runner.options()).await?;

@@ -2,15 +2,18 @@
 
 mod daemon;
 mod doctor;
+mod history;
 mod init;
+mod last_screen;
 mod list;
 mod network;
 mod replica;
 
 pub(crate) use daemon::Joining;
+pub(crate) use history::history;
 pub(crate) use list::ps;
 pub(crate) use network::network;
-pub(crate) use replica::logs;
+pub(crate) use replica::{attach_copy, logs};
 
 use std::process::ExitCode;
 

@@ -27,8 +27,7 @@ impl ConversationLeases {
     /// # Errors
     /// If another process holds it, or the state folder cannot be used.
     pub(crate) fn acquire(options: &args::Run) -> Result<Self, Failure> {
-        let url = options.runner.as_deref();
-        if url.is_some_and(|url| !url.starts_with("unix:")) {
+        if !options.runner_args().is_on_this_machine() {
             return Ok(Self::default());
         }
         let folder = state_dir().map(|state| state.path().join(LEASES));

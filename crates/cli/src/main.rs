@@ -113,6 +113,10 @@ fn execute(
             block_on(bowline_runner::runtime(), open_recording::replay(replay))
         }
         Command::Replay(replay) => replay::replay(&replay),
+        #[cfg(feature = "fleet")]
+        Command::History(options) if options.fleet.fleet.is_some() => {
+            block_on(runtime(), fleet::history(options))
+        }
         Command::History(history) => history::list(&history),
         Command::Bundle(bundle) => block_on(runtime(), bundle::bundle(bundle)),
         Command::Inspect(inspect) if inspect.open => {

@@ -9,6 +9,7 @@ use bowline_lifecycle::{
     AgentLocation, Conversation, DialogueConfiguration, DialogueStdio, Environment, ExitPolicy,
     ExitStatus, Prompt, Shell,
 };
+use bowline_runner::RunnerClient;
 use bytes::Bytes;
 
 use crate::agent_start;
@@ -18,7 +19,7 @@ use crate::history::history;
 use crate::leases::ConversationLeases;
 use crate::permission::{PermissionPolicy, has_user};
 use crate::policy;
-use crate::runner::{client, client_of};
+use crate::runner::client;
 use crate::session_view::{SessionOutcome, SessionView};
 use crate::signals::Signals;
 use crate::stdio::{eprint, print, report};
@@ -40,18 +41,19 @@ pub(crate) async fn run(options: Box<args::Run>) -> Result<ExitCode, Failure> {
     let permissions = permission_policy(output);
     let mut signals = Signals::new()?;
     let mut configuration = configuration(&options)?;
-    configuration.location = location(&options)?;
-    if options.runner.is_some() {
+    configuration.location = location(&options).await?;
+    let runner = options.runner_args();
+    if !runner.is_own() {
         // The runner's machine may have other folders.
         configuration.agent_directory = None;
-        configuration.cwd = shared_folder(&options);
+        configuration.cwd = shared_folder(&runner);
     }
     configuration.history = past(&options, &configuration);
     // Acquired before the agent starts, and held until it has exited.
     let leases = ConversationLeases::acquire(&options)?;
     let mut view = SessionView::start(configuration, output, permissions, &mut signals).await?;
     view.set_leases(leases);
-    view.set_runner_options(options.credentials.options(options.runner.as_deref()));
+    view.set_runner_options(runner.options());
     view.turn(Prompt::text(prompt)).await?;
     let outcome = view.finish().await?;
     verdict(&options, &outcome)
@@ -72,23 +74,37 @@ fn past(options: &args::Run, configuration: &DialogueConfiguration) -> Option<By
 }
 
 /// Returns where the agent runs.
-fn location(options: &args::Run) -> Result<AgentLocation, Failure> {
-    let Some(url) = &options.runner else {
+async fn location(options: &args::Run) -> Result<AgentLocation, Failure> {
+    if options.runner_args().is_own() {
         return Ok(AgentLocation::Local);
-    };
-    let client = client_of(url, &options.credentials)?;
+    }
+    let client = starting_client(options).await?;
     Ok(AgentLocation::Runner(client.into_remote()))
 }
 
+/// Returns a client of the runner at which a session is started; in a fleet, of the one that is chosen now.
+///
+/// # Errors
+/// If the options are wrong, or no runner of the fleet can be chosen.
+pub(crate) async fn starting_client(options: &args::Run) -> Result<RunnerClient, Failure> {
+    #[cfg(feature = "fleet")]
+    if let Some(network) = crate::fleet::network(&options.place.fleet)? {
+        let wanted = options.place.on.as_deref();
+        crate::runner::announced(network.select_runner(wanted)).await?;
+        return Ok(network.client());
+    }
+    client(&options.runner_args())
+}
+
 /// Returns the working directory if the runner listens on a socket, and so is on this machine.
-fn shared_folder(options: &args::Run) -> Option<PathBuf> {
-    let is_local = options.runner.as_deref()?.starts_with("unix:");
-    is_local.then(|| std::env::current_dir().ok()).flatten()
+fn shared_folder(runner: &args::RunnerArgs) -> Option<PathBuf> {
+    let is_shared = runner.is_on_this_machine();
+    is_shared.then(|| std::env::current_dir().ok()).flatten()
 }
 
 /// Starts the agent at the runner, and prints the id of its session.
 async fn detached(options: &args::Run, prompt: &str) -> Result<ExitCode, Failure> {
-    let client = client(&options.runner_args())?;
+    let client = starting_client(options).await?;
     let id = agent_start::start(&client, options, Some(prompt)).await?;
     print(&format!("{id}\n"))?;
     Ok(ExitCode::SUCCESS)
@@ -242,7 +258,7 @@ fn resume_hint(options: &args::Run, outcome: &SessionOutcome) -> String {
 
 /// Formats the command line that resumes a conversation.
 pub(crate) fn resume_line(options: &args::Run, command: &str, id: &str) -> String {
-    let runner = options.credentials.options(options.runner.as_deref());
+    let runner = options.runner_args().options();
     let mut line = format!("bowline {command}{runner}");
     let mut add = |option: &str, value: &str| {
         line.push_str(&format!(" {option} {}", Shell::Sh.quote(value)));

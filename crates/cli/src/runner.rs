@@ -52,7 +52,7 @@ pub(crate) fn request_failed(runner: &RunnerArgs, error: RunnerError) -> Failure
         RunnerError::Refused(problem) => {
             Failure::failed(format!("{}; {}", problem.detail, problem.next))
         }
-        error if runner.runner.is_none() => Failure::failed(format!(
+        error if runner.is_own() => Failure::failed(format!(
             "cannot {}; start one with `bowline serve`",
             error_chain(&error)
         )),

@@ -3,6 +3,7 @@
 //! A record is changed by comparing its revision. Ownership of a session has a generation, which each takeover
 //! increases. No record says that a runner or a session is dead: readers derive it from a lease that is gone.
 
+mod choice;
 mod claim;
 mod index;
 mod lease;
@@ -13,6 +14,7 @@ mod records;
 #[cfg(test)]
 mod tests;
 
+pub use choice::{ChoiceError, choose_runner};
 pub use claim::{ClaimDecision, ClaimRecord, decide_claim};
 pub use index::{INDEX_STEP, LogIndex};
 pub use lease::{Lease, LeaseReply, LeaseState, LeaseStep, RENEW_EVERY};

@@ -16,7 +16,7 @@ pub(crate) struct FleetArgs {
         num_args = 0..=1,
         require_equals = true,
         default_missing_value = "",
-        conflicts_with_all = ["runner", "token_file"],
+        group = "place",
     )]
     pub(crate) fleet: Option<String>,
     /// The file with credentials for the fleet; by default that of BOWLINE_FLEET_CREDS.
@@ -40,6 +40,17 @@ impl FleetArgs {
             .map(|it| format!(" --creds {}", quote(&it.to_string_lossy())));
         Some(format!(" --fleet{url}{}", creds.unwrap_or_default()))
     }
+}
+
+/// Selects the runner of the fleet at which a session is started.
+#[derive(Clone, Debug, Default, Args)]
+pub(crate) struct PlaceArgs {
+    #[command(flatten)]
+    pub(crate) fleet: FleetArgs,
+    /// With --fleet: the runner, by its id or the name of its machine; by default the one with the fewest running
+    /// sessions.
+    #[arg(long, value_name = "RUNNER", requires = "fleet")]
+    pub(crate) on: Option<String>,
 }
 
 /// Sets up and checks the servers of a fleet.

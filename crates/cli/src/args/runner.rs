@@ -17,7 +17,7 @@ use crate::template::Template;
 pub(crate) struct RunnerArgs {
     /// The runner: unix:/path, or http, https, grpc or grpcs://host:port; by default this user's
     /// own socket.
-    #[arg(long, value_name = "URL")]
+    #[arg(long, value_name = "URL", group = "place")]
     pub(crate) runner: Option<String>,
     #[command(flatten)]
     pub(crate) credentials: Credentials,
@@ -27,6 +27,21 @@ pub(crate) struct RunnerArgs {
 }
 
 impl RunnerArgs {
+    /// Whether this user's own runner is selected, since no option selects another one.
+    pub(crate) const fn is_own(&self) -> bool {
+        #[cfg(feature = "fleet")]
+        if self.fleet.fleet.is_some() {
+            return false;
+        }
+        self.runner.is_none()
+    }
+
+    /// Whether the runner is on this machine: this user's own, or one that listens on a socket.
+    pub(crate) fn is_on_this_machine(&self) -> bool {
+        let listens_on_socket = |url: &str| url.starts_with("unix:");
+        self.is_own() || self.runner.as_deref().is_some_and(listens_on_socket)
+    }
+
     /// Formats the options for another command at the same runner, each after a space.
     pub(crate) fn options(&self) -> String {
         #[cfg(feature = "fleet")]

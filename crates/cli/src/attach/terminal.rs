@@ -69,7 +69,7 @@ async fn exit_status(session: &TerminalSession) -> String {
     }
 }
 
-fn window_size() -> Option<WindowSize> {
+pub(crate) fn window_size() -> Option<WindowSize> {
     let size = tcgetwinsize(io::stdout()).ok()?;
     (size.ws_row > 0 && size.ws_col > 0).then(|| WindowSize::new(size.ws_row, size.ws_col))
 }

@@ -1,13 +1,15 @@
 //! The sessions of a fleet as a list.
 
 use std::process::ExitCode;
+use std::sync::Arc;
 
 use bowline_fleet::{FleetSession, Reach};
 use bowline_runner::SessionSummary;
 use bowline_runner::wire::SessionKind;
 
-use super::network::{network, silence};
-use crate::args::Ps;
+use super::network::{FleetNetwork, network, silence};
+use crate::args::fleet::FleetArgs;
+use crate::args::{ListArgs, Ps};
 use crate::failure::Failure;
 use crate::runner::announced;
 use crate::sessions::{agent, state};
@@ -30,13 +32,27 @@ pub(crate) async fn ps(options: Ps) -> Result<ExitCode, Failure> {
             "--watch is for the sessions of one runner; omit --fleet",
         ));
     }
-    let network = network(&options.runner.fleet)?;
-    let network = network.ok_or_else(|| Failure::usage("no fleet; pass --fleet=URL"))?;
+    let network = required_network(&options.runner.fleet)?;
     let sessions = announced(network.sessions()).await?;
+    print_list(&options.list, &sessions)
+}
+
+/// Returns the network of the fleet that the options select.
+///
+/// # Errors
+/// If they select none, there is no address, or the credentials cannot be read.
+pub(super) fn required_network(options: &FleetArgs) -> Result<Arc<FleetNetwork>, Failure> {
+    network(options)?.ok_or_else(|| Failure::usage("no fleet; pass --fleet=URL"))
+}
+
+/// Prints sessions in the form that the options select.
+///
+/// # Errors
+/// If a template names a field that is not there.
+pub(super) fn print_list(form: &ListArgs, sessions: &[FleetSession]) -> Result<ExitCode, Failure> {
     let summaries: Vec<_> = sessions.iter().map(FleetSession::summary).collect();
-    print(&list_text(&options.list, &summaries, || {
-        text(&sessions, now_ms())
-    })?)?;
+    let table = || text(sessions, now_ms());
+    print(&list_text(form, &summaries, table)?)?;
     Ok(ExitCode::SUCCESS)
 }
 

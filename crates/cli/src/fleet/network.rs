@@ -5,8 +5,8 @@ use std::path::Path;
 use std::sync::{Arc, OnceLock};
 
 use bowline_fleet::{
-    Connection, FleetSession, FleetUrl, NatsCredentials, Reach, fleet_session, fleet_sessions,
-    open_link,
+    Connection, FleetRunners, FleetSession, FleetUrl, NatsCredentials, Reach, RunnerId,
+    choose_runner, fleet_session, fleet_sessions, link_subject, open_link,
 };
 use bowline_lifecycle::SessionId;
 use bowline_runner::{RunnerClient, SessionSummary, TokenScope};
@@ -64,13 +64,21 @@ pub(crate) fn network(options: &FleetArgs) -> Result<Option<Arc<FleetNetwork>>, 
     Ok(Some(Arc::clone(network)))
 }
 
-/// A network whose connections go to the runner of the selected session.
+/// Where connections go.
+#[derive(Clone, Debug)]
+enum Target {
+    /// To the runner that has the session at the time.
+    Session(SessionId),
+    Runner(RunnerId),
+}
+
+/// A network whose connections go to the selected runner, or that of the selected session.
 #[derive(Debug)]
 pub(crate) struct FleetNetwork {
     url: FleetUrl,
     credentials: Option<NatsCredentials>,
     bus: OnceCell<Connection>,
-    selected: watch::Sender<Option<SessionId>>,
+    selected: watch::Sender<Option<Target>>,
 }
 
 /// A shared [`FleetNetwork`] as the network of a client.
@@ -87,9 +95,9 @@ impl FleetNetwork {
         })
     }
 
-    /// Returns a client of the runner of the session that is selected later.
+    /// Returns a client of the runner that is selected later.
     pub(crate) fn client(self: &Arc<Self>) -> RunnerClient {
-        // Never looked up: the network connects by the session.
+        // Never looked up: the network connects by what is selected.
         let url = RemoteUrl::Tcp {
             host: "localhost".to_owned(),
             port: 80,
@@ -160,26 +168,50 @@ impl FleetNetwork {
                 session.runner_name
             ))
         })?;
-        self.selected.send_replace(Some(session.id));
+        self.selected
+            .send_replace(Some(Target::Session(session.id)));
         Ok(summary)
     }
 
+    /// Selects the runner with an id or a name, or the one with the fewest running sessions.
+    ///
+    /// # Errors
+    /// If no runner is connected, none matches, or several do.
+    pub(crate) async fn select_runner(&self, wanted: Option<&str>) -> Result<RunnerId, Failure> {
+        let runners = FleetRunners::read(self.bus().await?).await;
+        let runners = runners
+            .map_err(|error| Failure::caused("cannot list the runners of the fleet:", &error))?;
+        let runner = choose_runner(runners.live(), wanted).map_err(Failure::failed)?;
+        let id = runner.runner.clone();
+        self.selected.send_replace(Some(Target::Runner(id.clone())));
+        Ok(id)
+    }
+
     async fn connect(&self) -> io::Result<Box<dyn ByteStream>> {
-        let selected = *self.selected.borrow();
-        let id = selected.ok_or(io::ErrorKind::NotConnected)?;
+        let selected = self.selected.borrow().clone();
         let bus = self
             .bus()
             .await
             .map_err(|failure| io::Error::other(failure.line()))?;
-        let session = fleet_session(bus, id).await.map_err(io::Error::other)?;
-        let session = session.ok_or(io::ErrorKind::NotFound)?;
-        let Reach::Live { link } = session.reach else {
-            let text = format!("the runner {} is silent", session.runner_name);
-            return Err(io::Error::new(io::ErrorKind::NotConnected, text));
+        let link = match selected.ok_or(io::ErrorKind::NotConnected)? {
+            Target::Session(id) => link_of_session(bus, id).await?,
+            Target::Runner(id) => link_subject(&id),
         };
         let scope = TokenScope::Own.to_string();
         let stream = open_link(bus, &link, "bowline", &scope).await;
         Ok(Box::new(stream.map_err(io::Error::other)?))
+    }
+}
+
+async fn link_of_session(bus: &Connection, id: SessionId) -> io::Result<String> {
+    let session = fleet_session(bus, id).await.map_err(io::Error::other)?;
+    let session = session.ok_or(io::ErrorKind::NotFound)?;
+    match session.reach {
+        Reach::Live { link } => Ok(link),
+        Reach::Silent { .. } => {
+            let text = format!("the runner {} is silent", session.runner_name);
+            Err(io::Error::new(io::ErrorKind::NotConnected, text))
+        }
     }
 }
 

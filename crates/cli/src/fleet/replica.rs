@@ -1,19 +1,26 @@
 //! Reads the copy of a session whose runner cannot be reached.
 
-use std::io::{self, Write as _};
+use std::io::{self, IsTerminal as _, Write as _};
 use std::process::ExitCode;
 
 use bowline_fleet::{FleetSession, Replica, read_replica};
-use bowline_lifecycle::StreamId;
 use bowline_lifecycle::journal::Body;
+use bowline_lifecycle::{StreamId, WindowSize};
 use bowline_runner::SessionSummary;
 use bowline_runner::wire::SessionKind;
+use serde::Deserialize as _;
 
+use super::last_screen::last_screen;
 use super::network::{FleetNetwork, silence};
 use crate::args::{self, Output, OutputArgs};
+use crate::attach::window_size;
 use crate::failure::Failure;
 use crate::replay;
 use crate::stdio::eprint;
+use crate::style::is_dumb_terminal;
+
+/// Size of a screen where there is no terminal.
+const DEFAULT_SIZE: WindowSize = WindowSize::new(24, 80);
 
 /// Prints what of a session's output was copied, with the code that replays recordings.
 ///
@@ -24,6 +31,48 @@ pub(crate) async fn logs(
     session: &FleetSession,
     options: &args::Logs,
 ) -> Result<ExitCode, Failure> {
+    let replica = read(network, session).await?;
+    if options.raw || is_terminal(session) {
+        return raw(replica);
+    }
+    let output = if options.events {
+        Output::Changes
+    } else {
+        Output::Text
+    };
+    transcript(&replica, output)
+}
+
+/// Prints what attaching would show if the runner were there: the last screen of a terminal, the transcript of a
+/// dialogue, as far as they were copied.
+///
+/// # Errors
+/// If the copy cannot be read.
+pub(crate) async fn attach_copy(
+    network: &FleetNetwork,
+    session: &FleetSession,
+) -> Result<ExitCode, Failure> {
+    let mut replica = read(network, session).await?;
+    if !is_terminal(session) {
+        return transcript(&replica, Output::Text);
+    }
+    let colors = io::stdout().is_terminal() && !is_dumb_terminal();
+    // The output is laid out for this terminal: the copy does not have the size of the session's.
+    let size = window_size().unwrap_or(DEFAULT_SIZE);
+    let screen = last_screen(&replica.take_records(), size, colors);
+    let mut out = io::stdout().lock();
+    let written = out.write_all(&screen).and_then(|()| out.flush());
+    written.map_err(|_| Failure::broken_pipe())?;
+    Ok(ExitCode::SUCCESS)
+}
+
+fn is_terminal(session: &FleetSession) -> bool {
+    let summary = SessionSummary::deserialize(&session.record.summary);
+    summary.is_ok_and(|it| it.kind == SessionKind::Terminal)
+}
+
+/// Reads the copy, and says on standard error since when the runner is silent and what is missing.
+async fn read(network: &FleetNetwork, session: &FleetSession) -> Result<Replica, Failure> {
     let replica = read_replica(network.bus().await?, session).await;
     let replica = replica.map_err(|error| Failure::caused("cannot read the copy:", &error))?;
     let since = match session.reach {
@@ -40,17 +89,12 @@ pub(crate) async fn logs(
     for damage in replica.damage() {
         eprint(&format!("bowline: {damage}\n"));
     }
-    let summary = serde_json::from_value::<SessionSummary>(session.record.summary.clone());
-    let is_terminal = summary.is_ok_and(|it| it.kind == SessionKind::Terminal);
-    if options.raw || is_terminal {
-        return raw(replica);
-    }
-    let file = JournalFile::write(&replica)?;
-    let output = if options.events {
-        Output::Changes
-    } else {
-        Output::Text
-    };
+    Ok(replica)
+}
+
+/// Prints the dialogue, with the code that replays recordings.
+fn transcript(replica: &Replica, output: Output) -> Result<ExitCode, Failure> {
+    let file = JournalFile::write(replica)?;
     replay::replay(&args::Replay {
         file: Some(file.path.clone()),
         conversation: None,
