@@ -13,6 +13,8 @@ mod links;
 mod rig;
 #[path = "remote_dialogue/shells.rs"]
 mod shells;
+#[path = "remote_dialogue/spans.rs"]
+mod spans;
 
 use std::task::Poll;
 

@@ -68,9 +68,9 @@ impl HookDispatcher {
     pub(crate) async fn dispatch(&self, event: HookEvent, delivery: Option<String>) -> HookReply {
         let span = debug_span!(
             "hook",
-            kind = event.kind.name(),
-            interaction = &*event.interaction,
-            bytes = event.raw().len(),
+            bowline.hook.kind = event.kind.name(),
+            bowline.interaction.id = &*event.interaction,
+            bowline.hook.bytes = event.raw().len(),
         );
         self.dispatch_once(event, delivery).instrument(span).await
     }

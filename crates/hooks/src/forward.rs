@@ -192,7 +192,7 @@ impl<D: Deliver> Worker<D> {
             let Some(event) = next else {
                 return;
             };
-            let span = debug_span!("hook.forward", kind = event.kind);
+            let span = debug_span!("hook.forward", bowline.hook.kind = event.kind);
             let counter = match self.deliver(&event).instrument(span).await {
                 Ok(()) => &self.counters.delivered,
                 Err(error) => {

@@ -37,7 +37,8 @@ async fn spans_cover_session_turn_and_tool_without_contents() {
     drop(guard);
     let log = std::fs::read_to_string(log.path()).expect("a log in UTF-8");
     for wanted in [
-        "spawn{process.executable.name=sh}",
+        "start{process.executable.name=sh}:spawn{session.id=",
+        "process.executable.name=sh process.pid=",
         "session{session.id=",
         "invoke_agent{gen_ai.operation.name=\"invoke_agent\" bowline.turn.number=1",
         "gen_ai.tool.call.id=\"t\" gen_ai.tool.name=\"Bash\"",

@@ -13,11 +13,14 @@ mod streams;
 mod supervisor;
 mod termination_request;
 
+use std::path::Path;
 use std::sync::{Arc, Weak};
 
 use bytes::Bytes;
 use tokio::io::unix::AsyncFd;
 use tokio::sync::watch;
+use tracing::field::Empty;
+use tracing::{Span, debug_span};
 
 use crate::child::{Leader, Spawned, Tree, resolve, spawn};
 use crate::configuration::{Configuration, LogLimits, Stdio, WindowSize};
@@ -73,6 +76,16 @@ impl LocalProcess {
     /// [`SpawnError`] if the child cannot be started. No process, task or descriptor is left in
     /// that case.
     pub fn start(id: SessionId, what: &Configuration) -> Result<(Self, StreamReaders), SpawnError> {
+        let span = spawn_span(id, what);
+        let started = span.in_scope(|| Self::spawn(id, what));
+        match &started {
+            Ok((process, _)) => span.record("process.pid", process.pid()),
+            Err(_) => span.record("error.type", "spawn_failed"),
+        };
+        started
+    }
+
+    fn spawn(id: SessionId, what: &Configuration) -> Result<(Self, StreamReaders), SpawnError> {
         let program = resolve(id, what)?;
         let Stdio::Pty { size, mode } = what.stdio else {
             let (parent_fds, child_fds) = fds::pipes()?;
@@ -167,6 +180,18 @@ impl LocalProcess {
         };
         (local, readers)
     }
+}
+
+/// Returns the span of a spawn, which has the program's name and neither arguments nor environment.
+fn spawn_span(id: SessionId, what: &Configuration) -> Span {
+    let name = Path::new(&what.program).file_name().unwrap_or_default();
+    debug_span!(
+        "spawn",
+        session.id = %id,
+        process.executable.name = %name.display(),
+        process.pid = Empty,
+        error.type = Empty,
+    )
 }
 
 /// Returns the logs of stdout and stderr.

@@ -201,7 +201,7 @@ impl TerminalExecutor {
             bowline.interaction.id = command.interaction,
             bowline.command.evidence = Empty,
             process.pid = Empty,
-            process.exit_code = Empty,
+            process.exit.code = Empty,
         );
         let mut closing = self.closing.subscribe();
         tokio::select! {
@@ -276,7 +276,7 @@ impl TerminalExecutor {
             session_end: collected.end,
             conversation: self.conversation(),
         };
-        span.record("process.exit_code", result.exit_code);
+        span.record("process.exit.code", result.exit_code);
         span.record("bowline.command.evidence", display(evidence));
         info!("agent ended");
         Ok(result)

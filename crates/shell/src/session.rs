@@ -92,7 +92,7 @@ impl ShellSession {
             session.id = %terminal.id(),
             bowline.managed.id = %id,
             process.pid = terminal.pid(),
-            process.exit_code = Empty,
+            process.exit.code = Empty,
         );
         tokio::spawn(reader.run(dropped).instrument(span));
         let inner = Inner {

@@ -49,7 +49,11 @@ async fn spans_cover_shells_and_commands_without_contents() {
             shell.terminal(),
             shell.id()
         ),
-        "process.exit_code=3".to_owned(),
+        format!(
+            "spawn{{session.id={} process.executable.name=sh process.pid=",
+            shell.terminal()
+        ),
+        "process.exit.code=3".to_owned(),
         "execute_command{session.id=\"session-1\" bowline.interaction.id=\"interaction-1\""
             .to_owned(),
         "bowline.command.evidence=without the SessionEnd hook".to_owned(),

@@ -29,6 +29,7 @@ mod refusal;
 mod session_summary;
 mod session_update;
 mod socket;
+mod spans;
 mod target;
 mod terminal;
 mod tls;

@@ -33,11 +33,21 @@ impl Rig {
         runner_socket(self.folder.path())
     }
 
-    /// Stops the runner, if there is one, and starts another one in the same folder.
-    pub(crate) async fn restart(&mut self) {
+    /// Stops the runner, if there is one.
+    pub(crate) async fn stop(&mut self) {
         if let Some(runner) = self.runner.take() {
             within("the runner's end", runner.stop()).await;
         }
+    }
+
+    /// The address of the runner's port.
+    pub(crate) fn address(&self) -> std::net::SocketAddr {
+        self.runner.as_ref().expect("it runs").addresses()[0]
+    }
+
+    /// Stops the runner, if there is one, and starts another one in the same folder.
+    pub(crate) async fn restart(&mut self) {
+        self.stop().await;
         let shim = env!("CARGO_BIN_EXE_shim");
         self.runner = Some(start_runner(self.folder.path(), shim, Vec::new()).await);
     }
@@ -57,8 +67,7 @@ impl Rig {
     }
 
     fn at_port(&self, scheme: &str) -> Remote {
-        let runner = self.runner.as_ref().expect("it runs");
-        let url = format!("{scheme}://{}", runner.addresses()[0]);
+        let url = format!("{scheme}://{}", self.address());
         let token = TokenFile(runner_token(self.folder.path()));
         Remote::new(url.parse().expect("a URL")).with_credentials(token)
     }

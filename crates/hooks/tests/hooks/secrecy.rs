@@ -56,7 +56,7 @@ async fn secrets_are_not_logged() {
     within("a stop", server.stop()).await;
     let text = std::fs::read_to_string(log.path()).expect("a log in UTF-8");
     for event in [
-        "hook{kind=\"UserPromptSubmit\"",
+        "hook{bowline.hook.kind=\"UserPromptSubmit\"",
         "hook request rejected",
         "using the gate's default",
         "hook not forwarded",

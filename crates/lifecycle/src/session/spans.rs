@@ -1,5 +1,5 @@
 //! Tracing spans of a session: one for the session, one per turn, one per tool call, and one for
-//! spawning or attaching.
+//! starting or attaching.
 //!
 //! Names and fields follow OpenTelemetry's conventions for sessions, processes and generative AI
 //! where one exists; others begin with `bowline.`. Spans hold ids, names and numbers, and no text of
@@ -35,10 +35,11 @@ pub(super) fn session_span(terminal: &TerminalSession) -> Span {
     )
 }
 
-pub(super) fn spawn_span(configuration: &DialogueConfiguration) -> Span {
+/// The span of starting an agent, locally or at a runner, around the span of the process's spawn.
+pub(super) fn start_span(configuration: &DialogueConfiguration) -> Span {
     let program = Path::new(&configuration.program);
-    let name = program.file_name().unwrap_or_default().to_string_lossy();
-    debug_span!("spawn", process.executable.name = %name)
+    let name = program.file_name().unwrap_or_default();
+    debug_span!("start", process.executable.name = %name.display())
 }
 
 #[cfg(feature = "remote")]

@@ -62,7 +62,7 @@ impl DialogueSession {
         let mut machine = machine(&configuration).await;
         let recorder = Recorder::create(configuration.record.as_deref()).await?;
         let spawned = spawn::spawn(&configuration)
-            .instrument(spans::spawn_span(&configuration))
+            .instrument(spans::start_span(&configuration))
             .await;
         let spawned = match spawned {
             Ok(spawned) => spawned,

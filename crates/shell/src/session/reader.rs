@@ -228,7 +228,7 @@ impl Reader {
         let expected =
             status == ExitStatus::Unknown || self.shared.is_ending.load(Ordering::Acquire);
         if let ExitStatus::Code(code) = status {
-            Span::current().record("process.exit_code", code);
+            Span::current().record("process.exit.code", code);
         }
         info!(expected, "shell ended");
         self.registration.exited(status, expected);

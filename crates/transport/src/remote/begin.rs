@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use tracing::Instrument as _;
 use uuid::Uuid;
 
 use super::attach::Attachment;
@@ -12,6 +13,7 @@ use super::driver::{Driver, Notifications};
 use super::error::RemoteError;
 use super::machine::Machine;
 use super::pending::PendingSession;
+use super::spans::link_span;
 use super::target::Remote;
 use super::terminal::{Logs, RemoteTerminal};
 use crate::engine::TerminalEngine;
@@ -63,7 +65,8 @@ impl TerminalEngine {
         let machine = Machine::new(attachment.joining(remote, session, follows_input), random);
         let to = (Arc::new(remote.clone()), session);
         let driver = Driver::new(machine, to, inbox, logs.clone(), notifications);
-        tokio::spawn(Box::new(driver).run());
+        let span = link_span(&remote.url, session);
+        tokio::spawn(Box::new(driver).run().instrument(span));
         let joined = joined.await.map_err(|_| RemoteError::NoRuntime)?;
         let attached = joined.map_err(|failed| RemoteError::Link {
             failure: failed.failure,

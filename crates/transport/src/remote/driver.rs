@@ -20,6 +20,7 @@ use super::credentials::{Boxed, Token};
 use super::link::Link;
 use super::machine::{Connection, Input, LinkError, Machine, Output};
 use super::open::{OpenError, Opened, open};
+use super::spans::in_connect_span;
 use super::target::Remote;
 use super::terminal::{Command, Logs};
 use super::url::RemoteUrl;
@@ -189,7 +190,8 @@ impl Driver {
         self.connection = connection;
         let refused = self.token.take().filter(|_| is_refused);
         let remote = Arc::clone(&self.remote);
-        self.opening = Some(Box::pin(open(remote, self.session, refused)));
+        let opening = open(remote, self.session, refused);
+        self.opening = Some(Box::pin(in_connect_span(connection, opening)));
     }
 
     fn hang_up(&mut self) {
