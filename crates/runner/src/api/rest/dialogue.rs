@@ -22,7 +22,7 @@ use tokio::time::timeout;
 
 use super::attachments::prompt_with;
 use super::conversation::{conversation, running_conversation};
-use super::dto::{
+use super::dialogue_dto::{
     InterruptRequest, OptionRequest, PermissionAnswer, PermissionDecision, PermissionOption,
     PermissionRequest, Permissions, PromptReceipt, PromptRequest,
 };

@@ -130,7 +130,7 @@ fn waiting(transcript: &Transcript) -> Vec<QueuedPrompt> {
     params(("id" = String, Path, description = "Id of the session"),
         ("prompt" = String, Path, description = "Id of the prompt")),
     request_body = ChangeRequest,
-    responses((status = 202, description = "Accepted", body = super::dto::PromptReceipt), (status = "default", description = "Error", body = Problem)))]
+    responses((status = 202, description = "Accepted", body = super::dialogue_dto::PromptReceipt), (status = "default", description = "Error", body = Problem)))]
 pub(super) async fn change(
     State(app): State<Arc<AppState>>,
     path: QueuedPromptPath,
@@ -145,7 +145,7 @@ pub(super) async fn change(
 #[utoipa::path(delete, path = "/api/sessions/{id}/queue/{prompt}", operation_id = "cancelQueuedPrompt",
     params(("id" = String, Path, description = "Id of the session"),
         ("prompt" = String, Path, description = "Id of the prompt")),
-    responses((status = 202, description = "Accepted", body = super::dto::PromptReceipt), (status = "default", description = "Error", body = Problem)))]
+    responses((status = 202, description = "Accepted", body = super::dialogue_dto::PromptReceipt), (status = "default", description = "Error", body = Problem)))]
 pub(super) async fn cancel(
     State(app): State<Arc<AppState>>,
     path: QueuedPromptPath,

@@ -21,7 +21,7 @@ use utoipa::ToSchema;
 use super::agent::{CreateRequest, start_problem};
 use super::conversation::running_conversation;
 use super::create_key::{KeyedRequest, existing};
-use super::dto::{CreatedSession, NewSession, SessionDetails, StreamRange};
+use super::session_dto::{CreatedSession, NewSession, SessionDetails, StreamRange};
 use super::session_list::{ListFilter, ListQuery};
 use super::shim_client::{ShimClient, read_record};
 use crate::api::extract::{JsonBody, QueryParams, SessionPath};

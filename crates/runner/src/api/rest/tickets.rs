@@ -10,7 +10,7 @@ use bowline_transport::wire::Lease;
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
-use super::dto::NewSession;
+use super::session_dto::NewSession;
 use crate::api::extract::JsonBody;
 use crate::api::problem::Problem;
 use crate::app_state::AppState;
