@@ -31,7 +31,7 @@ pub enum BusError {
         "the credentials have no right to {0}; use others, or change the rights (`bowline fleet init`)"
     )]
     Denied(String),
-    /// A reply that is not understood.
+    /// A reply that cannot be parsed.
     #[error("{0}")]
     Other(String),
 }

@@ -1,9 +1,9 @@
-//! Sessions of runners on many machines: found, joined and copied through NATS JetStream.
+//! Lists, reaches and copies the sessions of runners on many machines, through NATS JetStream.
 //!
 //! An internal crate of Bowline; its interface may change in any release.
 //!
-//! The runner's journal stays the truth. NATS holds a copy that lags, a directory, and a way in. Nothing that a
-//! session needs to go on runs through NATS: losing it, with its disks, costs views and never bytes.
+//! The runner's journal is authoritative. NATS holds a copy that lags, a directory, and the messages of links to
+//! runners. No session depends on NATS: if it is lost, with its disks, sessions keep running and no byte is lost.
 
 mod bus;
 mod carrier;

@@ -1,6 +1,6 @@
 //! The copy of a session's journal in a stream of the fleet, without I/O.
 //!
-//! The journal is the truth; the stream is a copy that lags. A session's epoch has one subject, to which one
+//! The journal is authoritative; the stream is a copy that lags. A session's epoch has one subject, to which one
 //! runner publishes [`LogMessage`]s: runs of whole journal records. The [`Publisher`] decides what to publish
 //! next, and the [`Replica`] puts messages together again.
 

@@ -16,7 +16,7 @@ use crate::bus::Bus;
 use crate::carrier::LinkOpening;
 use crate::directory::RunnerId;
 
-/// What a member is.
+/// The identity of a member.
 #[derive(Clone, Debug)]
 pub struct MemberConfiguration {
     /// Its id, which no other member has.
@@ -55,14 +55,14 @@ pub trait LocalRunner: Send + Sync + 'static {
     fn serve(&self, stream: DuplexStream, opening: LinkOpening) -> impl Future<Output = ()> + Send;
 }
 
-/// A member of the fleet. Dropping it leaves: its lease lapses, and its sessions go on.
+/// A member of the fleet. Dropping it leaves the fleet: its lease lapses, and its sessions continue.
 #[derive(Debug)]
 pub struct Member {
     _tasks: JoinSet<()>,
 }
 
 impl Member {
-    /// Joins the fleet. Nothing that the runner does waits for it.
+    /// Joins the fleet. The runner never waits for it.
     pub fn join<B: Bus, L: LocalRunner>(
         bus: B,
         configuration: MemberConfiguration,

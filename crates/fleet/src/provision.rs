@@ -7,7 +7,7 @@ use nkeys::KeyPair;
 use crate::bus::{Bucket, LOG_STREAM};
 use crate::directory::{BadName, RunnerId};
 
-/// What a fleet consists of.
+/// The machines of a fleet.
 #[derive(Clone, Debug, Default)]
 pub struct FleetPlan {
     /// The names or addresses of the servers: one, or three.
@@ -214,7 +214,7 @@ mod tests {
         FleetPlan {
             nodes: (0..nodes).map(|n| format!("n{n}")).collect(),
             runners: runners.iter().map(|it| (*it).to_owned()).collect(),
-            hosts: vec!["desk".to_owned()],
+            hosts: vec!["laptop".to_owned()],
         }
     }
 
@@ -226,8 +226,8 @@ mod tests {
             Err(PlanError::Name("a.b".into(), BadName))
         );
         assert_eq!(
-            provision(&plan(1, &["desk"])),
-            Err(PlanError::Twice("desk".into()))
+            provision(&plan(1, &["laptop"])),
+            Err(PlanError::Twice("laptop".into()))
         );
     }
 
@@ -238,7 +238,7 @@ mod tests {
         let expected = [
             "a.creds",
             "b.creds",
-            "desk.creds",
+            "laptop.creds",
             "system.creds",
             "fleet-1.conf",
             "fleet-2.conf",

@@ -18,10 +18,10 @@ use crate::log::{
     FLUSH_AFTER, MESSAGE_BYTES, Positions, PublishReply, PublishRequest, PublishStep, Publisher,
 };
 
-/// Interval between two looks at the journal of a session that writes nothing.
+/// Interval at which the journal of an idle session is read.
 const IDLE_POLL: Duration = Duration::from_secs(1);
 
-/// Empty looks at a journal after which it is looked at less often.
+/// Number of reads without new records after which a journal is read less often.
 const IDLE_AFTER: u32 = 40;
 
 /// A journal on this machine.
@@ -48,8 +48,8 @@ pub struct ReplicaState {
     pub is_denied: bool,
 }
 
-/// Publishes a session's journal until the session has ended and all of it is stored, which `has_ended` tells.
-/// Nothing that the session does waits for it. Reads the journal itself rather than the session's process, so that
+/// Publishes a session's journal until the session has ended and all of it is stored, which `has_ended` returns.
+/// The session never waits for it. Reads the journal itself rather than the session's process, so that
 /// a slow broker delays nothing and what was missed is there later.
 ///
 /// # Errors
@@ -105,7 +105,7 @@ struct Replication<'a, B> {
     publisher: Publisher,
     source: Source,
     state: &'a watch::Sender<ReplicaState>,
-    /// When the journal was read before: what it has since then has waited since.
+    /// Time of the previous read: records that are new may have waited since then.
     last_look: Instant,
     empty_looks: u32,
 }

@@ -1,4 +1,4 @@
-//! What a host sees of the fleet: its sessions, which can be reached, and their copies.
+//! A host's view of the fleet: the sessions, whether each can be reached, and their copies.
 
 use std::collections::BTreeMap;
 

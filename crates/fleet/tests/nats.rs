@@ -281,7 +281,7 @@ async fn generated_rights_are_enough_and_no_more() {
     let plan = FleetPlan {
         nodes: vec!["127.0.0.1".to_owned()],
         runners: vec!["a".to_owned(), "b".to_owned()],
-        hosts: vec!["desk".to_owned()],
+        hosts: vec!["laptop".to_owned()],
     };
     let files = provision(&plan).unwrap();
     let folder = tempfile::tempdir().unwrap();
@@ -301,7 +301,7 @@ async fn generated_rights_are_enough_and_no_more() {
     let servers = NatsServers::start(1, &format!("accounts{accounts}"));
     let a = servers.connect(Some(&credentials("a"))).await;
     let b = servers.connect(Some(&credentials("b"))).await;
-    let desk = servers.connect(Some(&credentials("desk"))).await;
+    let laptop = servers.connect(Some(&credentials("laptop"))).await;
     assert_eq!(a.set_up(None).await.unwrap().replicas, 1);
     b.set_up(None).await.unwrap();
     // A runner writes its own record and logs, and not another one's record.
@@ -313,15 +313,18 @@ async fn generated_rights_are_enough_and_no_more() {
         .await
         .unwrap();
     // A host reads and writes nothing.
-    assert_eq!(collect(desk.read(SUBJECT, 0).await.unwrap()).await.len(), 1);
-    assert_eq!(desk.entries(Bucket::Runners).await.unwrap().len(), 1);
-    let append = desk
+    assert_eq!(
+        collect(laptop.read(SUBJECT, 0).await.unwrap()).await.len(),
+        1
+    );
+    assert_eq!(laptop.entries(Bucket::Runners).await.unwrap().len(), 1);
+    let append = laptop
         .append(SUBJECT, 1, &Positions::default(), "x".into())
         .await;
     assert!(matches!(append, Err(BusError::Denied(_))), "{append:?}");
-    let record = desk.cas(Bucket::Sessions, "x", 0, "{}".into()).await;
+    let record = laptop.cas(Bucket::Sessions, "x", 0, "{}".into()).await;
     assert!(matches!(record, Err(BusError::Denied(_))), "{record:?}");
-    let mut listen = desk.subscribe("bl.link.a").await.unwrap();
+    let mut listen = laptop.subscribe("bl.link.a").await.unwrap();
     assert_eq!(listen.recv().await, None);
     // A link between them.
     let mut requests = a.subscribe("bl.link.a").await.unwrap();
@@ -331,7 +334,9 @@ async fn generated_rights_are_enough_and_no_more() {
         let (mut stream, _) = accept_link(&a, &request).await.unwrap().unwrap();
         stream.write_all(b"ahoy").await.unwrap();
     });
-    let mut link = open_link(&desk, "bl.link.a", "desk", "own").await.unwrap();
+    let mut link = open_link(&laptop, "bl.link.a", "laptop", "own")
+        .await
+        .unwrap();
     let mut text = String::new();
     link.read_to_string(&mut text).await.unwrap();
     assert_eq!(text, "ahoy");

@@ -241,7 +241,7 @@ impl Repetition {
         });
     }
 
-    /// Notes a line that equals one before the first named line.
+    /// Records a line that equals one before the first named line.
     fn match_unnamed(&mut self, item: &Item<'_>, unsure: Unsure) {
         let Some(named) = self.named else { return };
         let is_next = |at: usize| {

@@ -52,7 +52,7 @@ pub fn run(args: &[String]) -> Option<ExitCode> {
 fn emit(seed: u64, count: u64, code: u64) -> ExitCode {
     let bytes = Random::new(seed).bytes(count as usize);
     let written = std::io::stdout().lock().write_all(&bytes);
-    // Exits like an agent that is in a hurry: without unwinding, flushing or waiting.
+    // Exits at once: without unwinding, flushing or waiting.
     std::process::exit(if written.is_ok() { code as i32 } else { 99 })
 }
 

@@ -342,15 +342,15 @@ async fn copy_direction(
     }
 }
 
-/// Waits until nothing holds a connection back.
+/// Waits until the connection is not stalled.
 async fn released(holds: &mut [watch::Receiver<bool>; 2]) {
     for hold in holds {
-        // A holder that is gone no longer holds it.
+        // A dropped sender no longer stalls it.
         let _ = hold.wait_for(|held| !held).await;
     }
 }
 
-/// What a fault does, to the bytes that come now; `false` if the connection does not live on.
+/// Applies a fault to the bytes that arrive now; returns `false` if it ends the connection.
 async fn suffer(
     fault: Fault,
     next: &mut [u8],

@@ -61,7 +61,7 @@ final class InboxTests: TimedTestCase {
                 let late = await errorKind {
                     try await engine.respond(
                         session: request.session, requestId: id,
-                        answer: .deny(reason: "late", interrupt: false), answeredBy: "desk")
+                        answer: .deny(reason: "late", interrupt: false), answeredBy: "laptop")
                 }
                 XCTAssertEqual(late, "TooLate")
                 let settled = try await asked.waitUntilSettled()
@@ -83,13 +83,13 @@ final class InboxTests: TimedTestCase {
                     opened.append(request.record)
                     try await engine().respond(
                         session: id, requestId: request.record.requestId,
-                        answer: .deny(reason: "no", interrupt: false), answeredBy: "desk")
+                        answer: .deny(reason: "no", interrupt: false), answeredBy: "laptop")
                 }
                 guard case .closed(let request) = event else { continue }
                 XCTAssertEqual([request.record.requestId], opened.map(\.requestId))
                 XCTAssertEqual(request.record.state, .answered)
                 XCTAssertEqual(request.record.isAllowed, false)
-                XCTAssertEqual(request.record.answeredBy, "desk")
+                XCTAssertEqual(request.record.answeredBy, "laptop")
                 break
             }
             _ = try await asked.waitUntilSettled()

@@ -12,10 +12,10 @@ use crate::bus::{Bus, BusError, Delivery};
 /// Bytes between the local side of a stream and its messages.
 const BUFFER: usize = 256 << 10;
 
-/// Time for a runner's reply. One that listens replies in milliseconds.
+/// Time limit of a runner's reply. A connected runner replies in milliseconds.
 const OPEN_TIMEOUT: Duration = Duration::from_secs(3);
 
-/// What a host asks of a runner.
+/// A host's request for a link.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct LinkOpening {
     /// Where the runner sends to.
@@ -40,7 +40,7 @@ pub enum LinkGrant {
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum LinkError {
-    /// The runner is not there.
+    /// The runner is not connected to the fleet.
     #[error(
         "the runner is not connected to the fleet; its sessions are readable as far as they were copied"
     )]
@@ -48,10 +48,8 @@ pub enum LinkError {
     /// The runner refused.
     #[error("the runner refused: {0}")]
     Refused(String),
-    /// The reply is not understood.
-    #[error(
-        "the reply of the runner is not understood; use the same version of bowline on both machines"
-    )]
+    /// The reply cannot be parsed.
+    #[error("cannot parse the runner's reply; use the same version of bowline on both machines")]
     BadReply,
     /// The broker failed.
     #[error(transparent)]

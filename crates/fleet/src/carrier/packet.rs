@@ -33,7 +33,7 @@ pub enum Packet {
         /// The offset.
         offset: u64,
     },
-    /// The sender is there.
+    /// A sign of life.
     Ping,
 }
 

@@ -20,8 +20,8 @@ pub struct LogIndex {
 }
 
 impl LogIndex {
-    /// Takes that a message with so many bytes of the log before it has a sequence. One that does not follow the
-    /// last entry, since the stream lost its tail, removes what it contradicts.
+    /// Records the sequence of a message and the number of bytes of the log before it. If it does not follow the last
+    /// entry, since the stream lost its tail, removes the entries that contradict it.
     pub fn add(&mut self, before: u64, sequence: u64) {
         while self
             .entries
@@ -85,7 +85,7 @@ mod tests {
             let before = (sequence - 1) / 3 * message;
             assert!(before <= offset && offset - before < 256 << 20, "{offset}");
         }
-        // The stream lost its tail and goes on.
+        // The stream lost its tail and continues.
         index.add(50 << 20, 40);
         assert!(index.sequence_for(u64::MAX) <= 40);
     }

@@ -29,14 +29,14 @@ pub enum LeaseStep {
     Update(u64),
 }
 
-/// What became of a write.
+/// The result of a write.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum LeaseReply {
     /// It has this revision.
     Written(u64),
     /// The key has another revision: that of this boot, or none.
     Found(Option<(u64, String)>),
-    /// Nothing is known of it.
+    /// The result is unknown.
     Failed,
 }
 
@@ -79,7 +79,7 @@ impl Lease {
         self.due
     }
 
-    /// Takes what became of a write that was begun at `sent`: the lease counts from then.
+    /// Handles the result of a write that began at `sent`, from which the lease's age is counted.
     pub fn on_reply(&mut self, reply: LeaseReply, sent: Instant, now: Instant) {
         match reply {
             LeaseReply::Written(revision) => {

@@ -11,7 +11,7 @@ pub enum OwnershipDecision {
     /// It writes this record.
     Put(Box<SessionRecord>),
     /// Another runner took the session over: the record stays as it is. The local session is fenced from the
-    /// fleet and goes on until its user ends it.
+    /// fleet and continues until its user ends it.
     Superseded {
         /// The owner.
         by: RunnerId,

@@ -12,7 +12,7 @@ pub enum Reach {
     },
     /// Its runner does not renew its lease: it may run and be cut off. The copy is readable up to `copied`.
     Silent {
-        /// When it was seen last, in milliseconds since the Unix epoch by the server's clock; `None` if unknown.
+        /// Time of its last renewal, in milliseconds since the Unix epoch by the server's clock; `None` if unknown.
         since_ms: Option<u64>,
     },
 }

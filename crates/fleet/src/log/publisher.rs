@@ -24,11 +24,11 @@ const MISSING: &str = "missing from the journal";
 
 /// Publishes a session's journal to its subject.
 ///
-/// One request is in flight at a time. The stream's last message is asked for first, and after each connect,
-/// time-out and refusal: nothing that was acknowledged before is believed. The expected sequence fences each
+/// One request is in flight at a time. The stream's last message is requested first, and after each connect,
+/// time-out and refusal, since earlier acknowledgements may no longer hold. The expected sequence fences each
 /// message, so that one that arrives late or twice is refused by the server.
 ///
-/// The caller performs the [`PublishRequest`]s, reports what became of them, and pushes the records that
+/// The caller performs the [`PublishRequest`]s, reports their results, and pushes the records that
 /// follow [`position`](Self::position).
 #[derive(Debug)]
 pub struct Publisher {
@@ -110,7 +110,7 @@ pub struct LastMessage {
     pub body: Bytes,
 }
 
-/// What became of a request.
+/// The result of a request.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum PublishReply {
     /// The last message; `None` if the subject has none.
@@ -181,7 +181,7 @@ impl Publisher {
         (knows && self.pending.bytes < MESSAGE_BYTES).then_some(&self.next)
     }
 
-    /// Takes a record of the journal. Bytes that the stream has are dropped; bytes that are missing before it
+    /// Adds a record of the journal. Bytes that the stream has are dropped; bytes that are missing before it
     /// become a gap. Without a [`position`](Self::position), it is ignored: it is pushed again later.
     pub fn push(&mut self, mut record: Record, now: Instant) {
         if self.position().is_none() {
@@ -257,7 +257,7 @@ impl Publisher {
         }
     }
 
-    /// Takes the pending records that fit in a message, and at least one.
+    /// Removes and returns the pending records that fit in a message, at least one.
     fn take_message(&mut self) -> LogMessage {
         let Pending { records, .. } = std::mem::take(&mut self.pending);
         LogMessage {
@@ -295,7 +295,7 @@ impl Publisher {
         ) && self.not_before.is_none()
     }
 
-    /// Takes the reply to a request. That to an abandoned request is ignored.
+    /// Handles the reply to a request. The reply to an abandoned request is ignored.
     pub fn on_reply(&mut self, attempt: Attempt, reply: PublishReply, now: Instant) {
         if attempt.0 != self.attempt {
             return;
@@ -322,8 +322,7 @@ impl Publisher {
         }
     }
 
-    /// Takes that the connection was made again: what is in flight is abandoned, and what the stream has is
-    /// asked for.
+    /// Handles a reconnect: abandons the request in flight, and requests the stream's last message.
     pub fn on_connect(&mut self) {
         self.attempt += 1;
         self.state = PublisherState::Unknown;
@@ -349,7 +348,7 @@ impl Publisher {
             // Its bytes are published again: readers skip the damaged message.
             return last.begin.clone().unwrap_or_default();
         };
-        // A message of before that a server delivered late, after the stream had lost its tail: what is
+        // An earlier message that a server stored late, after the stream had lost its tail: what is
         // missing before it is published again, and readers put it there.
         if self.has_asked && !self.copied.covers(&message.begin) {
             return self.copied.clone();

@@ -28,7 +28,7 @@ pub struct Replica {
 pub struct ReplicaDamage {
     /// The sequence of the message.
     pub sequence: u64,
-    /// What is wrong with it.
+    /// The cause.
     pub source: MessageError,
 }
 
@@ -42,7 +42,7 @@ impl Replica {
         }
     }
 
-    /// Takes the next message of the subject.
+    /// Adds the next message of the subject.
     pub fn take(&mut self, sequence: u64, body: &Bytes) {
         let message = match LogMessage::decode(body) {
             Ok(message) => message,
@@ -124,7 +124,7 @@ impl Replica {
         &self.damage
     }
 
-    /// Takes the records that were received since the last call.
+    /// Removes and returns the records that were received since the last call.
     pub fn take_records(&mut self) -> Vec<Record> {
         std::mem::take(&mut self.records)
     }

@@ -13,7 +13,7 @@ use crate::directory::{Lease, LeaseReply, LeaseStep, RunnerRecord, link_subject}
 /// Interval between two writes of when the runner was seen last, in a bucket whose keys do not expire.
 const SEEN_EVERY: Duration = Duration::from_secs(60);
 
-/// Renews the lease for ever.
+/// Renews the lease; never returns.
 pub(super) async fn keep<B: Bus>(
     bus: B,
     configuration: Arc<MemberConfiguration>,

@@ -12,13 +12,13 @@ use crate::bus::Bus;
 use crate::carrier::{accept_link, refuse_link};
 use crate::directory::link_subject;
 
-/// Links at the same time.
+/// Maximum number of links at the same time.
 const MAX_LINKS: usize = 1024;
 
 /// Pause before the runner listens again after a failure.
 const RETRY_AFTER: Duration = Duration::from_secs(2);
 
-/// Accepts links for ever.
+/// Accepts links; never returns.
 pub(super) async fn accept<B: Bus, L: LocalRunner>(
     bus: B,
     configuration: Arc<MemberConfiguration>,

@@ -16,11 +16,11 @@ use crate::bus::{Bucket, Bus, BusError, Entry};
 use crate::directory::{OwnershipDecision, SessionRecord, decide_ownership};
 use crate::replicate::{LocalJournal, ReplicaState, replicate};
 
-/// Interval between two looks at the sessions, and for each of them: listing a session connects to its process.
+/// Interval at which the sessions are listed, and for each of them: listing a session connects to its process.
 const LOOK_EVERY: Duration = Duration::from_secs(1);
 const LOOK_EVERY_EACH: Duration = Duration::from_millis(10);
 
-/// Publishes for ever.
+/// Publishes the sessions; never returns.
 pub(super) async fn publish<B: Bus, L: LocalRunner>(
     bus: B,
     configuration: Arc<MemberConfiguration>,
@@ -32,7 +32,7 @@ pub(super) async fn publish<B: Bus, L: LocalRunner>(
     let mut connects = bus.connects();
     loop {
         let begin = Instant::now();
-        // What the directory has is not believed after a connect.
+        // The directory may have lost records while the connection was down.
         if connects.has_changed().unwrap_or(false) {
             connects.mark_unchanged();
             published.values_mut().for_each(|it| it.stored = None);
@@ -104,7 +104,7 @@ impl Published {
         }
     }
 
-    /// Writes the record if it has changed. A failure is repeated at the next look.
+    /// Writes the record if it has changed. A failed write is repeated with the next listing.
     async fn update<B: Bus>(
         &mut self,
         bus: &B,
@@ -165,7 +165,7 @@ impl Published {
         let stored = stored.and_then(|it| serde_json::from_slice::<SessionRecord>(&it).ok());
         match decide_ownership(stored.as_ref(), own) {
             OwnershipDecision::Put(mut record) => {
-                // After a restart, the index of before is continued.
+                // After a restart, the earlier index is continued.
                 if let Some(stored) = stored.filter(|it| it.epoch == record.epoch)
                     && record.index.is_empty()
                 {
@@ -184,7 +184,7 @@ impl Published {
         };
         match bus.cas(Bucket::Sessions, key, revision, value.into()).await {
             Ok(revision) => self.stored = Some((revision, record)),
-            // It is read and decided again at the next look.
+            // It is read and decided again with the next listing.
             Err(BusError::WrongLast) => self.stored = None,
             Err(_) => {}
         }

@@ -32,7 +32,7 @@ impl LocalRunner for Daemon {
 }
 
 impl Daemon {
-    /// Adds a session with so many bytes of output.
+    /// Adds a session with this number of bytes of output.
     fn add(&self, folder: &tempfile::TempDir, epoch: u128, bytes: usize) -> SessionId {
         let id = SessionId::random();
         let journal = folder.path().join(id.to_string());
@@ -152,7 +152,7 @@ async fn partitioned_runner_keeps_both_epochs_after_a_takeover() {
     )
     .await
     .unwrap();
-    // The first goes on, and leaves the record as it is.
+    // The first continues, and leaves the record as it is.
     daemon.sessions.lock()[0].summary = serde_json::json!({ "id": id, "state": "exited" });
     sleep(Duration::from_secs(30)).await;
     let session = fleet_session(&bus, id).await.unwrap().unwrap();

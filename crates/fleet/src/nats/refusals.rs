@@ -23,7 +23,7 @@ impl Default for Reports {
 }
 
 impl Reports {
-    /// Takes an event of the client.
+    /// Handles an event of the client.
     pub(super) fn on_event(&self, event: Event) {
         match event {
             Event::Connected => self.connects.send_modify(|it| *it += 1),

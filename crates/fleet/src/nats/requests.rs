@@ -144,7 +144,7 @@ impl Connection {
     }
 }
 
-/// Maps that nothing listens on a subject of a stream.
+/// Maps the error that nothing listens on a stream's subject: there is no stream.
 fn no_stream_of(subject: &str) -> impl Fn(BusError) -> BusError {
     move |error| match error {
         BusError::NoResponders(_) => {

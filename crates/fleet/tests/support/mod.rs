@@ -19,7 +19,7 @@ pub(crate) struct NatsServers {
 }
 
 impl NatsServers {
-    /// Starts so many servers. `extra` is added to each configuration.
+    /// Starts this number of servers. `extra` is added to each configuration.
     pub(crate) fn start(count: usize, extra: &str) -> Self {
         let mut servers = Self {
             folder: tempfile::tempdir().expect("a folder"),

@@ -103,7 +103,7 @@ impl DraftedBlocks {
         self.by_index.insert((entry, index, block));
     }
 
-    /// Notes that a block does not grow any more.
+    /// Records that a block does not grow any more.
     pub(crate) fn stop(&mut self, entry: EntryId, block: BlockId) {
         self.open.remove(&(entry, block));
     }

@@ -92,7 +92,7 @@ impl Transcript {
         id
     }
 
-    /// Notes a block at its call, if no newer message contains the call.
+    /// Records a block at its call, if no newer message contains the call.
     pub(crate) fn note_call_of(&mut self, id: BlockId) {
         let block = &self.blocks[id];
         let (entry, line_end) = (Some(block.entry), block.line_end);

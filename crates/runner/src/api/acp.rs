@@ -3,8 +3,8 @@
 //!
 //! [`Server`] is the protocol of one editor's connection. Its inputs are lines of JSON-RPC and changes of
 //! sessions; its outputs are lines for the editor and intents for the sessions. It has no clock and no I/O.
-//! `connection` carries it over a WebSocket and works for it at the daemon's conversations. What an editor receives is an `update`,
-//! which `v1` or `v2` writes.
+//! `connection` carries it over a WebSocket and executes its intents at the daemon's conversations. What an editor
+//! receives is an `update`, which `v1` or `v2` writes.
 //!
 //! # Rules
 //!

@@ -65,7 +65,7 @@ pub(super) async fn session(
         }));
     }
     let permit = AttachPermit::of(&app, Some(principal), id, Endpoint::WebTerminal);
-    // To append concerns dialogues.
+    // The append lease exists for dialogues only.
     let lease = match permit.lease(&app)? {
         Lease::Write => Lease::Write,
         Lease::Append | Lease::Read => Lease::Read,

@@ -43,7 +43,7 @@ impl AttachPermit {
         };
         let lease = match principal {
             Some(Principal::Owner) => Some(Lease::Write),
-            // To append is to prompt.
+            // The append lease permits prompts.
             Some(Principal::Named { scope, .. } | Principal::Link(scope))
                 if scope < TokenScope::Write =>
             {

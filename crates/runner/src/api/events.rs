@@ -4,8 +4,8 @@
 //! a position in the history of changes and reads on from there, one batch at a time and as fast as its client takes
 //! it. What changed several times meanwhile is one change. Readers at the same position share the batch.
 //!
-//! A cursor stands for the position. It may stand for an earlier one: each change states what holds, so that a reader
-//! that gets some again has the same transcript. A cursor of another fold gets a `reset`.
+//! A cursor stands for the position. It may stand for an earlier one: each change is a new state, so that a reader
+//! that receives some again has the same transcript. A cursor of another fold gets a `reset`.
 //!
 //! | module | contents |
 //! |---|---|
@@ -270,7 +270,7 @@ fn respond(
     Ok(upgrade.on_upgrade(move |socket| {
         let serve = async move {
             stream::serve(socket, reader, permit).await;
-            // Counted until here.
+            // The reader is counted until its connection has ended.
             drop(guard);
         };
         serve.instrument(span)

@@ -39,8 +39,8 @@ pub(super) async fn with_request_id<T>(id: Option<String>, work: impl Future<Out
     }
 }
 
-/// Runs a request in a span and writes the access log. The path and the query are not recorded, since clients put
-/// what they like there.
+/// Runs a request in a span and writes the access log. The path and the query are not recorded, since they may
+/// contain secrets.
 pub(super) async fn request_span(request: Request, next: Next) -> Response {
     let started = Instant::now();
     let id = request_id(&request);
@@ -82,7 +82,7 @@ fn request_id(request: &Request) -> String {
     given.unwrap_or_else(|| Uuid::new_v4().to_string())
 }
 
-/// The span of an attached client, which ends with its connection.
+/// Returns the span of an attached client, which ends with its connection.
 pub(super) fn attach_span(endpoint: &'static str, session: Option<SessionId>) -> Span {
     let session = session.map(display);
     let id = current_request_id();

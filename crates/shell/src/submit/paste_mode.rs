@@ -34,7 +34,7 @@ impl PasteMode {
         });
     }
 
-    /// Notes missing bytes: an incomplete sequence is dropped, the mode is kept.
+    /// Records missing bytes: an incomplete sequence is dropped, the mode is kept.
     pub(crate) fn gap(&mut self) {
         self.scanner.finish(|_| ());
     }

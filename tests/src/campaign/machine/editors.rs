@@ -102,7 +102,7 @@ struct Prompt {
     is_known: bool,
 }
 
-/// A session, and what its editors know of it.
+/// A session, and the part of it that its editors have shown.
 struct Session<'a> {
     station: &'a Station,
     /// Stands on the command lines of the session's processes.
@@ -253,7 +253,7 @@ impl<'a> Session<'a> {
         Ok(())
     }
 
-    /// Checks that text is that of so many turns, and the beginning of another.
+    /// Checks that a text is that of this number of turns, and the beginning of another.
     fn check_order(&self, text: &str) -> Result<(), String> {
         if turns(self.prompts.len()).starts_with(text) {
             return Ok(());
@@ -296,7 +296,7 @@ impl<'a> Session<'a> {
     }
 }
 
-/// The text of so many turns.
+/// Returns the text of this number of turns.
 fn turns(count: usize) -> String {
     format!("{BEFORE}{CALL}{AFTER}").repeat(count)
 }

@@ -57,7 +57,7 @@ impl Daemon {
         Self::run(command, folder)
     }
 
-    /// Starts a runner that may open so many descriptors (`ulimit -n`).
+    /// Starts a runner with a limit of descriptors (`ulimit -n`).
     pub(super) fn serve_with_descriptors(descriptors: u64) -> Result<Self, String> {
         let folder = tempfile::tempdir().map_err(|error| error.to_string())?;
         let loopback = SocketAddr::from(([127, 0, 0, 1], 0));

@@ -2,7 +2,7 @@
 //!
 //! The runner may open few descriptors. Checked during each kind of hostility: the owner's requests
 //! over the Unix socket are answered, within a second unless the machine is busy; the runner stays
-//! below 200 MiB, also while ten readers take nothing of a large transcript; and an agent whose host
+//! below 200 MiB, also while ten readers of a large transcript stop reading; and an agent whose host
 //! acknowledges everything writes its output to the end, whatever other clients read. Hostile clients
 //! compete with the agent for the processors, so that its time is compared with that beside as many busy
 //! threads as there are processors, which do nothing to the runner.

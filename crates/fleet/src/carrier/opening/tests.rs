@@ -73,7 +73,7 @@ async fn silent_peer_ends_the_link() {
     let bus = FakeBus::default();
     echo(&bus).await;
     let mut link = open_link(&bus, "bl.link.a", "test", "own").await.unwrap();
-    // A link at rest lives.
+    // An idle link stays open.
     tokio::time::sleep(Duration::from_secs(100)).await;
     link.write_all(b"one").await.unwrap();
     let mut three = [0; 3];

@@ -54,7 +54,7 @@ enum Event {
     Attached(Attachment, Conversation),
 }
 
-/// Serves an editor until it disconnects. Its sessions go on.
+/// Serves an editor until it disconnects. Its sessions continue.
 pub(in crate::api) async fn serve(socket: WebSocket, app: Arc<AppState>, agent: AgentChoice) {
     let (sink, mut stream) = socket.split();
     let (events, mut inbox) = mpsc::channel(QUEUE);

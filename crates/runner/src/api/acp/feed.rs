@@ -99,13 +99,13 @@ impl Feed {
         }
     }
 
-    /// Notes a prompt that this connection sends. An editor of version 1 shows it itself.
+    /// Records a prompt that this connection sends. An editor of version 1 shows it itself.
     pub(super) fn sends(&mut self, uuid: &str) {
         self.own_prompts.insert(uuid.to_owned());
     }
 
-    /// Takes the prompts of this connection that have become part of the conversation, by uuid, with the ids of
-    /// their messages.
+    /// Removes and returns the prompts of this connection that have become part of the conversation, by uuid, with
+    /// the ids of their messages.
     pub(super) fn take_accepted(&mut self) -> Vec<(String, String)> {
         std::mem::take(&mut self.accepted)
     }
@@ -226,7 +226,7 @@ impl Feed {
                 if let Some(uuid) = own {
                     self.accepted.push((uuid.clone(), message.clone()));
                 }
-                // What the agent tells itself is not a prompt, except that of a sub-agent.
+                // A text that the agent wrote is not a prompt, except that of a sub-agent.
                 let is_prompt = !synthetic || thread.is_some();
                 if is_prompt && is_shown && !text.is_empty() && self.shows_text(thread) {
                     let text = Text {

@@ -83,7 +83,7 @@ impl Params<'_> {
     ///
     /// # Errors
     ///
-    /// They are not those of the method.
+    /// The arguments do not match the method.
     pub(super) fn read<T: DeserializeOwned>(self) -> Result<T, Error> {
         let text = self.0.map_or("{}", RawValue::get);
         serde_json::from_str(text).map_err(|error| Error::invalid_params().data(error.to_string()))

@@ -108,7 +108,7 @@ impl Permissions {
         Some(request)
     }
 
-    /// Notes under which id a request was sent to the editor.
+    /// Records the id under which a request was sent to the editor.
     pub(super) fn sent(&mut self, request_id: &str, rpc: i64) {
         if let Some(asked) = self.asked.get_mut(request_id) {
             asked.rpc = Some(rpc);

@@ -112,7 +112,7 @@ impl Server {
         self.take_input(input);
     }
 
-    /// Ends the connection: detaches from all sessions, which go on.
+    /// Ends the connection: detaches from all sessions, which continue.
     pub fn disconnect(&mut self) {
         for (_, session) in self.sessions.drain() {
             let attachment = session.attachment;

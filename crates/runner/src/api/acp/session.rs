@@ -49,7 +49,7 @@ impl EditorSession {
         }
     }
 
-    /// Takes a prompt that has an answer.
+    /// Removes a prompt that has an answer.
     pub(super) fn take_prompt(&mut self, uuid: &str) -> Option<RequestId> {
         let at = self.prompts.iter().position(|(it, _)| it == uuid)?;
         Some(self.prompts.remove(at).1)

@@ -43,7 +43,7 @@ impl Settings {
         })
     }
 
-    /// Notes a value that the agent accepted; the transcript may say so later.
+    /// Records a value that the agent accepted; the transcript may have it later.
     pub(super) fn set(&mut self, option: &str, value: &str) {
         let option = self.options.iter_mut().find(|it| it.id == option);
         if let Some(option) = option {

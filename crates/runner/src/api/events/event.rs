@@ -29,7 +29,7 @@ impl EventBatch {
         let mut text = BytesMut::new();
         let mut ranges = Vec::with_capacity(events.len());
         for Event { id, data } in &events {
-            // Without an id, that of the last event stays.
+            // An event without an id keeps the id of the event before it.
             if !id.is_empty() {
                 text.extend_from_slice(b"id: ");
                 text.extend_from_slice(id.as_bytes());
@@ -66,7 +66,7 @@ impl EventBatch {
     }
 }
 
-/// Returns the changes among items, of which the last one is at `to`. One whose revision is not known is at `from`: a
+/// Returns the changes among items, of which the last one is at `to`. One whose revision is unknown is at `from`: a
 /// part of a reset, after which a reader begins again.
 pub(super) fn change_events(items: &[Item], from: Position, to: Position) -> Vec<Event> {
     let changes = items.iter().filter(|it| it.kind == ItemKind::Change);

@@ -66,7 +66,7 @@ impl FileWatch {
         let overflow = Arc::new(AtomicBool::new(false));
         let is_full = Arc::clone(&overflow);
         let watcher = notify::recommended_watcher(move |event: notify::Result<notify::Event>| {
-            // What is only read changes nothing.
+            // Reading a file changes nothing.
             let is_access = |event: &notify::Event| matches!(event.kind, EventKind::Access(_));
             if !event.as_ref().is_ok_and(is_access) && sender.try_send(event).is_err() {
                 is_full.store(true, Ordering::Relaxed);

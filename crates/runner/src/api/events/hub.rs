@@ -48,7 +48,7 @@ pub(crate) struct EventHub {
 }
 
 impl EventHub {
-    /// Watches nothing until it is asked to.
+    /// Returns a hub that watches nothing until [`start`](Self::start).
     pub(crate) fn new(app: Arc<AppState>) -> Arc<Self> {
         Arc::new(Self {
             app,
@@ -224,13 +224,13 @@ impl EventHub {
         }
         feeds.insert(id, Arc::downgrade(&opened));
         if !record.has_ended() {
-            self.linger(Arc::clone(&opened));
+            self.keep_without_readers(Arc::clone(&opened));
         }
         Ok(opened)
     }
 
     /// Keeps the events of a session while it has readers, and for a minute afterwards.
-    fn linger(&self, feed: Arc<SessionFeed>) {
+    fn keep_without_readers(&self, feed: Arc<SessionFeed>) {
         let shutdown = self.app.shutdown.clone();
         tokio::spawn(async move {
             let unused = async {

@@ -10,7 +10,7 @@ use utoipa::ToSchema;
 
 use crate::api::rest::{PermissionRequest, permission_request};
 
-/// What an event of all sessions tells.
+/// The types of events of all sessions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(super) enum ItemKind {
     Change,
@@ -105,7 +105,7 @@ pub(super) struct SessionHead {
 pub(super) struct PhaseView {
     pub(super) phase: Phase,
     pub(super) reason: String,
-    /// What of the session needs a person.
+    /// What of the session needs attention.
     pub(super) attention: Option<Attention>,
 }
 
@@ -143,7 +143,7 @@ impl SessionHead {
         }
     }
 
-    /// A session of which only the id matters.
+    /// A session of which only the id is known.
     pub(super) const fn anonymous(id: SessionId) -> Self {
         Self {
             id,

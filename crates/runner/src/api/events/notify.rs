@@ -166,8 +166,7 @@ struct Waiting {
 }
 
 impl Waiting {
-    /// Takes the present states of the sessions. What is known is not repeated; a question that no longer waits is
-    /// dropped.
+    /// Updates the states of the sessions. What is known is not repeated; a question that no longer waits is dropped.
     fn update(&mut self, states: Vec<(SessionId, PhaseView)>, at_ms: u64) {
         let present = states.iter();
         let present = present.filter_map(|(id, phase)| Some((*id, phase.attention.clone()?)));
@@ -206,7 +205,7 @@ impl Waiting {
         !it.is_question() || self.present.get(&it.session) == Some(&it.attention)
     }
 
-    /// Takes for known what is no question: it was there before notifications were asked for.
+    /// Marks everything but questions as known, since it preceded the request for notifications.
     fn ignore_present(&mut self) {
         let (questions, others): (Vec<_>, Vec<_>) =
             self.queue.drain(..).partition(Notification::is_question);
@@ -331,7 +330,7 @@ async fn run(hub: &Arc<EventHub>, notifier: Notifier<impl Post>) {
     }
 }
 
-/// Takes the present states; returns their tick.
+/// Updates the states; returns their tick.
 fn update(hub: &EventHub, waiting: &mut Waiting) -> u64 {
     let (tick, states) = hub.states();
     let phases = states.into_iter().map(|(id, state)| (id, state.phase));

@@ -345,7 +345,7 @@ impl HubReader {
             && !wants_changes
             && let Some(state) = &visit.state
         {
-            // The content is not wanted.
+            // The reader did not request the content.
             let permissions = state.permissions.iter();
             let permissions = permissions.map(|it| feed.head.permission_item(it));
             let phase = feed.head.phase_item(&state.phase);

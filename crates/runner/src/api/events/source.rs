@@ -302,7 +302,7 @@ async fn watch(folder: SessionDir, kind: SessionKind, grown: watch::Sender<u64>)
         }
     }
     grown.send_modify(|it| *it += 1);
-    // The receivers wait for what does not come.
+    // The sender is kept while there are receivers, which would fail without it.
     grown.closed().await;
 }
 
@@ -328,7 +328,7 @@ async fn watch_once(
         client: "runner: events".to_owned(),
     })
     .await?;
-    // What came before it is not sent.
+    // Earlier output is not sent.
     grown.send_modify(|it| *it += 1);
     loop {
         match link.next().await? {

@@ -185,7 +185,7 @@ pub(super) async fn serve(mut socket: WebSocket, mut reader: EventReader, permit
         let step = tokio::select! {
             step = reader.step(&permit) => step,
             received = socket.recv() => match received {
-                // A client has nothing to say; pings are answered.
+                // No message of a client has a meaning; pings are answered.
                 Some(Ok(Message::Ping(_) | Message::Pong(_))) => continue,
                 Some(Ok(Message::Text(_) | Message::Binary(_))) => continue,
                 _ => return,

@@ -1,9 +1,9 @@
-//! What is known of the sessions whose events are read, and when it was published; pure.
+//! The states of the sessions whose events are read, and the ticks of their publication; pure.
 //!
 //! A tick counts what was published, over all sessions. A reader that has had everything up to a tick continues with
 //! the sessions that changed since. Where it was in each of them is known from marks, a few for each session, so that
-//! its cursor is one number. A mark may be older than what the reader has: changes may be repeated, since each states
-//! what holds.
+//! its cursor is one number. A mark may be older than what the reader has: changes may be repeated, since each
+//! is a new state.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;

@@ -1,4 +1,4 @@
-//! Files that a prompt brings along.
+//! Files that are attached to a prompt.
 
 use axum::http::StatusCode;
 use base64::Engine as _;

@@ -1,4 +1,4 @@
-//! What the OpenAPI document says of many operations.
+//! Parts of the OpenAPI document that many operations share.
 
 use utoipa::openapi::path::{Operation, ParameterBuilder, ParameterIn, PathItem};
 use utoipa::openapi::schema::{ObjectBuilder, Type};

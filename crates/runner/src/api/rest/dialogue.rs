@@ -93,7 +93,7 @@ pub(super) async fn prompt(
     send(&app, record.info.id, prompt_id, bytes, mode).await
 }
 
-/// What is kept takes effect, also if the daemon is restarted.
+/// A prompt that is recorded takes effect, also after a restart of the daemon.
 pub(super) fn queued(id: String) -> (StatusCode, Json<PromptReceipt>) {
     let state = "queued";
     (StatusCode::ACCEPTED, Json(PromptReceipt { id, state }))

@@ -25,7 +25,7 @@ pub(super) struct PromptRequest {
     #[serde(default)]
     #[schema(required = false)]
     pub(super) queue: bool,
-    /// Files that it brings along, at most 10 MiB together. Only for dialogues.
+    /// Files that are attached to it, at most 10 MiB together. Only for dialogues.
     #[serde(default)]
     #[schema(required = false)]
     pub(super) attachments: Vec<Attachment>,
@@ -58,7 +58,7 @@ pub(super) struct PermissionAnswer {
     /// the runner drives.
     #[serde(default)]
     pub(super) answers: Option<BTreeMap<String, String>>,
-    /// Name of the client that answers, which those that are too late learn.
+    /// Name of the client that answers. It is in `decided_by` for clients that answer later.
     #[serde(default)]
     pub(super) by: Option<String>,
     /// The reason of a denial, which the agent receives.

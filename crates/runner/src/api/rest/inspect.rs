@@ -1,4 +1,4 @@
-//! The inspection of a session: its lines and what they became, what lasts in it, and search.
+//! The inspection of a session: its lines and their effects, its timeline, and search.
 
 use std::sync::Arc;
 

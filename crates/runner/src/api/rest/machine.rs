@@ -1,4 +1,4 @@
-//! What a form for a new session offers: the agents that this machine has, and folders to work in.
+//! Choices for a new session: the agents that are installed on this machine, and folders.
 
 use std::fs;
 use std::path::{Path, PathBuf};

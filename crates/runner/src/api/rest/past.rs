@@ -98,7 +98,7 @@ async fn output_end(app: &AppState, record: &SessionRecord) -> Result<u64, Probl
     Ok(StreamSlice::read(app, record, request).await?.end)
 }
 
-/// Returns whether a fold can be continued up to an end, and has nothing that comes after it.
+/// Returns whether a fold can be continued up to an end, and contains nothing after it.
 fn can_continue(fold: &SessionFold, until: FoldEnd) -> bool {
     if fold.has_ended {
         return until.output >= fold.next && until.input == u64::MAX;

@@ -26,10 +26,10 @@ use crate::sessions::{SessionRecord, describe_exit};
 /// Bytes that are read at once.
 pub(super) const SLICE_BYTES: u64 = 4 << 20;
 
-/// When to request a transcript again if others take up all memory for them.
+/// Delay after which to request a transcript again if others use all memory for transcripts.
 const RETRY_AFTER: Duration = Duration::from_secs(1);
 
-/// What has no time of arrival: the end of a session, and what its log lacks.
+/// Arrival time of records without one: the end of a session, and gaps of its log.
 const NO_TIME: Meta = Meta { at_ms: 0 };
 
 /// Stands for the exit status of a child whose shim was killed.

@@ -32,8 +32,8 @@ const MAX_UNSENT_INPUT: usize = 1 << 20;
 /// Replies queued for a web terminal above which it is not read.
 const MAX_QUEUED_REPLIES: usize = 16;
 
-/// Attaches a web terminal to an existing session. Without the write lease, it only shows the session. Unless it
-/// `may_end` the session, a session goes on after it that did not end with a web terminal before.
+/// Attaches a web terminal to an existing session. Without the write lease, it only shows the session. Without
+/// `may_end`, the session continues afterwards, unless it was bound to a web terminal before.
 pub(in crate::api) async fn attach(
     mut socket: WebSocket,
     id: SessionId,
@@ -196,7 +196,7 @@ impl Driver {
         self.machine.input(bytes);
     }
 
-    /// Runs until the web terminal is done, and then does to the session what follows from that.
+    /// Runs until the web terminal is done, then keeps or terminates the session accordingly.
     pub(super) async fn run(mut self) {
         let id = self.id;
         let disposition = loop {

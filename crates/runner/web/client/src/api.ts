@@ -393,7 +393,7 @@ export type NewAnswer = {
    * the runner drives.
    */
   readonly answers?: Readonly<Record<string, string>> | null;
-  /** Name of the client that answers, which those that are too late learn. */
+  /** Name of the client that answers. It is in `decided_by` for clients that answer later. */
   readonly by?: string | null;
   readonly decision?: (Verdict) | (null);
   /** Whether a denial also ends the turn. */
@@ -495,7 +495,7 @@ export type NewPair = {
 
 /** A prompt for the agent. */
 export type NewPrompt = {
-  /** Files that it brings along, at most 10 MiB together. Only for dialogues. */
+  /** Files that are attached to it, at most 10 MiB together. Only for dialogues. */
   readonly attachments?: readonly (Attachment)[];
   /**
    * Id of the prompt, 1 to 128 bytes, a UUID for dialogues. A repeated prompt is not written

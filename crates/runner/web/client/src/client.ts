@@ -94,7 +94,7 @@ export interface SearchQuery {
   readonly max?: number;
 }
 
-/** A picture, a PDF or a text that a prompt brings along. */
+/** An image, a PDF or a text that is attached to a prompt. */
 export interface Attachment {
   readonly media_type: string;
   /** The bytes in base64. */

@@ -41,7 +41,7 @@ pub(super) struct Editor {
 }
 
 impl Editor {
-    /// Starts an editor, which says hello.
+    /// Starts an editor, which sends `initialize`.
     pub(super) async fn start(station: &Station, query: &str, token: &str) -> Result<Self, String> {
         let mut command = Command::new(own());
         command
@@ -133,7 +133,7 @@ impl Editor {
         }
     }
 
-    /// Allows everything while `is_due` says so of what is shown.
+    /// Allows everything while `is_due` returns true for what is shown.
     pub(super) async fn allow_while(
         &mut self,
         is_due: impl Fn(&Shown) -> bool,

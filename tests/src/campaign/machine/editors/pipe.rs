@@ -1,4 +1,4 @@
-//! What an editor starts: its connection to the runner on standard input and output, as `bowline acp` is.
+//! The program that an editor starts, like `bowline acp`: connects standard input and output to the runner.
 
 use std::io::{BufRead as _, Write as _};
 use std::process::ExitCode;
@@ -6,7 +6,7 @@ use std::process::ExitCode;
 use bowline_transport::{MessageReceiver, MessageSender, Remote, RemoteUrl};
 use tokio::sync::mpsc;
 
-/// Pipes an editor to a runner. Arguments: socket, query, token, which is only to be seen.
+/// Pipes an editor to a runner. Arguments: socket, query, and a token that only marks the process.
 pub(in crate::campaign::machine) const EDITOR: &str = "--editor";
 
 /// Pipes until the input ends or the connection is lost.

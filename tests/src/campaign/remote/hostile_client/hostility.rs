@@ -1,4 +1,4 @@
-//! What hostile clients do.
+//! The kinds of hostile clients.
 
 use std::collections::BTreeMap;
 use std::net::SocketAddr;

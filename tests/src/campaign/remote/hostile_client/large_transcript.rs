@@ -1,4 +1,4 @@
-//! Readers of a large transcript that take nothing of it.
+//! Readers that request a large transcript and stop reading.
 
 use std::io::Write as _;
 use std::sync::Arc;
@@ -21,7 +21,7 @@ const READERS: usize = 10;
 /// Length of the text of each message, in bytes.
 const TEXT: usize = 1000;
 
-/// Lets ten readers request a transcript of so many messages at the same time, and read only the first
+/// Lets ten readers request a transcript of `messages` messages at the same time, and read only the first
 /// bytes of it. Returns what was observed meanwhile; then one of them reads the rest, which must be whole.
 pub(super) async fn observe(daemon: &Daemon, messages: usize) -> Result<Observed, String> {
     let session = start(daemon, messages).await?;

@@ -37,7 +37,7 @@ pub(super) async fn read(app: &Arc<AppState>, id: SessionId) -> Result<EndedSess
     Ok(EndedSession { transcript, reason })
 }
 
-/// The failure of a request for a session that is not there.
+/// The failure of a request for an unknown session.
 pub(super) fn not_found(session: &str) -> Failure {
     let message = format!("there is no session {session}; session/list returns those that are");
     Failure::new(FailureKind::NotFound, message)

@@ -102,7 +102,7 @@ async fn attach(app: &Arc<AppState>, session: &str) -> Result<Attached, Failure>
 /// A prompt's uuid, and how it ended.
 type Ended = (String, PromptEnd);
 
-/// Passes on which prompts are done.
+/// Reports which prompts are done.
 async fn collect(mut receipts: DialogueEvents, ends: mpsc::UnboundedSender<Ended>) {
     while let Some(event) = receipts.next().await {
         if let DialogueEventKind::Receipt { uuid, state } = event.kind.clone()
@@ -145,7 +145,7 @@ impl Follower {
         send_pieces(&self.events, self.attachment, parts).await?;
         let mut ended = Vec::new();
         loop {
-            // Both before the read: what they say is in the transcript then.
+            // Both before the read, so that the transcript contains what they report.
             let has_ended = self.session.has_ended();
             while let Ok(end) = self.prompt_ends.try_recv() {
                 ended.push(end);
@@ -188,7 +188,7 @@ impl Follower {
         Some(true)
     }
 
-    /// Reports that the session has ended. When the daemon stops, it goes on without this handle.
+    /// Reports that the session has ended. When the daemon stops, the session continues without this handle.
     async fn end(&self) -> Option<()> {
         if self.app.shutdown.is_cancelled() {
             return None;

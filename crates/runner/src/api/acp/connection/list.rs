@@ -56,7 +56,7 @@ fn parse(cursor: &str) -> Result<Place, Failure> {
     })
 }
 
-/// Whether the conversation of a session is there. What a session without a journal said ends with its shim.
+/// Whether the conversation of a session can be read. That of a session without a journal ends with its shim.
 fn is_loadable(record: &SessionRecord) -> bool {
     let has_log = record.shim != ShimStatus::Gone || record.info.has_journal;
     has_log && is_driven(&record.info.labels)

@@ -30,8 +30,8 @@ pub(in crate::api) struct AgentChoice {
 }
 
 impl AgentChoice {
-    /// Returns the MCP servers to offer beside those on standard input and output. An agent of ACP says only
-    /// when it starts what it takes, and one that it does not take is refused by its name.
+    /// Returns the MCP servers to offer beside those on standard input and output. An agent of ACP states
+    /// only at its start which it accepts; one that it does not accept is refused by its name.
     pub(super) fn mcp(&self) -> McpCapabilities {
         let (http, sse) = match self.dialect() {
             DialectName::Claude | DialectName::Acp => (true, true),

@@ -52,7 +52,7 @@ impl Calls {
         self.calls.get(id)?.holder.clone()
     }
 
-    /// Returns the thread of a call and the update that tells its new state, if there is one.
+    /// Returns the thread of a call and the update with its new state, if there is one.
     pub(super) fn update(
         &mut self,
         id: &str,

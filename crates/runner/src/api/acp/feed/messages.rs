@@ -67,7 +67,7 @@ impl Messages {
         is_new.then(|| sent.say(id, text, true))
     }
 
-    /// Takes the text of a block whose bytes from `from` on are `text`; returns what is to be sent.
+    /// Updates the text of a block whose bytes from `from` on are `text`; returns what is to be sent.
     pub(super) fn append(
         &mut self,
         id: BlockId,

@@ -21,8 +21,8 @@ impl SessionProgress {
         self.last_stop.as_ref()
     }
 
-    /// Takes the phase and the ends of turns from changes; returns what the session does while they happen, if
-    /// the editor is to know it first.
+    /// Updates the phase and the ends of turns from changes; returns the state of the session during the changes, if
+    /// the editor must receive it before them.
     pub(super) fn begins(&mut self, changes: &[TranscriptChange]) -> Option<Progress> {
         for change in changes {
             match change {
@@ -52,7 +52,7 @@ impl SessionProgress {
         })
     }
 
-    /// Returns what the session does after the changes, if the editor does not know it. The first is a
+    /// Returns the state of the session after the changes, if the editor does not know it. The first is a
     /// snapshot, in which no work ends.
     pub(super) fn settles(&mut self) -> Option<Progress> {
         let now = match self.phase {

@@ -37,7 +37,7 @@ class InboxTest {
                         assertEquals(opened, again)
                         engine.respond(session.id(), id, PermissionAnswer.Allow(null, null), "phone")
                         assertThrowsBowline<BowlineException.TooLate> {
-                            engine.respond(session.id(), id, PermissionAnswer.Deny("late", false), "desk")
+                            engine.respond(session.id(), id, PermissionAnswer.Deny("late", false), "laptop")
                         }
                         assertEquals(ReceiptState.ANSWERED, asked.waitUntilSettled())
                         assertEquals("phone", session.permissions().single { it.requestId == id }.answeredBy)
@@ -57,13 +57,13 @@ class InboxTest {
                     events.add(event)
                     if (event is InboxEvent.Opened) {
                         val denied = PermissionAnswer.Deny("no", interrupt = false)
-                        engine.respond(session.id(), event.request.record.requestId, denied, "desk")
+                        engine.respond(session.id(), event.request.record.requestId, denied, "laptop")
                     }
                     event is InboxEvent.Closed
                 }
                 val opened = events.filterIsInstance<InboxEvent.Opened>().single().request.record
                 val closed = events.filterIsInstance<InboxEvent.Closed>().single().request.record
-                assertEquals(listOf(opened.requestId, RequestState.ANSWERED, false, "desk"), closed.run { listOf(requestId, state, isAllowed, answeredBy) })
+                assertEquals(listOf(opened.requestId, RequestState.ANSWERED, false, "laptop"), closed.run { listOf(requestId, state, isAllowed, answeredBy) })
                 asked.waitUntilSettled()
             }
         }
