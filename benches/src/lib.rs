@@ -8,9 +8,12 @@ pub mod clock;
 pub mod contenders;
 pub mod corpus;
 pub mod count;
+mod exit;
 pub mod job;
 pub mod peers;
 pub mod receive;
 pub mod reduce;
 pub mod runner;
 pub mod terminal;
+
+pub use exit::exit_code;

@@ -7,6 +7,7 @@ use std::process::ExitCode;
 
 use bowline_benches::contenders::{Contender, Refused, Slice};
 use bowline_benches::corpus::{Corpus, DEFAULT_SIZE, SourceError};
+use bowline_benches::exit_code;
 use bowline_benches::job::Ends;
 use bowline_benches::peers::fit;
 use bowline_benches::reduce::{Feed, Outcome};
@@ -38,14 +39,11 @@ struct Arguments {
 }
 
 fn main() -> ExitCode {
-    match Arguments::parse().run() {
-        Ok(()) => ExitCode::SUCCESS,
-        Err(error) => {
-            // Nothing can be reported when stderr is closed.
-            let _ = writeln!(io::stderr().lock(), "failed to {error}");
-            ExitCode::FAILURE
-        }
-    }
+    exit_code(
+        Arguments::parse()
+            .run()
+            .map_err(|error| format!("failed to {error}")),
+    )
 }
 
 impl Arguments {

@@ -6,6 +6,7 @@ use std::process::{Command, ExitCode, Stdio};
 
 use bowline_benches::chunks::{Figure, Stream, Timed, Way, figures};
 use bowline_benches::corpus::{Corpus, DEFAULT_SIZE};
+use bowline_benches::exit_code;
 use bowline_benches::peers::Plan;
 use clap::Parser;
 
@@ -38,14 +39,11 @@ struct Arguments {
 
 fn main() -> ExitCode {
     let arguments = Arguments::parse();
-    match arguments.run() {
-        Ok(()) => ExitCode::SUCCESS,
-        Err(error) => {
-            // Nothing can be reported when stderr is closed.
-            let _ = writeln!(io::stderr().lock(), "failed to measure: {error}");
-            ExitCode::FAILURE
-        }
-    }
+    exit_code(
+        arguments
+            .run()
+            .map_err(|error| format!("failed to measure: {error}")),
+    )
 }
 
 impl Arguments {

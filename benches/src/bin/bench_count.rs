@@ -9,6 +9,7 @@ use std::process::ExitCode;
 use bowline_benches::contenders::{Contender, Slice};
 use bowline_benches::corpus::Corpus;
 use bowline_benches::count::{Baseline, Count, CountError, Counter, TOLERANCE, Worker};
+use bowline_benches::exit_code;
 use bowline_benches::job::Ends;
 use bowline_benches::reduce::Feed;
 use bytes::Bytes;
@@ -59,14 +60,7 @@ fn main() -> ExitCode {
         None if arguments.record => record(),
         None => arguments.count_all(),
     };
-    match done {
-        Ok(()) => ExitCode::SUCCESS,
-        Err(error) => {
-            // Nothing can be reported when stderr is closed.
-            let _ = writeln!(io::stderr().lock(), "{error}");
-            ExitCode::FAILURE
-        }
-    }
+    exit_code(done)
 }
 
 impl Arguments {

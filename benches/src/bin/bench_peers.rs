@@ -7,6 +7,7 @@ use std::process::{Command, ExitCode};
 
 use bowline_benches::contenders::Contender;
 use bowline_benches::corpus::{Corpus, DEFAULT_SIZE, Source};
+use bowline_benches::exit_code;
 use bowline_benches::peers::{Failure, Plan, build_features, json, rows, sample, table};
 use clap::Parser;
 
@@ -50,14 +51,7 @@ fn main() -> ExitCode {
     } else {
         arguments.lead()
     };
-    match done {
-        Ok(()) => ExitCode::SUCCESS,
-        Err(failure) => {
-            // Nothing can be reported when stderr is closed.
-            let _ = writeln!(io::stderr().lock(), "{failure}");
-            ExitCode::FAILURE
-        }
-    }
+    exit_code(done)
 }
 
 impl Arguments {

@@ -4,6 +4,7 @@ use std::env;
 use std::io::{self, Write as _};
 use std::process::{Command, ExitCode};
 
+use bowline_benches::exit_code;
 use bowline_benches::receive::{
     Fleet, Flooded, Idle, Reader, Received, Role, Steady, flood, idle, steady,
 };
@@ -86,14 +87,11 @@ struct Row {
 
 fn main() -> ExitCode {
     let arguments = Arguments::parse();
-    match arguments.run() {
-        Ok(()) => ExitCode::SUCCESS,
-        Err(error) => {
-            // Nothing can be reported when stderr is closed.
-            let _ = writeln!(io::stderr().lock(), "failed to measure: {error}");
-            ExitCode::FAILURE
-        }
-    }
+    exit_code(
+        arguments
+            .run()
+            .map_err(|error| format!("failed to measure: {error}")),
+    )
 }
 
 impl Arguments {

@@ -6,6 +6,7 @@ use std::io::{self, Write as _};
 use std::process::{Command, ExitCode};
 
 use bowline_benches::corpus::{Corpus, DEFAULT_SIZE, Source};
+use bowline_benches::exit_code;
 use bowline_benches::peers::{Failure, Plan, json, rows, table};
 use bowline_benches::reduce::{BASE, NAMES, Point, points, sample};
 use clap::Parser;
@@ -60,14 +61,7 @@ fn main() -> ExitCode {
     } else {
         arguments.lead()
     };
-    match done {
-        Ok(()) => ExitCode::SUCCESS,
-        Err(failure) => {
-            // Nothing can be reported when stderr is closed.
-            let _ = writeln!(io::stderr().lock(), "{failure}");
-            ExitCode::FAILURE
-        }
-    }
+    exit_code(done)
 }
 
 impl Arguments {

@@ -2,7 +2,7 @@
 
 use serde_json::{Map, Value, json};
 
-use super::init::{AGENTS, COMMANDS};
+use super::init::{AGENTS, commands};
 use super::{AgentThread, fields};
 use crate::session::Session;
 
@@ -75,8 +75,7 @@ fn suggestions(name: &str, input: &Map<String, Value>) -> Value {
 
 /// Returns the response to `initialize`.
 pub(crate) fn initialized(session: &Session, request_id: &Value, pending: &[Value]) -> Value {
-    let commands: Vec<Value> = COMMANDS
-        .iter()
+    let commands: Vec<Value> = commands()
         .map(|name| json!({"name": name, "description": "", "argumentHint": "", "builtin": true}))
         .collect();
     let agents: Vec<Value> = AGENTS

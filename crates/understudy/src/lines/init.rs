@@ -29,23 +29,8 @@ const TOOLS: &[&str] = &[
     "Write",
 ];
 
-pub(super) const COMMANDS: &[&str] = &[
-    "deep-research",
-    "dataviz",
-    "update-config",
-    "verify",
-    "debug",
-    "code-review",
-    "simplify",
-    "batch",
-    "fewer-permission-prompts",
-    "doctor",
-    "loop",
-    "claude-api",
-    "workflow-authoring",
-    "run",
-    "run-skill-generator",
-    "plugin-authoring",
+/// Commands of the agent that are not skills.
+const COMMANDS: &[&str] = &[
     "agents",
     "auto-mode-setup",
     "autocompact",
@@ -76,6 +61,7 @@ pub(super) const COMMANDS: &[&str] = &[
     "team-onboarding",
 ];
 
+/// Skills, each of which is a command too.
 const SKILLS: &[&str] = &[
     "deep-research",
     "dataviz",
@@ -130,6 +116,11 @@ pub(super) const AGENTS: &[&str] = &[
 
 const TERMINAL_COMMANDS: &[&str] = &["doctor", "color", "focus", "reload-plugins"];
 
+/// Returns the names of all commands.
+pub(super) fn commands() -> impl Iterator<Item = &'static str> {
+    SKILLS.iter().chain(COMMANDS).copied()
+}
+
 /// Returns the line at the start of a turn. `prompts` are the uuids of the messages that it answers.
 pub(crate) fn init(session: &Session, prompts: &[String]) -> Value {
     let mut line = json!({
@@ -141,7 +132,7 @@ pub(crate) fn init(session: &Session, prompts: &[String]) -> Value {
         "mcp_servers": [],
         "model": session.model,
         "permissionMode": session.mode,
-        "slash_commands": COMMANDS,
+        "slash_commands": commands().collect::<Vec<_>>(),
         "terminal_slash_commands": TERMINAL_COMMANDS,
         "apiKeySource": "none",
         "claude_code_version": session.version.to_string(),

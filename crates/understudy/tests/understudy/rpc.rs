@@ -272,7 +272,7 @@ fn logged_out_agent_refuses_sessions_until_login() {
     assert_eq!(host.turn_end("a"), "failed");
 }
 
-/// A conversation goes on in another process, which knows what was said.
+/// A conversation continues in another process, which knows what was said.
 #[test]
 fn past_is_kept_in_state_folder() {
     let folder = tempfile::tempdir().unwrap();
