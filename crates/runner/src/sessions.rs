@@ -1,6 +1,7 @@
 //! The sessions of a state folder: create, find, list and terminate.
 
 mod damage;
+mod log_reader;
 mod record;
 mod shim_link;
 mod slots;
@@ -9,6 +10,7 @@ mod summary;
 mod termination;
 
 pub(crate) use damage::damage_in_log;
+pub(crate) use log_reader::LogReader;
 pub(crate) use record::{SessionRecord, ShimStatus, has_no_listener};
 pub(crate) use shim_link::{ShimLink, ShimLinkError};
 pub(crate) use store::{CreateError, RestartError, SessionCounts, SessionStore, StoreEvent};

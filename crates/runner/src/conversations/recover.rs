@@ -7,12 +7,12 @@ use bowline_lifecycle::control::{ControlEntry, ControlLine, ControlLines, Damage
 use bowline_lifecycle::{DialogueError, Policy, SessionRecovery};
 use bowline_transport::Piece;
 use bowline_transport::journal::{Arrival, Arrived};
-use bowline_transport::wire::{Attach, AttachMode, DEFAULT_CREDIT, Lease, Message, StreamId};
+use bowline_transport::wire::{Attach, AttachMode, DEFAULT_CREDIT, Lease, StreamId};
 use bytes::Bytes;
 use tokio::task::spawn_blocking;
 
 use super::error::ConversationError;
-use crate::sessions::ShimLink;
+use crate::sessions::{LogReader, ShimLink};
 use crate::shim::SessionDir;
 
 /// Bytes that are folded at once, off the reactor.
@@ -37,7 +37,7 @@ pub(super) async fn recover(
     policy: &Policy,
 ) -> Result<Recovered, ConversationError> {
     let (mut control, mut decisions) = (ControlLines::default(), VecDeque::new());
-    let mut reader = LogReader::open(session, &[StreamId::CONTROL]).await?;
+    let mut reader = read_log(session, &[StreamId::CONTROL]).await?;
     while let Some((_, Arrived { arrival, piece })) = reader.next().await? {
         let lines = control.push(&piece).into_iter();
         decisions.extend(lines.map(|line| PlacedLine { arrival, line }));
@@ -63,7 +63,7 @@ pub(super) async fn recover(
         decisions,
         outcomes: Outcomes::default(),
     };
-    let mut reader = LogReader::open(session, &[StreamId::STDOUT, StreamId::INPUT]).await?;
+    let mut reader = read_log(session, &[StreamId::STDOUT, StreamId::INPUT]).await?;
     loop {
         let (mut batch, mut bytes) = (Vec::new(), 0);
         while bytes < BATCH_BYTES
@@ -196,69 +196,22 @@ impl LogFold {
     }
 }
 
-/// Reads streams of a session up to their present ends.
-struct LogReader {
-    link: ShimLink,
-    arrivals: BTreeMap<StreamId, Arrival>,
-    /// Offset of the next byte, and the end.
-    ends: BTreeMap<StreamId, (u64, u64)>,
-}
-
-impl LogReader {
-    async fn open(session: &SessionDir, streams: &[StreamId]) -> Result<Self, ConversationError> {
-        let mut link = ShimLink::open(session).await?;
-        let cursors = streams.iter().map(|stream| (*stream, 0)).collect();
-        let attached = link.attach(attach(session, cursors, Lease::Read)).await?;
-        if attached.exit.is_some() {
-            return Err(ConversationError::Ended);
-        }
-        let extents = streams.iter().map(|stream| {
-            let extent = attached.streams.get(stream);
-            (*stream, (0, extent.map_or(0, |it| it.end)))
-        });
-        Ok(Self {
-            link,
-            arrivals: BTreeMap::new(),
-            ends: extents.collect(),
-        })
+/// Returns a reader of streams of a session up to their present ends.
+async fn read_log(
+    session: &SessionDir,
+    streams: &[StreamId],
+) -> Result<LogReader, ConversationError> {
+    let mut link = ShimLink::open(session).await?;
+    let cursors = streams.iter().map(|stream| (*stream, 0)).collect();
+    let attached = link.attach(attach(session, cursors, Lease::Read)).await?;
+    if attached.exit.is_some() {
+        return Err(ConversationError::Ended);
     }
-
-    async fn next(&mut self) -> Result<Option<(StreamId, Arrived)>, ConversationError> {
-        while self.ends.values().any(|(next, end)| next < end) {
-            let (stream, piece) = match self.link.next().await? {
-                Message::Arrival {
-                    stream,
-                    at_ms,
-                    output,
-                    ..
-                } => {
-                    self.arrivals.insert(stream, Arrival { at_ms, output });
-                    continue;
-                }
-                Message::Data {
-                    stream,
-                    offset,
-                    bytes,
-                    ..
-                } => {
-                    let n = bytes.len() as u64;
-                    self.link.queue(Message::Credit { stream, n });
-                    (stream, Piece::Bytes { offset, bytes })
-                }
-                Message::Gap {
-                    stream, from, to, ..
-                } => (stream, Piece::Gap { from, to }),
-                _ => continue,
-            };
-            let arrival = self.arrivals.get(&stream).copied().unwrap_or_default();
-            let piece = Arrived { arrival, piece };
-            if let Some((next, _)) = self.ends.get_mut(&stream) {
-                *next = piece.end();
-            }
-            return Ok(Some((stream, piece)));
-        }
-        Ok(None)
-    }
+    let ends = streams.iter().map(|stream| {
+        let extent = attached.streams.get(stream);
+        (*stream, (0, extent.map_or(0, |it| it.end)))
+    });
+    Ok(LogReader::new(link, ends.collect()))
 }
 
 /// Returns the request of the daemon to attach to a session.

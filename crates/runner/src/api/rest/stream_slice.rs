@@ -5,10 +5,8 @@ use std::io;
 use std::time::Duration;
 
 use axum::http::StatusCode;
-use bowline_transport::journal::{
-    Arrival, Arrived, Damage, Folder, JournalReader, UnsupportedVersion,
-};
-use bowline_transport::wire::{DEFAULT_CREDIT, ExitNotice, Lease, Message, StdioKind, StreamId};
+use bowline_transport::journal::{Arrived, Damage, Folder, JournalReader, UnsupportedVersion};
+use bowline_transport::wire::{DEFAULT_CREDIT, ExitNotice, Lease, StdioKind, StreamId};
 use bowline_transport::{Piece, SessionId};
 use bytes::BytesMut;
 use tokio::task::spawn_blocking;
@@ -17,7 +15,7 @@ use tokio::time::timeout;
 use super::shim_client::ShimClient;
 use crate::api::problem::Problem;
 use crate::app_state::AppState;
-use crate::sessions::{SessionRecord, ShimStatus};
+use crate::sessions::{LogReader, SessionRecord, ShimStatus};
 
 /// Time limit for a read from a shim.
 const READ_TIMEOUT: Duration = Duration::from_secs(15);
@@ -103,7 +101,7 @@ impl StreamSlice {
         let cursors = [(stream, from)].into_iter().chain(input).collect();
         let credit = DEFAULT_CREDIT.min(max);
         let client = ShimClient::attach(app, id, Lease::Read, cursors, credit).await;
-        let mut client = client.map_err(|problem| match problem.code {
+        let client = client.map_err(|problem| match problem.code {
             "SESSION_REFUSED" => offset_past_end(),
             _ => problem,
         })?;
@@ -124,61 +122,21 @@ impl StreamSlice {
         let input = request.input_from.zip(input.map(|input| input.end));
         let mut ends = BTreeMap::from([(stream, (from, until))]);
         ends.extend(input.map(|(from, end)| (StreamId::INPUT, (from, end))));
-        let reading = slice.read_pieces(&mut client, stream, ends);
+        let reading = slice.read_pieces(LogReader::new(client.link, ends), stream);
         timeout(READ_TIMEOUT, reading)
             .await
             .map_err(|_| Problem::timed_out("reading the log timed out"))??;
         Ok(slice)
     }
 
-    /// Reads until each stream has reached its end, which is beside the offset of its next byte. Input that
-    /// comes before output is kept whether it has an end or not.
+    /// Reads until each stream has reached its end. Input that comes before output is kept whether it has an end or
+    /// not.
     async fn read_pieces(
         &mut self,
-        client: &mut ShimClient,
+        mut reader: LogReader,
         output: StreamId,
-        mut ends: BTreeMap<StreamId, (u64, u64)>,
     ) -> Result<(), Problem> {
-        let mut arrivals: BTreeMap<StreamId, Arrival> = BTreeMap::new();
-        while ends.values().any(|(next, end)| next < end) {
-            let (stream, piece) = match client.link.next().await? {
-                Message::Arrival {
-                    stream,
-                    at_ms,
-                    output,
-                    ..
-                } => {
-                    arrivals.insert(stream, Arrival { at_ms, output });
-                    continue;
-                }
-                Message::Data {
-                    stream,
-                    offset,
-                    bytes,
-                    ..
-                } => {
-                    let n = bytes.len() as u64;
-                    client.link.queue(Message::Credit { stream, n });
-                    (stream, Piece::Bytes { offset, bytes })
-                }
-                Message::Gap {
-                    stream, from, to, ..
-                } => (stream, Piece::Gap { from, to }),
-                // A snapshot replaces the bytes before it, which are not available any more.
-                Message::Snapshot { at_offset: to, .. } => {
-                    let from = ends.get(&output).map_or(to, |(next, _)| *next);
-                    if to <= from {
-                        continue;
-                    }
-                    (output, Piece::Gap { from, to })
-                }
-                _ => continue,
-            };
-            let arrival = arrivals.get(&stream).copied().unwrap_or_default();
-            let piece = Arrived { arrival, piece };
-            if let Some((next, _)) = ends.get_mut(&stream) {
-                *next = piece.end();
-            }
+        while let Some((stream, piece)) = reader.next().await? {
             match stream {
                 _ if stream == output => self.pieces.push(piece),
                 StreamId::INPUT => self.input.push(piece),
