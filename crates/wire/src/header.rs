@@ -8,10 +8,6 @@ use super::{HEADER_BYTES, MAX_PAYLOAD, StreamId, WireError};
 pub mod flags {
     /// The bytes were sent before, to this or another host.
     pub const REPLAY: u8 = 1;
-    /// The bytes are the end of a record.
-    pub const EOR: u8 = 2;
-    /// The record is incomplete.
-    pub const TORN: u8 = 4;
     /// The message continues in the next frame.
     pub const MORE: u8 = 8;
     /// A receiver that does not know the type skips the frame.

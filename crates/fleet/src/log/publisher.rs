@@ -286,15 +286,6 @@ impl Publisher {
         at.max(self.not_before)
     }
 
-    /// Returns whether a request is due as soon as possible, whatever the deadline.
-    #[must_use]
-    pub const fn is_due_at_once(&self) -> bool {
-        matches!(
-            self.state,
-            PublisherState::Unknown | PublisherState::Repeating(_)
-        ) && self.not_before.is_none()
-    }
-
     /// Handles the reply to a request. The reply to an abandoned request is ignored.
     pub fn on_reply(&mut self, attempt: Attempt, reply: PublishReply, now: Instant) {
         if attempt.0 != self.attempt {
