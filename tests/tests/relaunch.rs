@@ -106,7 +106,7 @@ fn at_runner(info: &SessionInfo) -> SessionId {
     info.runner.as_ref().expect("at a runner").session
 }
 
-/// Checks that a session has its whole transcript, and goes on; and that its permission was asked once.
+/// Checks that a session has its whole transcript, and continues; and that its permission was asked once.
 async fn check_session(manager: &SessionManager, info: &SessionInfo, session: &DialogueSession) {
     let label = &info.label;
     let sent = prompts_of(label);

@@ -15,7 +15,7 @@ use crate::stdio::print;
 /// Lines of the editor that may wait for the runner.
 const QUEUE: usize = 16;
 
-/// Serves an editor until it closes standard input. Its sessions go on.
+/// Serves an editor until it closes standard input. Its sessions keep running.
 ///
 /// # Errors
 /// If the runner is unreachable and cannot be started, or the connection to it is lost.
@@ -114,7 +114,7 @@ async fn receive(mut receiver: MessageReceiver) -> Result<(), Failure> {
         print(&(message + "\n"))?;
     }
     Err(Failure::failed(
-        "the runner closed the connection; its sessions go on, restart the agent in the editor",
+        "the runner closed the connection; its sessions keep running, restart the agent in the editor",
     ))
 }
 

@@ -23,7 +23,7 @@ pub(crate) use runner::{
     Answer, Attach, Bundle, Credentials, Kill, ListArgs, Logs, Ps, Redact, RunnerArgs, Send, Serve,
     Token, TokenCommand, Wait, WaitFor,
 };
-pub(crate) use start::{BudgetArgs, Chat, Run, Stdio};
+pub(crate) use start::{Chat, Run, Stdio};
 
 /// Run a coding agent's session and show it as it grows.
 ///
@@ -161,7 +161,7 @@ pub(crate) struct Acp {
 }
 
 const ACP_HELP: &str = "\
-The sessions are at the runner: they go on when the editor is closed or killed, several editors can open one, \
+The sessions are at the runner: they keep running when the editor is closed or killed, several editors can open one, \
 and an unanswered permission is asked again. Without --runner, a runner is started if this user has none.
 
 Zed, settings.json:

@@ -19,7 +19,7 @@ const LOG: &str = "serve.log";
 /// How long a daemon may take to listen.
 const START_TIMEOUT: Duration = Duration::from_secs(30);
 
-/// Starts `bowline serve` in a process group of its own, and returns once it listens. It goes on after this
+/// Starts `bowline serve` in a process group of its own, and returns once it listens. It continues after this
 /// command, and logs to a file in the state folder.
 ///
 /// # Errors

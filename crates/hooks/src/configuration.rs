@@ -84,7 +84,7 @@ pub struct HookGate {
 }
 
 /// Added to the host's deadline, in seconds, so that the default arrives before the agent's timeout:
-/// after a timeout the agent goes on as if the hook had allowed it.
+/// after a timeout the agent continues as if the hook had allowed it.
 pub(crate) const REPLY_MARGIN: u64 = 10;
 
 /// The longest delay of the agent's timers, in seconds: 2³¹ - 1 ms, the limit of JavaScript's

@@ -77,7 +77,7 @@ pub enum HookServerError {
         /// The version that added them.
         added: AgentVersion,
     },
-    /// The default of the gate refuses an event, but the agent goes on if the server cannot be reached.
+    /// The default of the gate refuses an event, but the agent continues if the server cannot be reached.
     #[error(
         "agent {agent} runs {kind} if its hook fails; update it to {added} or later, or use a default \
          that lets the agent go on"

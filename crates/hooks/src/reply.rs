@@ -12,7 +12,7 @@ use crate::{HookKind, HookReplyError};
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum HookReply {
-    /// No opinion: the agent goes on as without a hook.
+    /// No opinion: the agent continues as without a hook.
     #[default]
     Nothing,
     /// To `PreToolUse`: a decision about the tool call.

@@ -8,7 +8,7 @@ use serde_json::{Map, Value, json};
 
 use super::rig::{self, DIALECTS, Daemon, results};
 
-/// A turn whose task goes on after it.
+/// A turn whose task continues after it.
 const TASK: &str = r#"
 [[turn]]
 steps = [
@@ -124,7 +124,7 @@ async fn late_interrupt_over_rest_does_not_reach_the_next_turn() {
             .request("GET", &format!("/api/sessions/{id}"), None)
             .await;
         assert_eq!(session["silence"], Value::Null, "{session}");
-        // The outcome of the late one was awaited, and the turn goes on.
+        // The outcome of the late one was awaited, and the turn continues.
         daemon.open_permission(&id).await;
         let seen = session["streams"]["stdout"]["end"]
             .as_u64()

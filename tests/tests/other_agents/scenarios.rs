@@ -168,7 +168,7 @@ pub(crate) async fn second_prompt_is_answered(rig: &Rig) {
     let turns = outcomes(&rig.now().await).len();
     let mut second = rig.send("and more").await;
     if steers {
-        // Codex has taken it in before the model goes on.
+        // Codex has taken it in before the model continues.
         within("its receipt", second.reached(ReceiptState::Echoed)).await;
     }
     held.open();

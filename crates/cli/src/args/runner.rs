@@ -320,7 +320,7 @@ pub(crate) struct Logs {
 
 #[derive(Debug, Args)]
 #[command(after_help = "\
-Attach to the session's terminal; press ^] to detach. A dialogue goes on as in `bowline chat`: prompts, answers \
+Attach to the session's terminal; press ^] to detach. A dialogue continues as in `bowline chat`: prompts, answers \
 and interrupts are sent, and ^D or /detach detaches. The session keeps running. Without a terminal, and with \
 --read-only, a dialogue is shown as it grows; ^C detaches.
 

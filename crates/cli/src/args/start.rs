@@ -134,7 +134,7 @@ pub(crate) struct Chat {
 }
 
 const CHAT_HELP: &str = "\
-The session is at this user's runner, which is started if it does not run, or at the one of --runner: it goes on \
+The session is at this user's runner, which is started if it does not run, or at the one of --runner: it keeps running \
 when this terminal is closed, and `bowline attach ID` comes back to it from any number of terminals.
 
 Enter sends, Alt-Enter begins a new line, ^C interrupts, ^D ends; /help lists the commands. A prompt that is sent \

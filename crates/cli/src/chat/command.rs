@@ -64,7 +64,7 @@ impl ChatCommand {
             Self::Model => ("[NAME]", "change the model, or list the models"),
             Self::Mode => ("[NAME]", "change the permission mode, or list the modes"),
             Self::Resume => ("[ID]", "end this session and resume a past conversation"),
-            Self::Fork => ("", "go on in a copy of this conversation"),
+            Self::Fork => ("", "continue in a copy of this conversation"),
             Self::Usage => ("", "show cost, tokens, context and limits"),
             Self::Export => ("[FILE]", "write the transcript as JSON"),
             Self::Inspect => ("", "count what the session consists of"),

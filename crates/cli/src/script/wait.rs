@@ -75,7 +75,7 @@ async fn until(
         return Ok(true);
     }
     let reached = reaches(&dialogue, options.until).await;
-    // It goes on; one that has ended is detached from.
+    // It continues; one that has ended is detached from.
     let _ = dialogue.detach().await;
     Ok(reached)
 }

@@ -44,7 +44,7 @@ impl<'a> Line<'a> {
                 "type" => line.kind = id(value).unwrap_or_default(),
                 "uuid" => line.uuid = id(value),
                 "parentUuid" => line.parent = id(value),
-                // After a compaction, the tree goes on from here.
+                // After a compaction, the tree continues from here.
                 "logicalParentUuid" => logical_parent = id(value),
                 "isSidechain" => line.is_sidechain = value.as_bool() == Some(true),
                 "message" => line.message(value),

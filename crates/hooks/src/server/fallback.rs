@@ -1,6 +1,6 @@
 //! A connection that answers an open question even if it is dropped.
 //!
-//! An agent whose connection is closed without a response goes on as if the hook had allowed the
+//! An agent whose connection is closed without a response continues as if the hook had allowed the
 //! event. So the gate's default is written when the connection is dropped before its response:
 //! because the server was stopped or dropped, or its runtime was.
 

@@ -107,7 +107,7 @@ impl Ledger {
         let same = |old: ReachedLimit| {
             reached.is_some_and(|it| (it.limit, it.allowed) == (old.limit, old.allowed))
         };
-        // What was used goes on growing until all sessions have paused, which none of them needs to know.
+        // What was used continues to grow until all sessions have paused, which none of them needs to know.
         if !self.state.reached.is_some_and(same) {
             self.state.reached = reached;
         }

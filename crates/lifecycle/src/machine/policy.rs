@@ -99,7 +99,7 @@ impl Machine {
 
     fn decide(&mut self, record: Arc<PermissionRecord>, request: &PolicyRequest) {
         let verdict = self.policy.policy.decide(request);
-        // At a limit, a user decides whether the session goes on.
+        // At a limit, a user decides whether the session continues.
         let is_held = self.is_holding() && verdict.decision == RuleDecision::Allow;
         let answer = answer_of(&record, &verdict).filter(|_| !is_held);
         let Some(answer) = answer else {

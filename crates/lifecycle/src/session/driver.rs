@@ -315,7 +315,7 @@ impl Driver {
             Some(Message::AwaitHistory(reply)) => self.history_waiters.push(reply),
             Some(Message::Detach) => self.detach(),
             // Dropping the last handle terminates a local agent. One at a runner continues, as it
-            // does when the host exits before a request to end it can be sent. A requested end goes on.
+            // does when the host exits before a request to end it can be sent. A requested end continues.
             None => {
                 self.has_handles = false;
                 if self.terminal.is_remote() && self.terminating.is_none() {

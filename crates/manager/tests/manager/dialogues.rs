@@ -333,7 +333,7 @@ async fn budget_of_all_sessions_pauses_each_until_one_is_answered() {
         .unwrap();
     assert!(within(third.ended()).await.expected);
     open_request(&two).await;
-    // The host goes on by itself.
+    // The host continues by itself.
     rig.manager.budget().set_budget(Budget::default()).unwrap();
     prompt(&rig.manager, rig.manager.list()[1].id).await;
     assert_eq!(two.permissions().open().count(), 0);

@@ -383,7 +383,8 @@ unsafe fn settle(place: &Place) -> Result<(), c_int> {
             }
         }
         // The child leads its session since setsid(2) and has no terminal yet, so that 0 as the argument suffices:
-        // ioctl_tty(2), and on macOS tty(4), where the terminal must not belong to another session.
+        // ioctl_tty(2), and on macOS tty(4), where the terminal must not belong to another session. The request is
+        // `_IO('t', 97)` of <sys/ttycom.h> on macOS.
         if place.tty && libc::ioctl(0, libc::TIOCSCTTY as _, 0) < 0 {
             return Err(errno());
         }

@@ -15,7 +15,7 @@ pub(super) struct Submission {
     pub(super) reply: oneshot::Sender<Result<(), ConversationError>>,
 }
 
-/// A conversation that this daemon drives. A cheap handle; clones are handles of the same conversation. It goes on
+/// A conversation that this daemon drives. A cheap handle; clones are handles of the same conversation. It continues
 /// without handles.
 #[derive(Clone, Debug)]
 pub(crate) struct Conversation {

@@ -49,7 +49,7 @@ impl SessionMachine {
         self.send(id, Message::Pong { nonce });
     }
 
-    /// Refuses a request, and closes the connection of a client that goes on with such requests.
+    /// Refuses a request, and closes the connection of a client that continues with such requests.
     fn refuse(&mut self, id: ClientId, code: &str, detail: &str) {
         let now = self.now;
         let client = self.clients.get_mut(&id);

@@ -92,7 +92,8 @@ impl SessionRecord {
         }
     }
 
-    /// Returns the process id of a shim that runs: that of the process that listens on its socket.
+    /// Returns the process id of a shim that runs: that of the process that listens on its socket (`SO_PEERCRED` of
+    /// unix(7), on macOS `LOCAL_PEERPID` of <sys/un.h>).
     /// If the socket is busy, that in the metadata, which is valid as long as the shim locks its
     /// folder.
     pub(super) async fn shim_pid(&self) -> io::Result<u32> {

@@ -325,7 +325,7 @@ impl SessionDir {
         file.set_len(text.len() as u64)?;
         sync_file(&file)?;
         fs::rename(self.next_info_path(), self.info_path())?;
-        // The session goes on without a reserve.
+        // The session continues without a reserve.
         let _ = self.reserve_next_info(text.len());
         sync_file(&File::open(&self.path)?)
     }
@@ -384,7 +384,8 @@ impl SessionDir {
     }
 }
 
-/// Returns whether the peer of a socket has the user id of this process (`SO_PEERCRED`, unix(7)).
+/// Returns whether the peer of a socket has the user id of this process: `SO_PEERCRED` of unix(7), on macOS
+/// getpeereid(3).
 pub(crate) fn is_ours(stream: &UnixStream) -> io::Result<bool> {
     Ok(stream.peer_cred()?.uid() == rustix::process::geteuid().as_raw())
 }

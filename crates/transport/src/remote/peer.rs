@@ -30,7 +30,8 @@ pub(super) fn current_user() -> u32 {
     geteuid().as_raw()
 }
 
-/// Checks the owner of the listener of a Unix socket, by its peer credentials (`SO_PEERCRED` of unix(7)).
+/// Checks the owner of the listener of a Unix socket, by its peer credentials: `SO_PEERCRED` of unix(7), on macOS
+/// getpeereid(3), which reads `LOCAL_PEERCRED` of <sys/un.h>.
 pub(super) fn check_unix(stream: &UnixStream, user: u32) -> io::Result<()> {
     check(user, [stream.peer_cred()?.uid()])
 }

@@ -38,7 +38,7 @@ async fn detach_keeps_session_running() {
     soon("a detach", owner.until(|state| state.detaches == 1)).await;
     assert_eq!(soon("end", output.next()).await, None);
     owner.with(|state| assert_eq!(state.exit, None));
-    // And another host goes on with it.
+    // And another host continues with it.
     let session = attach(&owner, &network).await;
     session.write("still here\n".into()).await.unwrap();
 }

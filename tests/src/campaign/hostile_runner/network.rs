@@ -32,7 +32,7 @@ enum Behaviour {
     Close,
     /// These bytes are written, and the connection ends or stays.
     Say(Vec<u8>, bool),
-    /// Bytes without an end, such as a header that goes on.
+    /// Bytes without an end, such as a header that continues.
     Flood(&'static [u8]),
     /// The session is reached for a while; then comes the end.
     Session(Duration, Ending),

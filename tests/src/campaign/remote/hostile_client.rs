@@ -157,7 +157,7 @@ impl Observed {
     }
 }
 
-/// Observes the runner during a hostility, which goes on until the agent has written its output.
+/// Observes the runner during a hostility, which continues until the agent has written its output.
 async fn under(
     hostility: Hostility,
     daemon: &Daemon,

@@ -101,7 +101,7 @@ impl ChatView<'_> {
         if lines.is_empty() {
             return self.note("no past conversations in this folder; `bowline history` lists all");
         }
-        self.print_block(&format!("{lines}  /resume ID goes on with one\n"));
+        self.print_block(&format!("{lines}  /resume ID continues one\n"));
     }
 
     async fn export(&mut self, path: &str) {

@@ -10,7 +10,7 @@ use super::Driver;
 use crate::machine::Input;
 use crate::session::end::{DialogueEnd, EndedSession};
 
-/// Why a recording is incomplete whose agent goes on without it.
+/// Why a recording is incomplete whose agent continues without it.
 const DETACHED: &str = "the session goes on without this host";
 
 /// How a session ends whose task was dropped, and why its recording is incomplete.

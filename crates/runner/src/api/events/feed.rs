@@ -123,7 +123,7 @@ impl SessionFeed {
         self.source.changed(from, growth).await;
     }
 
-    /// Returns whether the session is to be opened again: its driver has stopped, and another one or its log goes on.
+    /// Returns whether the session is to be opened again: its driver has stopped, and another one or its log continues.
     pub(super) fn is_outdated(&self, record: &SessionRecord) -> bool {
         match &self.source {
             Source::Conversation { session, .. } => session.has_ended() || record.has_ended(),

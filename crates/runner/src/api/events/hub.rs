@@ -32,7 +32,7 @@ const RETRY_PAUSE: Duration = Duration::from_millis(500);
 const START_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// How long the events of a session are kept without a reader, for one that reconnects.
-const LINGER: Duration = Duration::from_secs(60);
+const KEPT_WITHOUT_READERS: Duration = Duration::from_secs(60);
 
 /// All sessions, for the readers of events.
 #[derive(Debug)]
@@ -235,11 +235,11 @@ impl EventHub {
         tokio::spawn(async move {
             let unused = async {
                 while Arc::strong_count(&feed) > 1 && !feed.has_ended() {
-                    sleep(LINGER).await;
+                    sleep(KEPT_WITHOUT_READERS).await;
                 }
             };
             tokio::select! {
-                () = async { sleep(LINGER).await; unused.await } => {}
+                () = async { sleep(KEPT_WITHOUT_READERS).await; unused.await } => {}
                 () = shutdown.cancelled() => {}
             }
         });

@@ -12,7 +12,7 @@ use crate::machine::protocol::opening::Stage;
 use crate::machine::protocol::{Link, Signal};
 use crate::machine::requests::CompletedRequest;
 
-/// Without a user to ask, Codex goes on with what its sandbox permits.
+/// Without a user to ask, Codex continues with what its sandbox permits.
 const NEVER_ASK: &str = "never";
 
 impl Codex {
