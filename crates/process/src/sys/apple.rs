@@ -25,8 +25,9 @@ pub(super) use processes::{Listing, look_up, variable};
 #[cfg(target_os = "macos")]
 pub(crate) use usage::usage;
 
-// `TIOCSCTTY` is `_IO('t', 97)` in <sys/ttycom.h>: no parameter (IOC_VOID of <sys/ioccom.h>), group `t`, command 97.
-const _: () = assert!(libc::TIOCSCTTY == 0x2000_0000 | (b't' as libc::c_uint) << 8 | 97);
+// `TIOCSCTTY` is `_IO('t', 97)` in <sys/ttycom.h>: by <sys/ioccom.h>, IOC_VOID (0x2000_0000), the group `t` (0x74) and
+// the command 97 (0x61).
+const _: () = assert!(libc::TIOCSCTTY == 0x2000_7461);
 
 /// Errors of execve(2) for a file that is no program of this machine, besides ENOEXEC (<sys/errno.h>): one of
 /// another processor, or a damaged one.
