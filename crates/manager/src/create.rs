@@ -4,14 +4,12 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use bowline_lifecycle::{
-    AgentLocation, Conversation, DialogueConfiguration, DialogueSession, StartError,
-};
+use bowline_lifecycle::{Conversation, DialogueConfiguration, DialogueSession, StartError};
 use bowline_shell::{ManagedId, SessionLog, SessionState, ShellConfiguration, ShellSession};
-use bowline_transport::{Remote, SessionId};
 
+use crate::at_runner::{Remote, location, runner};
 use crate::error::ManagerError;
-use crate::info::{RunnerLocation, SessionInfo, SessionKind};
+use crate::info::{SessionInfo, SessionKind};
 use crate::lease::ConversationLease;
 use crate::manager::SessionManager;
 use crate::monitor::{DialogueMonitor, Expected, monitor_shell};
@@ -20,7 +18,7 @@ use crate::table::Reservation;
 use crate::time::Timestamp;
 
 /// Number of entries in a dialogue's log: it has states and an end, and no lines.
-const NO_LINES: usize = 1;
+pub(super) const NO_LINES: usize = 1;
 
 impl SessionManager {
     /// Creates a shell session.
@@ -44,29 +42,7 @@ impl SessionManager {
         self.insert_shell(reservation, info, shell, None).await
     }
 
-    /// Creates a shell session [at a runner](ShellSession::start_at), which outlives the host. Its name at the
-    /// runner is the label, unless the configuration has one.
-    ///
-    /// # Errors
-    ///
-    /// As [`create_shell`](Self::create_shell), and those of the runner.
-    pub async fn create_shell_at(
-        &self,
-        remote: &Remote,
-        mut configuration: ShellConfiguration,
-        label: impl Into<String>,
-    ) -> Result<SessionInfo, ManagerError> {
-        let table = &self.inner.table;
-        let reservation = table.reserve()?;
-        let id = ManagedId::random();
-        let info = new_info(id, SessionKind::Shell, label.into(), &configuration.cwd);
-        name_after(&mut configuration.name, &info.label);
-        let shell = ShellSession::start_at_as(id, remote, configuration, table.notify()).await?;
-        let remote = Some(remote.clone());
-        self.insert_shell(reservation, info, shell, remote).await
-    }
-
-    async fn insert_shell(
+    pub(super) async fn insert_shell(
         &self,
         reservation: Reservation,
         mut info: SessionInfo,
@@ -93,7 +69,12 @@ impl SessionManager {
         Ok(info)
     }
 
-    fn running_shell(&self, id: ManagedId, shell: ShellSession, remote: Option<Remote>) -> Running {
+    pub(super) fn running_shell(
+        &self,
+        id: ManagedId,
+        shell: ShellSession,
+        remote: Option<Remote>,
+    ) -> Running {
         let log = Arc::clone(shell.log());
         let table = Arc::downgrade(&self.inner.table);
         let monitor = tokio::spawn(monitor_shell(id, Arc::clone(&log), table));
@@ -104,35 +85,6 @@ impl SessionManager {
             leases: Vec::new(),
             monitor: Some(MonitorTask::new(&monitor)),
             end_reason: None,
-        }
-    }
-
-    /// Adds the handle of a session that is in the list.
-    pub(super) async fn insert_attached(
-        &self,
-        info: SessionInfo,
-        handle: SessionHandle,
-        remote: &Remote,
-    ) -> Result<(), ManagerError> {
-        let (id, table, remote) = (info.id, &self.inner.table, Some(remote.clone()));
-        let dialogue = match handle {
-            SessionHandle::Shell(shell) => {
-                let running = self.running_shell(id, shell, remote);
-                return match table.attach(id, running) {
-                    Ok(_) => Ok(()),
-                    Err(handle) => Err(left(handle).await),
-                };
-            }
-            SessionHandle::Dialogue(dialogue) => dialogue,
-        };
-        let log = SessionLog::new(id, NO_LINES, 0, table.notify());
-        let running = running_dialogue(&dialogue, &log, remote, None);
-        match table.attach(id, running) {
-            Ok(_) => {
-                self.monitor(id, dialogue, log, Expected::default());
-                Ok(())
-            }
-            Err(handle) => Err(left(handle).await),
         }
     }
 
@@ -212,10 +164,7 @@ impl SessionManager {
         mut configuration: DialogueConfiguration,
     ) -> Result<SessionInfo, ManagerError> {
         let (id, table) = (info.id, &self.inner.table);
-        let remote = match &configuration.location {
-            AgentLocation::Runner(remote) => Some(remote.clone()),
-            _ => None,
-        };
+        let remote = runner(&configuration.location);
         if remote.is_some() {
             name_after(&mut configuration.name, &info.label);
         } else {
@@ -239,7 +188,7 @@ impl SessionManager {
         Ok(info)
     }
 
-    fn monitor(
+    pub(super) fn monitor(
         &self,
         id: ManagedId,
         dialogue: DialogueSession,
@@ -290,7 +239,7 @@ impl SessionManager {
     }
 }
 
-fn running_dialogue(
+pub(super) fn running_dialogue(
     dialogue: &DialogueSession,
     log: &Arc<SessionLog>,
     remote: Option<Remote>,
@@ -321,27 +270,14 @@ async fn insert(
     }
 }
 
-/// Leaves a session at its runner because the manager has been closed in the meantime.
-async fn left(session: SessionHandle) -> ManagerError {
-    session.detach().await;
-    ManagerError::ShuttingDown
-}
-
-fn location(remote: Option<&Remote>, session: SessionId) -> Option<RunnerLocation> {
-    remote.map(|remote| RunnerLocation {
-        url: remote.url.to_string(),
-        session,
-    })
-}
-
 /// Names a session at a runner after its label.
-fn name_after(name: &mut Option<String>, label: &str) {
+pub(super) fn name_after(name: &mut Option<String>, label: &str) {
     if name.is_none() && !label.is_empty() {
         *name = Some(label.to_owned());
     }
 }
 
-fn new_info(id: ManagedId, kind: SessionKind, label: String, cwd: &Path) -> SessionInfo {
+pub(super) fn new_info(id: ManagedId, kind: SessionKind, label: String, cwd: &Path) -> SessionInfo {
     SessionInfo {
         id,
         kind,

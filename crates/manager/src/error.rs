@@ -2,11 +2,14 @@
 
 use std::io;
 use std::path::PathBuf;
+#[cfg(feature = "remote")]
 use std::sync::Arc;
 
 use bowline_lifecycle::{DialogueError, InvalidBudget, ResumeError, StartError};
 use bowline_shell::ManagedId;
-use bowline_transport::{Remote, RemoteError, SpawnError};
+use bowline_transport::SpawnError;
+#[cfg(feature = "remote")]
+use bowline_transport::{Remote, RemoteError};
 
 use crate::info::SessionKind;
 
@@ -50,12 +53,14 @@ pub enum ManagerError {
         id: ManagedId,
     },
     /// No runner with the URL of the session was given.
+    #[cfg(feature = "remote")]
     #[error("attach to a session at {url}: no credentials for this runner; pass the runner")]
     NoRunner {
         /// The URL.
         url: String,
     },
     /// A runner could not be reached, or refused a request.
+    #[cfg(feature = "remote")]
     #[error("use the runner at {url}")]
     Runner {
         /// Its URL.
@@ -123,7 +128,9 @@ impl ManagerError {
             Self::WrongKind { .. } => "WRONG_KIND",
             Self::Ended { .. } => "ENDED",
             Self::NotAttached { .. } => "NOT_ATTACHED",
+            #[cfg(feature = "remote")]
             Self::NoRunner { .. } => "NO_RUNNER",
+            #[cfg(feature = "remote")]
             Self::Runner { .. } => "RUNNER",
             Self::MetadataTooLarge { .. } => "METADATA_TOO_LARGE",
             Self::Start(StartError::Spawn(
@@ -142,6 +149,7 @@ impl ManagerError {
         }
     }
 
+    #[cfg(feature = "remote")]
     pub(super) fn runner(remote: &Remote) -> impl FnOnce(RemoteError) -> Self {
         let url = remote.url.to_string();
         move |source| Self::Runner {

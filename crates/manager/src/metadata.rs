@@ -1,12 +1,18 @@
 //! Text that a host keeps with a session, such as its title, its order or a draft.
 
 use bowline_shell::ManagedId;
-use bowline_transport::{MAX_METADATA, SessionUpdate};
 use tokio::task::spawn_blocking;
 
+use crate::at_runner::store_metadata;
 use crate::error::ManagerError;
 use crate::manager::SessionManager;
 use crate::metadata_files::{path, write};
+
+/// Maximum size of a session's text, in bytes.
+const MAX_METADATA: usize = 64 << 10;
+// Runners take the same.
+#[cfg(feature = "remote")]
+const _: () = assert!(MAX_METADATA == bowline_transport::MAX_METADATA);
 
 impl SessionManager {
     /// Returns the text that the host has stored with a session.
@@ -50,15 +56,10 @@ impl SessionManager {
         let state = self.inner.configuration.state_directory.clone();
         let text = metadata.clone();
         joined(spawn_blocking(move || write(&state, id, text.as_deref())).await)?;
-        let Some((remote, session)) = place else {
-            return Ok(());
-        };
-        let update = SessionUpdate {
-            metadata: Some(metadata),
-            ..SessionUpdate::default()
-        };
-        let updated = remote.update_session(session, &update).await;
-        updated.map(drop).map_err(ManagerError::runner(&remote))
+        match place {
+            Some((remote, session)) => store_metadata(&remote, session, metadata).await,
+            None => Ok(()),
+        }
     }
 }
 

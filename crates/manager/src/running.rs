@@ -4,9 +4,10 @@ use std::sync::Arc;
 
 use bowline_lifecycle::DialogueSession;
 use bowline_shell::{SessionLog, ShellSession};
-use bowline_transport::{Remote, TerminationReport};
+use bowline_transport::TerminationReport;
 use tokio::task::{AbortHandle, JoinHandle};
 
+use crate::at_runner::{Remote, detach_shell, is_shell_detached};
 use crate::info::EndReason;
 use crate::lease::ConversationLease;
 
@@ -27,9 +28,9 @@ impl SessionHandle {
 
     /// Detaches from a session at a runner.
     pub(super) async fn detach(&self) {
-        // Fails if the session has ended.
         match self {
-            Self::Shell(shell) => drop(shell.detach().await),
+            Self::Shell(shell) => detach_shell(shell).await,
+            // Fails if the session has ended.
             Self::Dialogue(dialogue) => drop(dialogue.detach().await),
         }
     }
@@ -37,7 +38,7 @@ impl SessionHandle {
     /// Returns whether the session has ended here and continues at its runner.
     pub(super) fn is_detached(&self) -> bool {
         match self {
-            Self::Shell(shell) => shell.is_detached(),
+            Self::Shell(shell) => is_shell_detached(shell),
             Self::Dialogue(dialogue) => dialogue.is_detached(),
         }
     }

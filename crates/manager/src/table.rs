@@ -4,10 +4,11 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 
 use bowline_shell::{ManagedId, SessionLog, SessionState};
-use bowline_transport::{Remote, SessionId, TerminationReport};
+use bowline_transport::{SessionId, TerminationReport};
 use parking_lot::{Mutex, MutexGuard};
 use tokio::sync::{Notify, watch};
 
+use crate::at_runner::Remote;
 use crate::error::ManagerError;
 use crate::info::{EndReason, SessionEnd, SessionInfo};
 use crate::lease::ConversationLease;
@@ -220,6 +221,7 @@ impl Table {
 
     /// Adds the handle of a session that is in the list as detached. If it is not any more, or the manager is
     /// closing, the handle is returned instead.
+    #[cfg(feature = "remote")]
     pub(super) fn attach(
         &self,
         id: ManagedId,
@@ -243,6 +245,7 @@ impl Table {
     }
 
     /// Returns the sessions that run at runners and that this host is not attached to.
+    #[cfg(feature = "remote")]
     pub(super) fn detached(&self) -> Vec<SessionInfo> {
         let entries = self.lock();
         let detached = entries.all.iter().filter(|entry| entry.is_detached());
@@ -275,6 +278,7 @@ impl Table {
     }
 
     /// Records the end of a session that this host is not attached to.
+    #[cfg(feature = "remote")]
     pub(super) fn note_end_at_runner(&self, id: ManagedId, end: SessionEnd) {
         let mut entries = self.lock();
         let Some(entry) = entries.find(id).filter(|entry| entry.is_detached()) else {

@@ -1,7 +1,5 @@
 //! The agent's process and command line from a configuration, and what a dialect cannot do of it.
 
-use std::ffi::OsString;
-
 use bowline_reducer::dialect::DialectName;
 use bowline_transport::{Configuration, Overflow, PtyMode, Stdio, WindowSize};
 
@@ -153,7 +151,7 @@ impl DialogueConfiguration {
         if self.hooks.is_some() {
             // Two words, for older agents.
             let settings = ["--settings", bowline_transport::HOOK_SETTINGS];
-            let own = settings.into_iter().map(OsString::from);
+            let own = settings.into_iter().map(std::ffi::OsString::from);
             options.trailing_args.splice(0..0, own);
         }
         if self.ask_permissions {
