@@ -1,51 +1,24 @@
 //! Diagnostics bundles.
 
-use std::io;
-use std::path::Path;
+#[cfg(not(feature = "full"))]
+mod absent;
+#[cfg(feature = "full")]
+mod create;
 
-use bowline_recording::{Bundle, Redactor, Secrets, SessionStreams};
-
-use crate::core;
-use crate::error::{BowlineError, Result};
-use crate::logging::recent_lines;
 use crate::mirror::mirror_into;
+#[cfg(not(feature = "full"))]
+pub(crate) use absent::create;
+#[cfg(feature = "full")]
+pub(crate) use create::create;
 
 mirror_into! {
     /// What is removed from a diagnostics bundle.
-    Redaction = bowline_recording::Redaction {
+    Redaction = crate::core::Redaction, in "full" {
         /// Secrets: tokens, keys, passwords and credentials, also the values of this process's environment
         /// variables with such names.
         Secrets,
         /// Also prompts, answers, and the content of tools and files. Replacements have the same length, so
         /// that the transcript keeps its shape.
         Content,
-    }
-}
-
-/// Writes a bundle into a new file.
-pub(crate) fn create(known: core::Diagnostics, path: &str, redaction: Redaction) -> Result<()> {
-    let variables = std::env::vars_os();
-    let variables = variables
-        .filter_map(|(name, value)| Some((name.into_string().ok()?, value.into_string().ok()?)));
-    let secrets = Secrets::default().with_environment(variables);
-    let redactor = Redactor::new(redaction.into(), secrets);
-    let (dialect, facts) = (known.dialect, known.facts.clone());
-    let log = recent_lines(facts["id"].as_str().unwrap_or_default());
-    let bundle = Bundle::new(SessionStreams::from(known))
-        .with_dialect(Some(dialect))
-        .with_session(facts)
-        .with_log(log);
-    bundle
-        .create(Path::new(path), &redactor)
-        .map_err(|error| failed(path, &error))
-}
-
-fn failed(path: &str, error: &io::Error) -> BowlineError {
-    let next = match error.kind() {
-        io::ErrorKind::AlreadyExists => "; name another file, or remove it",
-        _ => "",
-    };
-    BowlineError::Io {
-        reason: format!("write the bundle {path}: {error}{next}"),
     }
 }

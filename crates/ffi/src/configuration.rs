@@ -314,7 +314,7 @@ impl TryFrom<DialogueConfiguration> for core::DialogueConfiguration {
             hooks: it.hooks.as_deref().map(parse_hooks).transpose()?,
             labels: it.labels.into_iter().collect(),
             location: match it.runner {
-                Some(runner) => core::AgentLocation::Runner(runner.try_into()?),
+                Some(runner) => runner.try_into()?,
                 None => core::AgentLocation::Local,
             },
             program: plain.program,

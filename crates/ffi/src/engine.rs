@@ -20,6 +20,8 @@ use crate::recording::Recording;
 use crate::recording_fold::RecordingFold;
 use crate::registry::{MetricsView, SessionPermission, TerminalEntry, TombstoneEntry};
 use crate::remote::RunnerConfiguration;
+#[cfg(not(feature = "full"))]
+use crate::remote::absent::{AttachDialogue as _, AttachShell as _};
 use crate::runner::RunnerClient;
 use crate::runtime::{abortable, call, uncancelled};
 use crate::session::{DialogueSession, SessionWithEvents};

@@ -1,7 +1,5 @@
 //! The one error type of the exported API.
 
-use std::io;
-
 use crate::core;
 
 /// The error that every call of the library throws.
@@ -115,16 +113,27 @@ impl BowlineError {
         }
     }
 
+    /// Returns the error of a call for which this build lacks the feature `full`.
+    #[cfg(not(feature = "full"))]
+    pub(crate) fn absent(action: &str) -> Self {
+        Self::Configuration {
+            reason: format!(
+                "{action}: this library was built for local sessions only; build bowline-ffi with its default features"
+            ),
+        }
+    }
+
     pub(crate) fn cancelled() -> Self {
         Self::Cancelled {
             reason: "complete the call: it was cancelled; call again to continue".to_owned(),
         }
     }
 
-    pub(crate) fn io(action: &str, path: &str, error: &io::Error) -> Self {
+    #[cfg(feature = "full")]
+    pub(crate) fn io(action: &str, path: &str, error: &std::io::Error) -> Self {
         let reason = format!("{action} {path}: {error}; check the path and its permissions");
         match error.kind() {
-            io::ErrorKind::NotFound => Self::NotFound { reason },
+            std::io::ErrorKind::NotFound => Self::NotFound { reason },
             _ => Self::Io { reason },
         }
     }
@@ -183,12 +192,14 @@ impl From<core::ManagerError> for BowlineError {
             E::NotFound { .. } => Self::NotFound { reason },
             E::WrongKind { .. } | E::MetadataTooLarge { .. } => Self::Invalid { reason },
             E::NotAttached { .. } => Self::Disconnected { reason },
+            #[cfg(feature = "full")]
             E::Runner { .. } => Self::Refused { reason },
             _ => Self::Io { reason },
         }
     }
 }
 
+#[cfg(feature = "full")]
 impl From<core::HookServerError> for BowlineError {
     fn from(error: core::HookServerError) -> Self {
         let reason = core::error_chain(&error);
@@ -202,6 +213,7 @@ impl From<core::HookServerError> for BowlineError {
     }
 }
 
+#[cfg(feature = "full")]
 impl From<core::HookReplyError> for BowlineError {
     fn from(error: core::HookReplyError) -> Self {
         let reason = core::error_chain(&error);
@@ -212,6 +224,7 @@ impl From<core::HookReplyError> for BowlineError {
     }
 }
 
+#[cfg(feature = "full")]
 impl From<core::ExecutorError> for BowlineError {
     fn from(error: core::ExecutorError) -> Self {
         use core::ExecutorError as E;
@@ -266,8 +279,12 @@ map_error! {
     InvalidBudget => Invalid,
     SpawnError => Start,
     ProbeError => Start,
-    RemoteError => Start,
     SignalError => Ended,
     RetryError => Invalid,
     NotAnId => Invalid,
+}
+
+#[cfg(feature = "full")]
+map_error! {
+    RemoteError => Start,
 }

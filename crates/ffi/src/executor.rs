@@ -1,5 +1,11 @@
 //! Runs agent commands in a visible terminal.
 
+#[cfg(not(feature = "full"))]
+mod absent;
+#[cfg(feature = "full")]
+mod bridge;
+#[cfg(feature = "full")]
+mod convert;
 mod host_terminal;
 
 use std::collections::HashMap;
@@ -10,22 +16,22 @@ use bytes::Bytes;
 use crate::cancellation::{Cancellation, cancellable};
 use crate::configuration::Conversation;
 use crate::core;
-use crate::counters::ObjectKind;
 use crate::environment::{EnvironmentChanges, TerminalSize};
 use crate::error::{BowlineError, Result};
 use crate::hooks::{
     HookConfiguration, HookQuestionStream, HookReply, HookReport, HookStream, OpenQuestions,
 };
-use crate::limits::duration;
 use crate::mirror::mirror;
 use crate::options::AgentOptions;
-use crate::outcome::millis;
 use crate::raw_output::RawStream;
 use crate::runtime::{Tracked, abortable, call, uncancelled};
 
 pub use host_terminal::{HostTerminal, HostTerminalCommand, TerminalOutput};
 
-use host_terminal::HostTerminalBridge;
+#[cfg(not(feature = "full"))]
+use absent::HostTerminalBridge;
+#[cfg(feature = "full")]
+use bridge::HostTerminalBridge;
 
 /// The configuration of a terminal executor.
 #[derive(Clone, Debug, uniffi::Record)]
@@ -112,7 +118,7 @@ pub struct CommandOutcome {
 
 mirror! {
     /// What shows that a command ended.
-    EvidenceKind = core::Evidence {
+    EvidenceKind = core::Evidence, in "full" {
         /// Nothing was run.
         Nothing,
         /// The process exited and the `SessionEnd` hook arrived.
@@ -144,45 +150,6 @@ impl std::fmt::Debug for TerminalExecutor {
 }
 
 impl TerminalExecutor {
-    pub(crate) async fn start(
-        it: ExecutorConfiguration,
-        agent: Option<String>,
-        terminal: Option<Arc<dyn HostTerminal>>,
-    ) -> Result<Arc<Self>> {
-        let mut configuration = core::ExecutorConfiguration::new(it.session.clone());
-        let agent = it.agent.or(agent).unwrap_or_else(|| "claude".to_owned());
-        configuration.agent = agent.clone().into();
-        configuration.env = it.environment.unwrap_or_default().into();
-        configuration.conversation = it.conversation;
-        configuration.hooks = match it.hooks {
-            Some(hooks) => hooks.try_into()?,
-            None => core::HookConfiguration::default(),
-        };
-        if let Some(max_run) = it.max_run_ms {
-            configuration.longest_run = (max_run > 0).then(|| duration(max_run));
-        }
-        configuration.exit_grace = duration(it.exit_grace_ms);
-        configuration.hook_grace = duration(it.hook_grace_ms);
-        configuration.end_grace = duration(it.end_grace_ms);
-        let size = it.size.map(Into::into).unwrap_or_default();
-        let bridge = terminal.map(HostTerminalBridge::new);
-        let (visible, pty): (Arc<dyn core::VisibleTerminal>, _) = match &bridge {
-            Some(bridge) => (Arc::clone(bridge) as _, None),
-            None => {
-                let pty = Arc::new(core::PtyTerminal::new(size));
-                (Arc::clone(&pty) as _, Some((it.session, pty)))
-            }
-        };
-        let executor = core::TerminalExecutor::start(configuration, visible).await?;
-        Ok(Arc::new(Self {
-            executor: Tracked::new(ObjectKind::Executor, Arc::new(executor)),
-            agent,
-            pty,
-            bridge,
-            questions: OpenQuestions::default(),
-        }))
-    }
-
     /// Returns the terminal of the library, with the session's name.
     fn own_terminal(&self, what: &str) -> Result<(&str, &core::PtyTerminal)> {
         let (session, pty) = self.pty.as_ref().ok_or_else(|| {
@@ -196,25 +163,6 @@ impl TerminalExecutor {
             });
         }
         Ok((session, pty))
-    }
-
-    fn command(&self, it: ExecutorCommand) -> Result<core::ExecutorCommand> {
-        let mut options: core::AgentOptions = it.options.unwrap_or_default().try_into()?;
-        options.mode = if it.is_print {
-            core::AgentMode::Print(core::PrintFormat::Text)
-        } else {
-            core::AgentMode::Interactive
-        };
-        options.conversation = it.conversation.map(Into::into).unwrap_or_default();
-        let secret = |(name, value)| (name, core::SecretString::from(value));
-        Ok(core::ExecutorCommand {
-            program: it.program.unwrap_or_else(|| self.agent.clone()).into(),
-            prompt: it.prompt.map(core::SecretString::from),
-            options,
-            cwd: it.cwd.map(Into::into),
-            variables: it.variables.into_iter().map(secret).collect(),
-            ..core::ExecutorCommand::new(it.interaction, "")
-        })
     }
 }
 
@@ -384,20 +332,5 @@ impl TerminalExecutor {
         let executor = Arc::clone(&self.executor);
         self.questions.clear();
         uncancelled(async move { Ok(executor.cleanup().await.hooks.into()) }).await
-    }
-}
-
-impl From<core::CommandResult> for CommandOutcome {
-    fn from(it: core::CommandResult) -> Self {
-        Self {
-            stdout: it.stdout,
-            dropped_bytes: it.dropped_bytes,
-            stderr: it.stderr,
-            exit_code: it.exit_code,
-            duration_ms: millis(it.duration),
-            evidence: it.evidence.into(),
-            session_end: it.session_end,
-            conversation: it.conversation,
-        }
     }
 }

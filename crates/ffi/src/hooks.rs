@@ -1,6 +1,10 @@
 //! Receives the agent's hooks and answers them.
 
+#[cfg(not(feature = "full"))]
+mod absent;
 mod configuration;
+#[cfg(feature = "full")]
+mod convert;
 mod question;
 mod reply;
 
@@ -15,15 +19,21 @@ use crate::cancellation::Cancellation;
 use crate::core::{self, ExposeSecret as _};
 use crate::counters::ObjectKind;
 use crate::error::{BowlineError, Result};
-use crate::event_stream::{EventSource, event_stream};
+use crate::event_stream::event_stream;
 use crate::remote::RunnerConfiguration;
 use crate::runner::parse_id;
 use crate::runtime::{Tracked, call, serving, uncancelled};
 
+#[cfg(not(feature = "full"))]
+use absent::{HookEventSource, merge_settings as merge, relay_hooks};
 pub use configuration::{
     HookBackend, HookConfiguration, HookGate, HookHelper, HookLimits, HookRoute, HookVariables,
     common_hook_kinds,
 };
+#[cfg(feature = "full")]
+use convert::{HookEventSource, relay_hooks};
+#[cfg(feature = "full")]
+use core::merge_settings as merge;
 pub(crate) use question::OpenQuestions;
 pub use question::{HookQuestion, HookQuestionBatch, HookQuestionStream};
 pub use reply::{HookReply, ToolVerdict};
@@ -57,25 +67,6 @@ pub struct HookEvent {
     pub json: String,
 }
 
-impl From<&core::HookEvent> for HookEvent {
-    fn from(it: &core::HookEvent) -> Self {
-        Self {
-            sequence: it.sequence,
-            interaction: it.interaction.to_string(),
-            kind: it.kind.name().to_owned(),
-            session_id: it.session_id.clone(),
-            transcript_path: it.transcript_path.clone(),
-            cwd: it.cwd.clone(),
-            prompt_id: it.prompt_id.clone(),
-            permission_mode: it.permission_mode.clone(),
-            agent_id: it.agent_id.clone(),
-            agent_type: it.agent_type.clone(),
-            effort: it.effort.clone(),
-            json: it.raw().to_owned(),
-        }
-    }
-}
-
 /// An element of a hook stream.
 #[derive(Clone, Debug, PartialEq, Eq, uniffi::Enum)]
 #[expect(clippy::large_enum_variant, reason = "values cross the FFI at once")]
@@ -99,31 +90,6 @@ event_stream! {
     HookBatch { /// The events in order.
         HookEventItem };
     HookEventSource
-}
-
-pub(crate) struct HookEventSource(core::HookSubscription);
-
-impl From<core::HookSubscription> for HookEventSource {
-    fn from(subscription: core::HookSubscription) -> Self {
-        Self(subscription)
-    }
-}
-
-impl EventSource for HookEventSource {
-    type Event = HookEventItem;
-
-    async fn next(&mut self) -> Option<HookEventItem> {
-        loop {
-            return Some(match self.0.next().await? {
-                core::HookEventItem::Lagged(missed) => HookEventItem::Lagged { missed },
-                core::HookEventItem::Event(event) => HookEventItem::Event {
-                    event: (&*event).into(),
-                },
-                // A kind that this version does not know.
-                _ => continue,
-            });
-        }
-    }
 }
 
 /// Counts of a hook server.
@@ -152,22 +118,6 @@ pub struct HookForwardReport {
     pub dropped: u64,
 }
 
-impl From<core::HookReport> for HookReport {
-    fn from(it: core::HookReport) -> Self {
-        Self {
-            events: it.events,
-            duplicates: it.duplicates,
-            refused: it.refused,
-            defaults: it.defaults,
-            forward: it.forward.map(|it| HookForwardReport {
-                delivered: it.delivered,
-                failed: it.failed,
-                dropped: it.dropped,
-            }),
-        }
-    }
-}
-
 /// A server on the loopback interface that receives the hooks of one session.
 #[derive(uniffi::Object)]
 pub struct HookServer {
@@ -192,24 +142,6 @@ impl HookServer {
 
     fn with_server<T>(&self, body: impl FnOnce(&mut core::HookServer) -> Result<T>) -> Result<T> {
         call(|| body(self.server.lock().as_mut().ok_or_else(stopped)?))
-    }
-}
-
-/// Passes the hooks of a session at a runner to a server, until the session ends.
-async fn relay_hooks(mut relay: core::HookRelay, mut feed: core::HookFeed) {
-    loop {
-        tokio::select! {
-            item = feed.next() => match item {
-                Some(core::HookFeedItem::Past(line)) => relay.push(core::RelayInput::Past(line)),
-                Some(core::HookFeedItem::PastEnd) => relay.push(core::RelayInput::PastEnd),
-                Some(core::HookFeedItem::Line(line)) => relay.push(core::RelayInput::Line(line)),
-                Some(_) => {}
-                None => return,
-            },
-            reply = relay.next_reply() => {
-                tokio::spawn(feed.answer(reply.id, reply.body));
-            }
-        }
     }
 }
 
@@ -405,5 +337,5 @@ pub fn merge_settings(settings: String, hooks: String) -> Result<String> {
             reason: format!("merge settings: {error}; pass JSON objects"),
         })
     };
-    call(|| Ok(core::merge_settings(&parse(&settings)?, &parse(&hooks)?)?.to_string()))
+    call(|| Ok(merge(&parse(&settings)?, &parse(&hooks)?)?.to_string()))
 }

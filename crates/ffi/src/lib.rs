@@ -14,7 +14,17 @@
 //! Docs of exported items name parameters as Swift and Kotlin do (`maxCount`).
 //!
 //! The generated bindings and the hand-written Swift and Kotlin code are in `bindings/`.
+#![cfg_attr(
+    not(feature = "full"),
+    expect(
+        unreachable_code,
+        unused_variables,
+        reason = "types of what is left out have no value"
+    )
+)]
 
+#[cfg(not(feature = "full"))]
+mod absent;
 mod agent;
 mod bundle;
 mod cancellation;

@@ -137,6 +137,7 @@ fn remember(line: &LogLine) {
 }
 
 /// Returns the newest lines of a session and of no session, one a line.
+#[cfg(feature = "full")]
 pub(crate) fn recent_lines(session: &str) -> String {
     let recent = RECENT.lock();
     let mut lines = String::new();

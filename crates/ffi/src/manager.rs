@@ -1,5 +1,7 @@
 //! Manages many sessions of both kinds.
 
+#[cfg(not(feature = "full"))]
+mod absent;
 mod records;
 
 use std::sync::Arc;
@@ -13,6 +15,8 @@ use crate::remote::RunnerConfiguration;
 use crate::runtime::{Tracked, call, uncancelled};
 use crate::session::DialogueSession;
 use crate::shell::{SessionEventStream, ShellConfiguration, ShellSession};
+#[cfg(not(feature = "full"))]
+use absent::AtRunners as _;
 use records::reports;
 pub use records::{
     BudgetReport, EndReasonKind, KilledSession, ManagedEnd, ManagedSession, ManagerConfiguration,

@@ -1,11 +1,11 @@
 //! Macros for exported enums without fields that have a counterpart in the core.
 
 /// Declares an enum and its conversion from the core's. Unknown variants of a core enum that may grow
-/// become the variant after `else`.
+/// become the variant after `else`. The core may have the enum only with the feature after `in`.
 macro_rules! mirror {
     (
         $(#[$doc:meta])*
-        $name:ident = $core:path $(, else $other:ident)? {
+        $name:ident = $core:path $(, in $feature:literal)? $(, else $other:ident)? {
             $( $(#[$variant_doc:meta])* $variant:ident, )*
         }
     ) => {
@@ -15,6 +15,7 @@ macro_rules! mirror {
             $( $(#[$variant_doc])* $variant, )*
         }
 
+        $(#[cfg(feature = $feature)])?
         impl From<$core> for $name {
             fn from(value: $core) -> Self {
                 use $core as Core;
@@ -27,11 +28,11 @@ macro_rules! mirror {
     };
 }
 
-/// Declares an enum and its conversion into the core's.
+/// Declares an enum and its conversion into the core's, which may have the enum only with the feature after `in`.
 macro_rules! mirror_into {
     (
         $(#[$doc:meta])*
-        $name:ident = $core:path {
+        $name:ident = $core:path $(, in $feature:literal)? {
             $( $(#[$variant_doc:meta])* $variant:ident, )*
         }
     ) => {
@@ -41,6 +42,7 @@ macro_rules! mirror_into {
             $( $(#[$variant_doc])* $variant, )*
         }
 
+        $(#[cfg(feature = $feature)])?
         impl From<$name> for $core {
             fn from(value: $name) -> Self {
                 match value {

@@ -1,5 +1,10 @@
 //! A client for the session list of a runner.
 
+#[cfg(not(feature = "full"))]
+mod absent;
+#[cfg(feature = "full")]
+mod convert;
+
 use std::collections::HashMap;
 use std::sync::Arc;
 
@@ -81,7 +86,7 @@ pub struct RunnerClient {
 impl std::fmt::Debug for RunnerClient {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("RunnerClient")
-            .field("url", &self.remote.url)
+            .field("remote", &self.remote)
             .finish_non_exhaustive()
     }
 }
@@ -148,12 +153,7 @@ impl RunnerClient {
     /// As `session`; `Refused` if a label is reserved, or the text has more than 64 KiB.
     pub async fn update(&self, id: String, change: RunnerSessionChange) -> Result<RunnerSession> {
         let path = format!("/api/sessions/{}", parse_id(&id)?);
-        let update = core::SessionUpdate {
-            name: change.name.map(non_empty),
-            metadata: change.metadata.map(non_empty),
-            labels: change.labels.into_iter().collect(),
-        };
-        let body = serde_json::to_vec(&update).map_err(|error| format_error(&error.to_string()))?;
+        let body = change.into_json()?;
         let answer = self.send("PATCH", path, body.into()).await?;
         let answer =
             serde_json::from_slice(&answer).map_err(|error| format_error(&error.to_string()))?;
@@ -199,43 +199,6 @@ impl RunnerClient {
         let body = self.request("GET", path).await?;
         String::from_utf8(body.into()).map_err(|error| format_error(&error.to_string()))
     }
-}
-
-impl RunnerSession {
-    fn parse(it: Value) -> Result<Self> {
-        let json = it.to_string();
-        let summary: core::SessionSummary =
-            serde_json::from_value(it).map_err(|error| format_error(&error.to_string()))?;
-        let exit = summary.exit;
-        Ok(Self {
-            id: summary.id.to_string(),
-            name: summary.name,
-            kind: match summary.kind {
-                core::RemoteSessionKind::Dialogue => SessionKind::Dialogue,
-                core::RemoteSessionKind::Terminal => SessionKind::Shell,
-            },
-            program: summary.program,
-            cwd: summary.cwd,
-            labels: summary.labels.into_iter().collect(),
-            metadata: summary.metadata,
-            state: match summary.state {
-                core::SessionSummaryState::Running => RunnerSessionState::Running,
-                core::SessionSummaryState::Lost => RunnerSessionState::Lost,
-                _ => RunnerSessionState::Exited,
-            },
-            pid: summary.pid,
-            started_ms: summary.started_ms,
-            ended_ms: summary.ended_ms,
-            code: exit.and_then(|it| it.code),
-            signal: exit.and_then(|it| it.signal),
-            is_out_of_memory: exit.is_some_and(|it| it.oom),
-            json,
-        })
-    }
-}
-
-fn non_empty(text: String) -> Option<String> {
-    Some(text).filter(|it| !it.is_empty())
 }
 
 pub(crate) fn parse_id(id: &str) -> Result<core::SessionId> {

@@ -14,6 +14,8 @@ use crate::error::{BowlineError, Result};
 use crate::events::{ConnectionStream, ConnectionView};
 use crate::outcome::{ExitView, TerminationView};
 use crate::raw_output::RawStream;
+#[cfg(not(feature = "full"))]
+use crate::remote::absent::AttachShell as _;
 use crate::runtime::{abortable, call, uncancelled};
 use crate::started::SessionHandle;
 

@@ -8,7 +8,7 @@
 //!   ended from two pieces of evidence: the exit of the process and its `SessionEnd` hook.
 //! * [`LineBuffer`] turns the bytes of any terminal into lines.
 //!
-//! The feature `remote` adds shells at a runner.
+//! The feature `remote` adds shells at a runner. The feature `executor`, a default one, adds agents in a terminal.
 //!
 //! # Example
 //!
@@ -146,12 +146,14 @@
 //! assert!("seven".parse::<ManagedId>().is_err());
 //! ```
 
+#[cfg(feature = "executor")]
 mod executor;
 mod id;
 mod line_buffer;
 mod session;
 mod submit;
 
+#[cfg(feature = "executor")]
 pub use executor::{
     CommandResult, Evidence, ExecutorCommand, ExecutorConfiguration, ExecutorError, ExecutorReport,
     PtyTerminal, TerminalCommand, TerminalError, TerminalExecutor, TerminalFuture, TerminalOutput,

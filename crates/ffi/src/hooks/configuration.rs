@@ -4,9 +4,10 @@ use std::fmt;
 use std::sync::Arc;
 
 use super::HookReply;
-use crate::core::{self, HookKind};
-use crate::error::{BowlineError, Result};
-use crate::limits::{duration, size};
+#[cfg(not(feature = "full"))]
+use super::absent::HookKind;
+#[cfg(feature = "full")]
+use crate::core::HookKind;
 use crate::remote::TokenProvider;
 
 /// The configuration of a hook server. By default it receives the common events over HTTP, decides
@@ -138,27 +139,6 @@ impl fmt::Debug for HookBackend {
     }
 }
 
-/// Adapts a provider of the host to the core.
-struct BackendTokens(Arc<dyn TokenProvider>);
-
-impl fmt::Debug for BackendTokens {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("BackendTokens").finish_non_exhaustive()
-    }
-}
-
-impl core::HookTokenProvider for BackendTokens {
-    fn token(&self, was_refused: bool) -> core::HookTokenFuture<'_> {
-        let provider = Arc::clone(&self.0);
-        Box::pin(async move {
-            let token = tokio::task::spawn_blocking(move || provider.token(was_refused)).await;
-            let token = token.map_err(|error| error.to_string())?;
-            let token = token.map_err(|error| error.to_string())?;
-            Ok(token.map(core::SecretString::from))
-        })
-    }
-}
-
 /// Limits for clients of a hook server.
 #[derive(Clone, Copy, Debug, uniffi::Record)]
 pub struct HookLimits {
@@ -190,89 +170,4 @@ pub fn common_hook_kinds() -> Vec<String> {
         .iter()
         .map(|it| it.name().to_owned())
         .collect()
-}
-
-fn kinds(names: Vec<String>) -> Vec<HookKind> {
-    names.iter().map(|name| HookKind::of(name)).collect()
-}
-
-impl TryFrom<HookConfiguration> for core::HookConfiguration {
-    type Error = BowlineError;
-
-    fn try_from(it: HookConfiguration) -> Result<Self> {
-        let plain = Self::default();
-        Ok(Self {
-            kinds: it.kinds.map(kinds),
-            route: match it.route {
-                Some(HookRoute::Helper) => core::HookRoute::Helper,
-                _ => core::HookRoute::Http,
-            },
-            helper: it.helper.map(|helper| match helper.args {
-                None => core::HookHelper::bowline(helper.program),
-                Some(args) => core::HookHelper {
-                    program: helper.program.into(),
-                    args,
-                },
-            }),
-            gate: it.gate.map(TryInto::try_into).transpose()?,
-            variables: it.variables.map_or(plain.variables, Into::into),
-            secret_path: it.secret_path,
-            backend: it.backend.map(Into::into),
-            limits: it.limits.map_or(plain.limits, Into::into),
-        })
-    }
-}
-
-impl TryFrom<HookGate> for core::HookGate {
-    type Error = BowlineError;
-
-    fn try_from(gate: HookGate) -> Result<Self> {
-        Ok(Self {
-            kinds: kinds(gate.kinds),
-            deadline: duration(gate.deadline_ms),
-            default: gate.fallback.try_into()?,
-        })
-    }
-}
-
-impl From<HookVariables> for core::HookVariables {
-    fn from(it: HookVariables) -> Self {
-        Self {
-            url: it.url,
-            token: it.token,
-            api_url: it.api_url,
-            api_token: it.api_token,
-            session_id: it.session_id,
-        }
-    }
-}
-
-impl From<HookBackend> for core::HookBackend {
-    fn from(it: HookBackend) -> Self {
-        Self {
-            token: it.token.map(core::SecretString::from),
-            token_provider: it.token_provider.map(|it| Arc::new(BackendTokens(it)) as _),
-            authorities: it.authorities.map(Into::into),
-            allow_clear_text: it.allow_clear_text,
-            attempts: it.attempts,
-            backoff: duration(it.backoff_ms),
-            timeout: duration(it.timeout_ms),
-            queue: size(it.queue),
-            flush: duration(it.flush_ms),
-            ..Self::new(it.url, it.session_id)
-        }
-    }
-}
-
-impl From<HookLimits> for core::HookLimits {
-    fn from(it: HookLimits) -> Self {
-        Self {
-            body_bytes: size(it.body_bytes),
-            header_bytes: size(it.header_bytes),
-            header_time: duration(it.header_ms),
-            body_time: duration(it.body_ms),
-            answer_time: duration(it.answer_ms),
-            connections: size(it.connections),
-        }
-    }
 }

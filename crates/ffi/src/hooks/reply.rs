@@ -1,9 +1,5 @@
 //! The host's answers to hook events.
 
-use serde_json::Value;
-
-use crate::core;
-use crate::error::{BowlineError, Result};
 use crate::mirror::mirror_into;
 
 /// The host's answer to a hook event.
@@ -83,7 +79,7 @@ pub enum HookReply {
 
 mirror_into! {
     /// A decision about a tool call.
-    ToolVerdict = core::ToolVerdict {
+    ToolVerdict = crate::core::ToolVerdict, in "full" {
         /// Runs the tool without asking the user.
         Allow,
         /// Does not run the tool.
@@ -92,67 +88,5 @@ mirror_into! {
         Ask,
         /// Ends the turn at this point. When it is resumed, the hook is called again.
         Defer,
-    }
-}
-
-fn json(what: &str, text: &str) -> Result<Value> {
-    serde_json::from_str(text)
-        .map_err(|error| BowlineError::invalid(format!("parse {what}: {error}; pass JSON")))
-}
-
-impl TryFrom<HookReply> for core::HookReply {
-    type Error = BowlineError;
-
-    fn try_from(reply: HookReply) -> Result<Self> {
-        let input = |text: Option<String>| text.map(|it| json("the input", &it)).transpose();
-        Ok(match reply {
-            HookReply::Nothing => Self::Nothing,
-            HookReply::Tool {
-                verdict,
-                reason,
-                updated_input,
-                context,
-            } => Self::Tool {
-                verdict: verdict.into(),
-                reason,
-                updated_input: input(updated_input)?,
-                context,
-            },
-            HookReply::AllowPermission {
-                updated_input,
-                updated_permissions,
-            } => Self::Permission(core::PermissionVerdict::Allow {
-                updated_input: input(updated_input)?,
-                updated_permissions: rules(updated_permissions)?,
-            }),
-            HookReply::DenyPermission { reason, interrupt } => {
-                Self::Permission(core::PermissionVerdict::Deny {
-                    message: reason,
-                    interrupt,
-                })
-            }
-            HookReply::Block { reason } => Self::Block { reason },
-            HookReply::Context { text } => Self::Context(text),
-            HookReply::Halt { reason } => Self::Halt { reason },
-            HookReply::Worktree { path } => Self::Worktree(path.into()),
-            HookReply::Watch { paths } => Self::Watch(paths.into_iter().map(Into::into).collect()),
-            HookReply::Retry => Self::Retry,
-            HookReply::AcceptForm { content } => {
-                Self::Form(core::FormAnswer::Accept(json("the form", &content)?))
-            }
-            HookReply::DeclineForm => Self::Form(core::FormAnswer::Decline),
-            HookReply::CancelForm => Self::Form(core::FormAnswer::Cancel),
-            HookReply::Raw { json: text } => Self::Raw(json("the answer", &text)?),
-        })
-    }
-}
-
-fn rules(text: Option<String>) -> Result<Vec<Value>> {
-    match text.map(|it| json("the rules", &it)).transpose()? {
-        None => Ok(Vec::new()),
-        Some(Value::Array(rules)) => Ok(rules),
-        Some(_) => Err(BowlineError::invalid(
-            "parse the rules: not a JSON array; pass one",
-        )),
     }
 }

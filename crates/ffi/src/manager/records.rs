@@ -271,6 +271,7 @@ impl From<core::ShutdownReport> for ShutdownReport {
     }
 }
 
+#[cfg(feature = "full")]
 impl From<core::ReattachReport> for ReattachReport {
     fn from(report: core::ReattachReport) -> Self {
         let ids = |ids: Vec<core::ManagedId>| ids.iter().map(ToString::to_string).collect();
