@@ -1,7 +1,7 @@
 //! `cargo bindings`: generates the sources of the Swift package and the Kotlin library.
 //!
-//! With `--check` it writes nothing and fails if the generated sources in the repository are stale. In
-//! both cases it fails if they changed without a new `API_REVISION`: the bindings compare the revision
+//! With `--check` it writes nothing and fails if the generated sources in the repository are stale; with
+//! `--local` too, those of the library for local sessions only, whose interface is the same. In all cases it fails if they changed without a new `API_REVISION`: the bindings compare the revision
 //! at run time, since UniFFI's checksums do not cover the fields of records.
 //!
 //! Defects of the generated sources are corrected before they are written; see `uniffi.md`.
@@ -30,7 +30,8 @@ const LOCK: &str = "bindings/revision.lock";
 const REVISION_SOURCE: &str = "crates/ffi/src/diagnostics.rs";
 
 fn main() -> ExitCode {
-    match run(std::env::args().any(|arg| arg == "--check")) {
+    let has = |option: &str| std::env::args().any(|arg| arg == option);
+    match run(has("--check") || has("--local"), has("--local")) {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
             // If this fails there is no way to report it.
@@ -40,8 +41,8 @@ fn main() -> ExitCode {
     }
 }
 
-fn run(is_check: bool) -> Result<(), Failure> {
-    let library = build()?;
+fn run(is_check: bool, is_local: bool) -> Result<(), Failure> {
+    let library = build(is_local)?;
     let output = std::env::temp_dir().join(format!("bowline-bindings-{}", std::process::id()));
     let result = generate(&library, &output).and_then(|()| {
         let files = files(&output)?;
@@ -54,10 +55,16 @@ fn run(is_check: bool) -> Result<(), Failure> {
 
 /// Builds the generators and the library separately. Built together, feature unification would link
 /// the generators into the library.
-fn build() -> Result<PathBuf, Failure> {
+fn build(is_local: bool) -> Result<PathBuf, Failure> {
     let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
     for package in ["bowline-bindgen", "bowline-ffi"] {
-        call(Command::new(&cargo).args(["build", "--quiet", "-p", package]))?;
+        let features = (is_local && package == "bowline-ffi").then_some("--no-default-features");
+        let mut build = Command::new(&cargo);
+        call(
+            build
+                .args(["build", "--quiet", "-p", package])
+                .args(features),
+        )?;
     }
     let mut path = std::env::current_exe()?;
     path.set_file_name(format!(
