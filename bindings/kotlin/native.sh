@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Builds the library for this machine into the directory that the jar includes: one subdirectory for each
 # platform, named as JNA does. A release copies those of its other platforms beside it before it runs
-# `mvn package`.
+# `mvn package`. With --local it is the library for local sessions only.
 set -euo pipefail
 cd "$(dirname "$0")/../.."
 case "$(uname -s)-$(uname -m)" in
@@ -14,6 +14,6 @@ case "$(uname -s)-$(uname -m)" in
         exit 1
         ;;
 esac
-bindings/library.sh
+bindings/library.sh "$@"
 mkdir -p "bindings/kotlin/target/native/$platform"
 cp "target/small/$library" "bindings/kotlin/target/native/$platform"

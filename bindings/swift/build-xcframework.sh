@@ -2,8 +2,8 @@
 # Builds BowlineCoreFFI.xcframework for macOS (arm64 and x86_64) and a zip of it for a release, in
 # target/xcframework, and prints the zip's checksum. On a Mac, which needs Xcode and rustup, it also builds
 # for iOS devices and the iOS simulator, and puts the xcframework where Package.swift looks for it. Linux
-# compiles for macOS with the tools of .ci/macos-root. `--check` verifies the inputs from the repository
-# and prints what the machine lacks.
+# compiles for macOS with the tools of .ci/macos-root. With `--local` it is the library for local sessions
+# only. `--check` verifies the inputs from the repository and prints what the machine lacks.
 set -euo pipefail
 cd "$(dirname "$0")/../.."
 
@@ -11,6 +11,8 @@ package=bindings/swift
 out=target/xcframework
 targets=(aarch64-apple-darwin x86_64-apple-darwin)
 [ "$(uname)" != Darwin ] || targets+=(aarch64-apple-ios aarch64-apple-ios-sim x86_64-apple-ios)
+features=()
+[ "${1:-}" != --local ] || features=(--no-default-features)
 headers=("$package"/Sources/BowlineCoreFFI/{BowlineCoreFFI.h,module.modulemap})
 
 # Prints problems of the repository.
@@ -92,7 +94,8 @@ check_functions() { # LIBRARY CLANG_TARGET
 
 for target in "${targets[@]}"; do
     # One crate type only: with an rlib in the same build, rustc does not optimize across crates.
-    "${build[@]}" --quiet --profile small -p bowline-ffi --lib --crate-type staticlib --target "$target"
+    "${build[@]}" --quiet --profile small -p bowline-ffi --lib --crate-type staticlib --target "$target" \
+        ${features[@]+"${features[@]}"}
     library="$built/$target/small/libbowline_ffi.a"
     case "$target" in
         *-apple-darwin) check_functions "$library" "${target%%-*}$macos" ;;
