@@ -38,24 +38,36 @@ pub(crate) fn call<T>(body: impl FnOnce() -> Result<T>) -> Result<T> {
     catch_unwind(AssertUnwindSafe(body)).unwrap_or_else(|panic| Err(panic_error(&*panic)))
 }
 
+/// A future of an exported call. In a box, since there is one type for each call: the code that runs it is
+/// compiled once for each result instead.
+type CallFuture<T> = Pin<Box<dyn Future<Output = Result<T>> + Send>>;
+
 /// Runs `future` on the runtime. Dropping the returned future aborts it.
-pub(crate) async fn abortable<T, F>(future: F) -> Result<T>
+pub(crate) fn abortable<T, F>(future: F) -> impl Future<Output = Result<T>> + Send
 where
     T: Send + 'static,
     F: Future<Output = Result<T>> + Send + 'static,
 {
+    run_abortable(Box::pin(future))
+}
+
+/// Runs `future` on the runtime to completion, even if the returned future is dropped.
+pub(crate) fn uncancelled<T, F>(future: F) -> impl Future<Output = Result<T>> + Send
+where
+    T: Send + 'static,
+    F: Future<Output = Result<T>> + Send + 'static,
+{
+    run_uncancelled(Box::pin(future))
+}
+
+async fn run_abortable<T: Send + 'static>(future: CallFuture<T>) -> Result<T> {
     let (task, output) = spawn(future)?;
     let mut task = AbortOnDrop(task);
     let joined = (&mut task.0).await;
     output.take(joined)
 }
 
-/// Runs `future` on the runtime to completion, even if the returned future is dropped.
-pub(crate) async fn uncancelled<T, F>(future: F) -> Result<T>
-where
-    T: Send + 'static,
-    F: Future<Output = Result<T>> + Send + 'static,
-{
+async fn run_uncancelled<T: Send + 'static>(future: CallFuture<T>) -> Result<T> {
     let (task, output) = spawn(future)?;
     let joined = task.await;
     output.take(joined)
@@ -114,11 +126,7 @@ impl<T> TaskOutput<T> {
     }
 }
 
-fn spawn<T, F>(future: F) -> Result<(JoinHandle<()>, TaskOutput<T>)>
-where
-    T: Send + 'static,
-    F: Future<Output = Result<T>> + Send + 'static,
-{
+fn spawn<T: Send + 'static>(future: CallFuture<T>) -> Result<(JoinHandle<()>, TaskOutput<T>)> {
     let (sender, output) = oneshot::channel();
     let task: Pin<Box<dyn Future<Output = ()> + Send>> = Box::pin(counted(async move {
         // The receiver is gone if the caller was cancelled.
