@@ -13,7 +13,7 @@ type Failure = Box<dyn std::error::Error>;
 const MAX_BYTES: u64 = 9_300_000;
 
 /// The largest library for local sessions only that is accepted, in bytes.
-const MAX_LOCAL_BYTES: u64 = 9_300_000;
+const MAX_LOCAL_BYTES: u64 = 5_900_000;
 
 fn main() -> ExitCode {
     match run(std::env::args().any(|argument| argument == "--check")) {
