@@ -18,6 +18,8 @@ without_values! {
     HookConfiguration,
     /// Passes the hooks of a session at a runner to a server.
     HookRelay,
+    /// A kind of hook event.
+    HookKind,
     /// A stream of hook events.
     HookSubscription,
     /// A stream of hook events that wait for a decision.
@@ -32,4 +34,12 @@ without_values! {
     ExecutorCommand,
     /// A terminal of the library.
     PtyTerminal,
+}
+
+impl HookKind {
+    pub(crate) const COMMON: [Self; 0] = [];
+
+    pub(crate) fn name(&self) -> &str {
+        match *self {}
+    }
 }

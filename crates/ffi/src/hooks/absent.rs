@@ -10,17 +10,6 @@ use crate::core;
 use crate::error::{BowlineError, Result};
 use crate::event_stream::EventSource;
 
-/// The events that hooks report, of which this build knows none.
-pub(crate) enum HookKind {}
-
-impl HookKind {
-    pub(crate) const COMMON: [Self; 0] = [];
-
-    pub(crate) fn name(&self) -> &str {
-        match *self {}
-    }
-}
-
 pub(crate) type HookEventSource = core::HookSubscription;
 
 impl EventSource for core::HookSubscription {

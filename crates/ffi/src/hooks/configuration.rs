@@ -4,9 +4,6 @@ use std::fmt;
 use std::sync::Arc;
 
 use super::HookReply;
-#[cfg(not(feature = "full"))]
-use super::absent::HookKind;
-#[cfg(feature = "full")]
 use crate::core::HookKind;
 use crate::remote::TokenProvider;
 
