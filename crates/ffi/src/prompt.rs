@@ -131,7 +131,7 @@ pub struct InterruptReport {
     pub still_queued: Vec<String>,
     /// The UUIDs of the prompts that were cancelled.
     pub cancelled: Vec<String>,
-    /// The ids of the tasks that were asked to stop.
+    /// The ids of the tasks that ended with the turn, or were asked to stop.
     pub tasks: Vec<String>,
 }
 

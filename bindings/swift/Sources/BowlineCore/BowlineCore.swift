@@ -13316,7 +13316,7 @@ public struct InterruptReport: Equatable, Hashable {
      */
     public var cancelled: [String]
     /**
-     * The ids of the tasks that were asked to stop.
+     * The ids of the tasks that ended with the turn, or were asked to stop.
      */
     public var tasks: [String]
 
@@ -13330,7 +13330,7 @@ public struct InterruptReport: Equatable, Hashable {
          * The UUIDs of the prompts that were cancelled.
          */cancelled: [String],
         /**
-         * The ids of the tasks that were asked to stop.
+         * The ids of the tasks that ended with the turn, or were asked to stop.
          */tasks: [String]) {
         self.stillQueued = stillQueued
         self.cancelled = cancelled

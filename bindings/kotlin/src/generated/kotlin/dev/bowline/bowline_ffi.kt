@@ -17544,7 +17544,7 @@ data class InterruptReport (
     var `cancelled`: List<kotlin.String>
     ,
     /**
-     * The ids of the tasks that were asked to stop.
+     * The ids of the tasks that ended with the turn, or were asked to stop.
      */
     var `tasks`: List<kotlin.String>
 
