@@ -111,6 +111,7 @@ fn copy(
                 program: Some(conversation.agent.name().to_owned()),
                 cwd: conversation.cwd,
                 labels,
+                unreadable: Vec::new(),
             };
             let copied = copy::lines(state, past.stream, details);
             let copied = copied.map_err(|error| Failure::failed(cannot_copy(&error)))?;

@@ -73,12 +73,31 @@ impl Recording {
         piece.map_err(|error| cannot_read(&self.path, &error))
     }
 
+    /// Keeps the standard error that a journal has, for [`take_stderr`](Self::take_stderr).
+    pub(crate) fn keep_stderr(&mut self) {
+        self.source.keep_stderr();
+    }
+
+    /// Takes the standard error that was read so far; at the end, the rest by parts, then nothing.
+    pub(crate) fn take_stderr(&mut self) -> Result<Vec<Arrived>, Failure> {
+        let stderr = self.source.take_stderr();
+        stderr.map_err(|error| cannot_read(&self.path, &error))
+    }
+
     /// Returns what of a journal cannot be read, as far as it was read, one message each.
     pub(crate) fn losses(&mut self) -> Result<Vec<String>, Failure> {
         let journal = self.source.journal();
         let journal = journal.map_err(|error| cannot_read(&self.path, &error))?;
         let losses = journal.as_ref().map(JournalSummary::losses);
         Ok(losses.unwrap_or_default())
+    }
+
+    /// Returns the losses of unknown length, which no gap stands for.
+    pub(crate) fn unreadable(&mut self) -> Result<Vec<String>, Failure> {
+        let journal = self.source.journal();
+        let journal = journal.map_err(|error| cannot_read(&self.path, &error))?;
+        let unreadable = journal.as_ref().map(JournalSummary::unreadable);
+        Ok(unreadable.unwrap_or_default())
     }
 
     /// Passes every line to `reader`, and returns what of a journal cannot be read, one message each.

@@ -73,6 +73,8 @@ pub(super) struct Journal {
     lifecycle: Vec<u8>,
     /// The ends of the output streams by the session's metadata, for a journal that lacks its exit.
     recorded_ends: Option<BTreeMap<StreamId, u64>>,
+    /// Standard error that was read and not taken; `None` if it is left out.
+    stderr: Option<Vec<Arrived>>,
     is_over: bool,
 }
 
@@ -93,8 +95,9 @@ struct JournalFile {
 struct JournalFolder {
     reader: JournalReader<Folder>,
     kept: KeptStreams,
-    /// Offset past the input that was read.
+    /// Offsets past the input and the standard error that were read.
     input_end: u64,
+    stderr_end: u64,
 }
 
 impl Journal {
@@ -117,11 +120,11 @@ impl Journal {
         if kept.is_empty() && reader.damage().len() == 0 && recorded_ends.is_none() {
             return Err(io::ErrorKind::IsADirectory.into());
         }
-        let input_end = 0;
         let folder = JournalFolder {
             reader,
             kept,
-            input_end,
+            input_end: 0,
+            stderr_end: 0,
         };
         Ok(Self::new(Segments::Folder(folder), recorded_ends))
     }
@@ -132,8 +135,27 @@ impl Journal {
             merge: Merge::default(),
             lifecycle: Vec::new(),
             recorded_ends,
+            stderr: None,
             is_over: false,
         }
+    }
+
+    /// Reads standard error, too.
+    pub(super) fn keep_stderr(&mut self) {
+        self.stderr.get_or_insert_default();
+    }
+
+    /// Takes the standard error that was read since it was taken last.
+    pub(super) fn take_stderr(&mut self) -> io::Result<Vec<Arrived>> {
+        let Some(stderr) = &mut self.stderr else {
+            return Ok(Vec::new());
+        };
+        if let Segments::Folder(folder) = &mut self.segments
+            && self.is_over
+        {
+            return folder.next_stderr();
+        }
+        Ok(std::mem::take(stderr))
     }
 
     /// Returns the next piece of the agent's output or input, in one order. Output that the agent wrote
@@ -155,7 +177,10 @@ impl Journal {
         loop {
             let is_over = match &mut self.segments {
                 Segments::File(_) if !self.merge.needs_output() => false,
-                Segments::File(file) => !file.fill(&mut self.merge, &mut self.lifecycle)?,
+                Segments::File(file) => {
+                    let stderr = self.stderr.as_mut();
+                    !file.fill(&mut self.merge, &mut self.lifecycle, stderr)?
+                }
                 Segments::Folder(folder) => !folder.fill(&mut self.merge)?,
             };
             let piece = self.merge.next_piece();
@@ -212,7 +237,12 @@ impl Journal {
 impl JournalFile {
     /// Reads more of the file, and adds its records. A session has its output on the terminal or on standard
     /// output, never on both. Returns whether there was more.
-    fn fill(&mut self, merge: &mut Merge, lifecycle: &mut Vec<u8>) -> io::Result<bool> {
+    fn fill(
+        &mut self,
+        merge: &mut Merge,
+        lifecycle: &mut Vec<u8>,
+        mut stderr: Option<&mut Vec<Arrived>>,
+    ) -> io::Result<bool> {
         let has_more = self.read_more()?;
         if let Some(gap) = self.leading_gap() {
             merge.push_output(gap.into());
@@ -227,6 +257,11 @@ impl JournalFile {
                 }
                 StreamId::TTY | StreamId::STDOUT => merge.push_output(piece),
                 StreamId::INPUT => merge.push_input(piece),
+                StreamId::STDERR => {
+                    if let Some(stderr) = &mut stderr {
+                        stderr.push(piece);
+                    }
+                }
                 _ => {}
             }
         }
@@ -296,6 +331,16 @@ fn output_begin(header: &Header) -> u64 {
 }
 
 impl JournalFolder {
+    /// Returns the next part of standard error; nothing at its end.
+    fn next_stderr(&mut self) -> io::Result<Vec<Arrived>> {
+        let at = self.stderr_end;
+        let piece = self.reader.read_arrived(StreamId::STDERR, at, CHUNK)?;
+        if let Some(piece) = &piece {
+            self.stderr_end = piece.end();
+        }
+        Ok(Vec::from_iter(piece))
+    }
+
     /// Reads what the order of output and input depends on. Returns whether there was any of it.
     fn fill(&mut self, merge: &mut Merge) -> io::Result<bool> {
         if merge.needs_input() {

@@ -5,7 +5,7 @@ use std::fs::File;
 use std::io::{self, Read};
 use std::path::Path;
 
-use bowline_lifecycle::journal::{Arrival, Merged, SIGNATURE};
+use bowline_lifecycle::journal::{Arrival, Arrived, Merged, SIGNATURE};
 use bowline_lifecycle::{Piece, StreamId};
 use bowline_reducer::Meta;
 use flate2::read::MultiGzDecoder;
@@ -112,6 +112,26 @@ impl RecordingSource {
         match &mut self.0 {
             Form::Lines(lines) => Ok(lines.next()?.map(|piece| Merged::Output(piece.into()))),
             Form::Journal(journal) => journal.next(),
+        }
+    }
+
+    /// Keeps the standard error that a journal has, for [`take_stderr`](Self::take_stderr).
+    pub fn keep_stderr(&mut self) {
+        if let Form::Journal(journal) = &mut self.0 {
+            journal.keep_stderr();
+        }
+    }
+
+    /// Takes the standard error that was read so far. After the last piece it returns the rest part by part, then
+    /// nothing. Blocks.
+    ///
+    /// # Errors
+    ///
+    /// As [`open`](Self::open).
+    pub fn take_stderr(&mut self) -> io::Result<Vec<Arrived>> {
+        match &mut self.0 {
+            Form::Lines(_) => Ok(Vec::new()),
+            Form::Journal(journal) => journal.take_stderr(),
         }
     }
 

@@ -66,6 +66,7 @@ impl IndexedSession {
         self.observed.flush_stderr(u64::MAX);
         self.timeline = self.observed.spans.timeline(&fold.transcript);
         self.timeline.end = fold.next;
+        self.timeline.is_ordered = self.observed.lines.is_ordered_by_time();
         self.timeline.lines = self.observed.lines.output_lines();
         self.fold = (!fold.has_ended).then_some(fold);
     }

@@ -18,6 +18,9 @@ pub(crate) const RECORDING_LABEL: &str = "bowline.recording";
 /// The value of the label of a past conversation.
 pub(crate) const HISTORY: &str = "history";
 
+/// The label of a recording of which something cannot be read: what, a line each.
+pub(crate) const UNREADABLE_LABEL: &str = "bowline.recording-unreadable";
+
 /// Bytes after which the copy is synced: until then, the journal keeps them in memory. The copy is temporary, so
 /// that a smaller one is not synced at all.
 const SYNC_BYTES: u64 = 256 << 20;
@@ -47,6 +50,8 @@ pub struct RecordingDetails {
     pub cwd: Option<PathBuf>,
     /// More labels, such as the dialect.
     pub labels: BTreeMap<String, String>,
+    /// What of it cannot be read, and is no gap: one message each. The transcript has them at its end.
+    pub unreadable: Vec<String>,
 }
 
 impl RecordingImport {
@@ -121,6 +126,9 @@ impl RecordingImport {
             false => details.name.clone(),
         };
         labels.insert(RECORDING_LABEL.to_owned(), label);
+        if !details.unreadable.is_empty() {
+            labels.insert(UNREADABLE_LABEL.to_owned(), details.unreadable.join("\n"));
+        }
         let kept = self.journal.kept();
         let ends = kept.iter().map(|(stream, kept)| (*stream, kept.end));
         let id = self.session.id();

@@ -212,6 +212,14 @@ impl SessionScreen {
         self.guard(|engine| engine.resize(size));
     }
 
+    /// Restores the screen that a snapshot has.
+    pub(crate) fn restore(snapshot: &ScreenSnapshot) -> Self {
+        let mut screen = Self::new(snapshot.size);
+        screen.feed(0, &snapshot.bytes);
+        screen.end = snapshot.at_offset;
+        screen
+    }
+
     /// Restores the screen that a snapshot has, in a model that keeps the lines above it.
     pub(crate) fn restore_with_scrollback(snapshot: &ScreenSnapshot, max_lines: usize) -> Self {
         let create = |size| -> Box<dyn VtEngine> { Box::new(ScrollbackEngine::new(size)) };

@@ -101,6 +101,62 @@ pub(crate) fn snapshot_with_scrollback(
     Ok(Some(snapshot).filter(|it| it.bytes.len() <= MAX_SNAPSHOT))
 }
 
+/// A screen of the past.
+#[derive(Debug)]
+pub(crate) struct PastScreen {
+    /// Offset in the output.
+    pub(crate) at: u64,
+    pub(crate) size: WindowSize,
+    /// Bring any terminal of that size to the screen.
+    pub(crate) bytes: Vec<u8>,
+}
+
+/// Rebuilds the screen at an offset of the output; `None` if no state before it is recorded.
+pub(crate) fn screen_at(
+    source: &mut impl ScrollbackSource,
+    offset: u64,
+) -> io::Result<Option<PastScreen>> {
+    let mut records: VecDeque<ScreenRecord> = VecDeque::new();
+    let start = loop {
+        if let Some(state) = records.iter().rposition(ScreenRecord::is_state) {
+            break state;
+        }
+        let Some(older) = source.older_records()? else {
+            return Ok(None);
+        };
+        let older = older.into_iter().rev().filter(|it| it.at <= offset);
+        older.for_each(|record| records.push_front(record));
+    };
+    let Some(first) = records.get(start) else {
+        return Ok(None);
+    };
+    let mut screen = SessionScreen::restore(&first.snapshot());
+    let mut size = first.size;
+    for record in records.range(start + 1..) {
+        feed(source, &mut screen, record.fed.min(offset))?;
+        resize(&mut screen, &mut size, record.size);
+    }
+    feed(source, &mut screen, offset)?;
+    let snapshot = screen.snapshot();
+    let mut bytes = snapshot.bytes.to_vec();
+    // A snapshot ends before what may be continued, such as a part of an escape sequence.
+    let mut at = snapshot.at_offset;
+    while at < offset
+        && let Some(piece) = source.read(at)?
+    {
+        if let Piece::Bytes { bytes: rest, .. } = &piece {
+            let length = usize::try_from(offset - at).unwrap_or(usize::MAX);
+            bytes.extend(rest.iter().take(length));
+        }
+        at = piece.end();
+    }
+    Ok(Some(PastScreen {
+        at: offset,
+        size,
+        bytes,
+    }))
+}
+
 /// Reads lines above the screen.
 pub(crate) fn read(
     source: &mut impl ScrollbackSource,

@@ -11,7 +11,7 @@ use bowline_transport::wire::Epoch;
 use bytes::Bytes;
 use uuid::Uuid;
 
-use crate::recordings::{HISTORY, RECORDING_LABEL};
+use crate::recordings::{HISTORY, RECORDING_LABEL, UNREADABLE_LABEL};
 use crate::shim::SessionInfo;
 
 /// Where the lines of a session come from, and how it ends.
@@ -88,6 +88,8 @@ pub(crate) struct SessionFold {
     pub(crate) has_ended: bool,
     /// The damage of the journal that was folded.
     pub(crate) damage: Vec<Damage>,
+    /// What cannot be read of a recording, one message each.
+    unreadable: Vec<String>,
 }
 
 impl SessionFold {
@@ -108,6 +110,7 @@ impl SessionFold {
             origin: FoldOrigin::of(info),
             has_ended: false,
             damage: Vec::new(),
+            unreadable: unreadable_of(info),
         }
     }
 
@@ -206,12 +209,23 @@ impl SessionFold {
     /// Folds the end of a recording.
     pub(crate) fn end_recording(&mut self) {
         let no_time = Meta::default();
+        for reason in std::mem::take(&mut self.unreadable) {
+            let reason = reason.as_str();
+            self.transcript
+                .apply_host(HostEvent::Damaged { reason }, no_time);
+        }
         if self.origin == FoldOrigin::History {
             self.transcript.apply_host(HostEvent::HistoryEnded, no_time);
         }
         self.transcript.end(End::Recording, no_time);
         self.has_ended = true;
     }
+}
+
+fn unreadable_of(info: &SessionInfo) -> Vec<String> {
+    let unreadable = info.labels.get(UNREADABLE_LABEL);
+    let lines = unreadable.into_iter().flat_map(|it| it.lines());
+    lines.map(str::to_owned).collect()
 }
 
 /// Returns a number that no other fold has, of this daemon or another one.

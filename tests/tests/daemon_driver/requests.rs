@@ -109,6 +109,35 @@ async fn tasks_that_end_with_the_turn_are_reported() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn interrupt_over_rest_stops_one_task_or_all() {
+    let daemon = Daemon::start().await;
+    let scenario = daemon.write("task.toml", &TASK.repeat(2));
+    let more = json!({"prompt": "go", "agent_args": ["--scenario", scenario]});
+    let id = daemon.agent("claude", more).await;
+    let both = daemon
+        .post(&id, "interrupt", &json!({"task": "a", "tasks": true}))
+        .await;
+    assert_eq!((both.0, &both.1["code"]), (400, &json!("BAD_REQUEST")));
+    for turn in 1..=2 {
+        let is_open = |it: &Value| results(it) == turn && open_tasks(it) == 1;
+        let transcript = daemon.until(&id, is_open).await;
+        let tasks = transcript["tasks"].as_object().into_iter().flatten();
+        let mut open = tasks.filter(|(_, it)| it["state"] == "running");
+        let task = open.next().expect("a task").0;
+        let scope = match turn {
+            1 => json!({ "task": task }),
+            _ => json!({"tasks": true}),
+        };
+        let taken = daemon.post(&id, "interrupt", &scope).await;
+        assert_eq!(taken.0, 202, "{}", taken.1);
+        daemon.until(&id, |it| open_tasks(it) == 0).await;
+        if turn == 1 {
+            daemon.post(&id, "prompt", &json!({"text": "again"})).await;
+        }
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn late_interrupt_over_rest_does_not_reach_the_next_turn() {
     let daemon = Daemon::start().await;
     for dialect in DIALECTS {

@@ -39,16 +39,34 @@ pub(super) fn recording(
         return Ok((id, Vec::new()));
     }
     let mut import = import;
+    recording.keep_stderr();
     while let Some(piece) = recording.next_piece()? {
+        copy_stderr(&mut import, recording.take_stderr()?).map_err(failed)?;
         let pushed = match piece {
             Merged::Output(piece) => import.push(StreamId::STDOUT, piece),
             Merged::Input(piece) => import.push(StreamId::INPUT, piece),
         };
         pushed.map_err(failed)?;
     }
+    loop {
+        let stderr = recording.take_stderr()?;
+        if stderr.is_empty() {
+            break;
+        }
+        copy_stderr(&mut import, stderr).map_err(failed)?;
+    }
     let losses = recording.losses()?;
+    let details = RecordingDetails {
+        unreadable: recording.unreadable()?,
+        ..details
+    };
     let id = import.finish(details).map_err(failed)?;
     Ok((id.to_string(), losses))
+}
+
+fn copy_stderr(import: &mut RecordingImport, stderr: Vec<Arrived>) -> io::Result<()> {
+    let mut stderr = stderr.into_iter();
+    stderr.try_for_each(|piece| import.push(StreamId::STDERR, piece))
 }
 
 /// Copies lines in the agent's output format.

@@ -15,6 +15,7 @@ mod inspect;
 mod log;
 mod machine;
 mod past;
+mod past_screen;
 mod queue;
 mod scrollback;
 mod session_dto;
@@ -98,6 +99,7 @@ pub(super) fn routes(
         .routes(routes!(log::arrivals))
         .routes(routes!(log::transcript))
         .routes(routes!(scrollback::scrollback))
+        .routes(routes!(past_screen::screen))
         .routes(routes!(past::changes))
         .routes(routes!(inspect::lines))
         .routes(routes!(inspect::timeline))

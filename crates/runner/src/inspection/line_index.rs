@@ -82,6 +82,32 @@ pub(crate) struct LineIndex {
     input_lines: u32,
     /// Offset past the last line of output, or past a gap.
     output_end: u64,
+    times: OutputTimes,
+}
+
+/// Whether lines of output came in the order of their times.
+#[derive(Clone, Copy, Debug, Default)]
+struct OutputTimes {
+    newest_ms: u64,
+    known: u64,
+    /// Lines before which one has a later time.
+    earlier: u64,
+}
+
+impl OutputTimes {
+    fn push(&mut self, at_ms: u64) {
+        if at_ms == 0 {
+            return;
+        }
+        self.known += 1;
+        self.earlier += u64::from(at_ms < self.newest_ms);
+        self.newest_ms = self.newest_ms.max(at_ms);
+    }
+
+    /// Agents write lines of sub-agents a little late, so that some lines may be earlier.
+    const fn is_ordered(self) -> bool {
+        self.earlier <= self.known / 4
+    }
 }
 
 impl LineIndex {
@@ -125,6 +151,7 @@ impl LineIndex {
         };
         self.duplicates = duplicates;
         self.output_end = item.at.end;
+        self.times.push(at.at_ms);
         let number = u32::try_from(item.at.line).unwrap_or(u32::MAX);
         let first = self.take_targets(transcript);
         let record = LineRecord {
@@ -288,6 +315,11 @@ impl LineIndex {
     pub(crate) fn output_lines(&self) -> u64 {
         let last = self.records.last();
         last.map_or(0, |last| u64::from(last.output_lines))
+    }
+
+    /// Returns whether a time tells which lines had arrived by then.
+    pub(super) const fn is_ordered_by_time(&self) -> bool {
+        self.times.is_ordered()
     }
 
     /// Returns the records of a row.

@@ -135,6 +135,9 @@ pub(crate) struct Timeline {
     /// The first and the last known time, in milliseconds since the Unix epoch; `null` without any.
     from_ms: Option<u64>,
     to_ms: Option<u64>,
+    /// Whether the lines of output are in the order of their times. If not, as in recordings that were joined, a time
+    /// does not tell a moment, and an offset does.
+    pub(super) is_ordered: bool,
     /// The end of the output.
     pub(super) end: u64,
     /// Lines of output.

@@ -281,6 +281,42 @@ fn joining_terminal_has_every_row_of_the_scrollback() {
 }
 
 #[test]
+fn past_screen_is_that_of_the_prefix() {
+    let size = WindowSize::new(24, 80);
+    let clear = Step::Write("\x1b[2J\x1b[12;30Hhere\x1b[3;1H".to_owned());
+    let (session, _) = Recorded::play(size, &[lines(0..3000), clear, lines(0..20)]);
+    let end = session.output.len();
+    let screen = |it: &Terminal| {
+        let mut rows = it.rows();
+        rows.split_off(rows.len() - 24)
+    };
+    let mut expected = Terminal::new(size);
+    let mut fed = 0;
+    // Each byte of the last lines, so that sequences and characters are cut, and some of all before.
+    for offset in (0..end - 60).step_by(9_001).chain(end - 60..=end) {
+        expected.feed(&session.output[fed..offset]);
+        fed = offset;
+        let found = screen_at(&mut session.source(), offset as u64);
+        let found = found.unwrap().unwrap();
+        assert_eq!((found.at, found.size), (offset as u64, size));
+        let mut shown = Terminal::new(size);
+        shown.feed(&found.bytes);
+        assert!(screen(&shown) == screen(&expected), "at {offset}");
+    }
+}
+
+#[test]
+fn past_screen_has_the_size_of_its_time() {
+    let (small, large) = (WindowSize::new(24, 80), WindowSize::new(50, 120));
+    let steps = [lines(0..30), Step::Resize(50, 120), lines(30..60)];
+    let (session, _) = Recorded::play(small, &steps);
+    let size = |at: usize| screen_at(&mut session.source(), at as u64).unwrap();
+    assert_eq!(size(100).map(|it| it.size), Some(small));
+    let end = session.output.len();
+    assert_eq!(size(end).map(|it| it.size), Some(large));
+}
+
+#[test]
 fn newest_lines_are_kept_if_there_are_more() {
     let size = WindowSize::new(24, 80);
     let text: String = (0..100_000).map(|it| format!("line {it}\r\n")).collect();

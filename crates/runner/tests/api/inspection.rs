@@ -455,6 +455,32 @@ async fn timeline_has_spans_with_tokens() {
 }
 
 #[tokio::test]
+async fn timeline_of_joined_recordings_is_not_ordered_by_time() {
+    let runner = TestRunner::start().await;
+    let state = StateDir::at(runner.token_folder().join("s")).unwrap();
+    let timeline = async |times: &[u64]| {
+        let mut import = RecordingImport::begin(&state).unwrap();
+        for at_ms in times {
+            let offset = import.end(StreamId::STDOUT);
+            let bytes = Bytes::from(says("word"));
+            let (piece, arrival) = (Piece::Bytes { offset, bytes }, Arrival::at(*at_ms));
+            let piece = Arrived { arrival, piece };
+            import.push(StreamId::STDOUT, piece).unwrap();
+        }
+        let details = RecordingDetails {
+            labels: BTreeMap::from([("bowline.dialect".to_owned(), "acp".to_owned())]),
+            ..RecordingDetails::default()
+        };
+        let id = import.finish(details).unwrap();
+        get(&runner, &format!("/api/sessions/{id}/timeline")).await
+    };
+    let ordered = timeline(&[1_000, 2_000, 1_999, 3_000, 4_000]).await;
+    assert_eq!(ordered["is_ordered"], true, "a line that is a little late");
+    let joined = timeline(&[1_000, 4_000, 1_000, 4_000, 1_000, 4_000]).await;
+    assert_eq!(joined["is_ordered"], false);
+}
+
+#[tokio::test]
 async fn search_finds_texts_tools_and_bytes() {
     let runner = TestRunner::start().await;
     let path = fixture("tool_bash_partial.jsonl");

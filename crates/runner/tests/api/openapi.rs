@@ -53,6 +53,7 @@ async fn document_describes_every_endpoint() {
             "post /api/login-links",
             "get /api/sessions/{id}/arrivals",
             "get /api/sessions/{id}/scrollback",
+            "get /api/sessions/{id}/screen",
             "patch /api/sessions/{id}",
             "get /healthz",
             "get /readyz",

@@ -11,7 +11,7 @@ use tokio::net::TcpStream;
 use crate::support::{Frames, TestResponse, TestRunner, request, within_limit};
 
 /// The scope that each route needs.
-const ROUTES: [(&str, TokenScope); 35] = [
+const ROUTES: [(&str, TokenScope); 36] = [
     ("get /api/sessions", TokenScope::Look),
     ("get /api/sessions/{id}", TokenScope::Look),
     ("get /api/sessions/{id}/permissions", TokenScope::Look),
@@ -30,6 +30,7 @@ const ROUTES: [(&str, TokenScope); 35] = [
     ("get /api/sessions/{id}/events", TokenScope::Look),
     ("get /api/sessions/{id}/arrivals", TokenScope::Look),
     ("get /api/sessions/{id}/scrollback", TokenScope::Look),
+    ("get /api/sessions/{id}/screen", TokenScope::Look),
     ("patch /api/sessions/{id}", TokenScope::Own),
     ("post /api/login-links", TokenScope::Own),
     ("get /api/events", TokenScope::Look),

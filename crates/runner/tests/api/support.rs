@@ -23,6 +23,7 @@ pub(crate) use described::check_described;
 pub(crate) use frames::Frames;
 pub(crate) use http::{TestResponse, request};
 pub(crate) use reader::Reader;
+pub(crate) use screen::TestScreen;
 pub(crate) use web_terminal::{Received, WebTerminal};
 
 /// Time limit for each event that a test waits for.

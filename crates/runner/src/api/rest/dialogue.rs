@@ -10,7 +10,7 @@ use axum::http::StatusCode;
 use bowline_jsonl::{
     Decision, HostRequest, Priority, Prompt, RawJson, control_request, permission,
 };
-use bowline_lifecycle::{DialogueSession, PermissionAnswer as Choice};
+use bowline_lifecycle::{DialogueSession, Intent, PermissionAnswer as Choice};
 use bowline_reducer::model::AnsweredBy;
 use bowline_reducer::{Permission as PermissionView, PermissionState, Transcript};
 use bowline_transport::wire::{Message, PromptMode, SessionKind};
@@ -32,7 +32,7 @@ use crate::api::extract::{JsonBody, SessionPath};
 use crate::api::problem::Problem;
 use crate::api::request_id::IdempotencyKey;
 use crate::app_state::AppState;
-use crate::conversations::ConversationError;
+use crate::conversations::{Conversation, ConversationError};
 use crate::sessions::SessionRecord;
 
 /// How long a request waits for the agent's reply.
@@ -297,13 +297,18 @@ fn decision(answer: &PermissionAnswer) -> Option<Decision> {
 /// Returns the id of the answer to a permission request, which is the same for all clients, so that
 /// only the first answer is written.
 fn answer_id(request_id: &str) -> String {
-    let plain = format!("permission:{request_id}");
+    short_id("permission", request_id)
+}
+
+/// Returns an id of a kind for another id, within the limit on the length of ids.
+fn short_id(kind: &str, id: &str) -> String {
+    let plain = format!("{kind}:{id}");
     if plain.len() <= MAX_ID_BYTES {
         return plain;
     }
-    let hash = Sha256::digest(request_id);
+    let hash = Sha256::digest(id);
     let digits: String = hash.iter().map(|byte| format!("{byte:02x}")).collect();
-    format!("permission#{digits}")
+    format!("{kind}#{digits}")
 }
 
 /// Interrupt the agent's turn, or the foreground program of the terminal.
@@ -323,13 +328,55 @@ pub(super) async fn interrupt(
         return send_signal(&app, session, request_id).await;
     }
     let (cancel_queued, seen) = (interrupt.cancel_queued, interrupt.seen);
-    if let Some(conversation) = conversation(&app, &record).await? {
+    let conversation = conversation(&app, &record).await?;
+    if let Some(task_id) = interrupt.task {
+        if cancel_queued || interrupt.tasks {
+            let detail = "`task` stops one task; use it without `tasks` and `cancel_queued`";
+            return Err(Problem::bad_request(detail));
+        }
+        if let Some(conversation) = conversation {
+            let stop = Intent::StopTask { task_id };
+            settle(conversation.submit(request_id.clone(), stop)).await?;
+            return Ok(queued(request_id));
+        }
+        let line = control_request(&request_id, &HostRequest::StopTask { task_id });
+        return send(&app, session, request_id, line, PromptMode::Line).await;
+    }
+    if let Some(conversation) = conversation {
         let id = Some(request_id.clone());
         settle(conversation.interrupt(id, cancel_queued, seen)).await?;
+        if interrupt.tasks {
+            stop_open_tasks(&conversation, &request_id).await?;
+        }
         return Ok(queued(request_id));
+    }
+    if interrupt.tasks {
+        return Err(ConversationError::NotDriven.into());
     }
     let line = control_request(&request_id, &HostRequest::Interrupt { cancel_queued });
     send(&app, session, request_id, line, PromptMode::Line).await
+}
+
+/// Stops the background tasks that are open. One that ends meanwhile needs no stop.
+async fn stop_open_tasks(conversation: &Conversation, request_id: &str) -> Result<(), Problem> {
+    for task_id in open_tasks(conversation).await {
+        // A repeated request stops each task once.
+        let id = short_id("stop", &format!("{request_id}:{task_id}"));
+        let intent = Intent::StopTask {
+            task_id: task_id.clone(),
+        };
+        let stopped = settle(conversation.submit(id, intent)).await;
+        if stopped.is_err() && open_tasks(conversation).await.contains(&task_id) {
+            return stopped;
+        }
+    }
+    Ok(())
+}
+
+async fn open_tasks(conversation: &Conversation) -> Vec<String> {
+    let snapshot = conversation.session().snapshot().await;
+    let open = snapshot.tasks().filter(|task| task.state().is_open());
+    open.map(|task| task.id().to_owned()).collect()
 }
 
 /// Waits for the agent's reply to a request, for a while. The request takes effect either way.

@@ -189,6 +189,12 @@ pub(super) struct InterruptRequest {
     /// Whether to drop queued prompts too.
     #[serde(default)]
     pub(super) cancel_queued: bool,
+    /// Whether to stop the open background tasks too.
+    #[serde(default)]
+    pub(super) tasks: bool,
+    /// Id of one background task to stop. The turn and the other tasks continue.
+    #[serde(default)]
+    pub(super) task: Option<String>,
     /// End offset of the agent's output that the client had seen when it asked: `stats.bytes` of the transcript, or
     /// `streams.stdout.end` of the session. A turn that ended past it is not followed by an interrupt of the next
     /// one. Only for an agent that was started by its name. Default: whatever runs is interrupted.

@@ -13,7 +13,7 @@ use utoipa::openapi::path::{Operation, PathItem};
 const SAMPLES: &str = "x-codeSamples";
 
 /// Operations, each with the end of its command.
-const EXAMPLES: [(&str, &str); 35] = [
+const EXAMPLES: [(&str, &str); 36] = [
     (
         "createSession",
         r#"/api/sessions" --json '{"cwd": "/tmp", "label": "a shell"}'"#,
@@ -94,6 +94,7 @@ const EXAMPLES: [(&str, &str); 35] = [
     ),
     ("createLoginLink", r#"/api/login-links" --request POST"#),
     ("scrollback", r#"/api/sessions/$TERMINAL/scrollback""#),
+    ("screen", r#"/api/sessions/$TERMINAL/screen?at=0" | base64"#),
     ("changes", r#"/api/sessions/$SESSION/changes?max=50""#),
     ("lines", r#"/api/sessions/$SESSION/lines?max=50""#),
     ("search", r#"/api/sessions/$SESSION/search?q=rm""#),

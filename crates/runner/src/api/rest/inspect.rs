@@ -111,7 +111,7 @@ pub(super) async fn lines(
 #[utoipa::path(get, path = "/api/sessions/{id}/timeline", operation_id = "timeline",
     params(("id" = String, Path, description = "Id of the session")),
     responses((status = 200, description = "Success", body = Timeline,
-            example = json!({"from_ms": 1795411479000_u64, "to_ms": 1795411480000_u64, "end": 2048, "lines": 3, "turns": [], "model_calls": [
+            example = json!({"from_ms": 1795411479000_u64, "to_ms": 1795411480000_u64, "is_ordered": true, "end": 2048, "lines": 3, "turns": [], "model_calls": [
                 {"from_ms": 1795411479000_u64, "to_ms": 1795411479800_u64, "bytes": [0, 900], "entry": 1, "thread": null, "model": "m",
                  "usage": {"input_tokens": 4, "output_tokens": 20, "cache_read_tokens": 0, "cache_creation_tokens": 0}}],
                 "tools": [], "permissions": [], "context": [], "compactions": [], "left_out": 0})),

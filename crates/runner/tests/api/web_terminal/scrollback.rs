@@ -3,7 +3,7 @@
 use bowline_runner::{NamedTokens, TokenScope};
 use serde_json::{Value, json};
 
-use crate::support::{Reader, TestRunner, WebTerminal, check_described};
+use crate::support::{Reader, TestRunner, TestScreen, WebTerminal, check_described};
 
 /// Prints this many numbered lines.
 fn lines(count: u32) -> String {
@@ -89,6 +89,33 @@ async fn session_without_journal_has_the_lines_in_memory() {
     let path = format!("/api/sessions/{id}/scrollback");
     let refused = runner.request("GET", &path, None).await;
     assert_eq!(refused.code(), "NO_LOG", "{}", refused.text());
+}
+
+#[tokio::test]
+async fn screen_of_an_offset_is_read_after_the_end() {
+    let runner = TestRunner::start().await;
+    let script = "printf 'first\\r\\n'; printf '\\033[2J\\033[5;5Hsecond'; read x";
+    let id = runner.shell(script).await;
+    let mut terminal = WebTerminal::attach(&runner, &id).await;
+    terminal.wait_for_screen("second").await;
+    let mut reader = Reader::of(&runner, &id).await;
+    terminal.close(Some(1000)).await;
+    reader.exit().await;
+    let screen = async |query: &str| {
+        let path = format!("/api/sessions/{id}/screen{query}");
+        runner.request("GET", &path, None).await
+    };
+    for (query, shown, hidden) in [("?at=7", "first", "second"), ("", "second", "first")] {
+        let response = screen(query).await;
+        assert_eq!(response.status, 200, "{}", response.text());
+        assert_eq!(response.header("bowline-size"), Some("80x24"));
+        let mut terminal = TestScreen::new();
+        terminal.feed(&response.body);
+        let text = terminal.text();
+        assert!(text.contains(shown) && !text.contains(hidden), "{text}");
+    }
+    let late = screen("?at=100000").await;
+    assert_eq!(late.code(), "OUT_OF_RANGE", "{}", late.text());
 }
 
 /// The example of the OpenAPI document, and lines of a session that has ended.

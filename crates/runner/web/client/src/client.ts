@@ -1,6 +1,6 @@
 import { RunnerError } from "./error.js";
 import { follow, type FollowOptions, type Followed } from "./events.js";
-import { TerminalConnection, type TerminalExit, type TerminalOptions, type TerminalReader } from "./terminal.js";
+import { TerminalConnection, type TerminalExit, type TerminalOptions, type TerminalReader, type TerminalSize } from "./terminal.js";
 import type { LinePage, LineStart, LogStream, Moment, Timeline, TranscriptPart, WindowStart } from "./inspection.js";
 import type { Change, PermissionValue, Phase, QueuedPrompt, Range } from "./types.js";
 
@@ -70,6 +70,41 @@ export type Answer =
   | { readonly decision: "allow" }
   | { readonly decision: "deny"; readonly message?: string; readonly interrupt?: boolean }
   | { readonly answers: Readonly<Record<string, string>> };
+
+/** When a part of a stream arrived. */
+export interface StreamArrival {
+  readonly offset: number;
+  /** Milliseconds since the Unix epoch; `null` if unknown. */
+  readonly at_ms: number | null;
+}
+
+/** The screen of a terminal as it was: bytes for a terminal of that size that was reset. */
+export interface PastScreen {
+  readonly at: number;
+  readonly size: TerminalSize;
+  readonly bytes: Uint8Array;
+}
+
+/** Which lines above a screen are read. */
+export interface ScrollbackPage {
+  /** The screen; the newest one if it is left out. */
+  readonly at?: string;
+  /** Lines above it that are left out. */
+  readonly skip?: number;
+  readonly lines?: number;
+}
+
+export interface Scrollback {
+  /** Text with SGR sequences and links. */
+  readonly lines: readonly string[];
+  /** Where older lines are; `null` if there are none. */
+  readonly older: { readonly at: string; readonly skip: number } | null;
+  /** Whether older lines are not recorded any more. */
+  readonly lost: boolean;
+}
+
+/** What an interrupt stops beside the running turn; or `task`, the id of one task in the background, and nothing else. */
+export type InterruptScope = { readonly cancel_queued?: boolean; readonly tasks?: boolean } | { readonly task: string };
 
 /** A place that a search has found. */
 export interface SearchHit {
@@ -220,9 +255,9 @@ export class Client {
     await this.#json(path(session, "permissions"), "POST", { request_id: requestId, ...by, ...answer });
   }
 
-  /** Stops the running turn, and with `cancelQueued` the prompts that wait. */
-  async interrupt(session: string, cancelQueued = false): Promise<void> {
-    await this.#json(path(session, "interrupt"), "POST", { cancel_queued: cancelQueued });
+  /** Stops the running turn, and what else is named; or one task in the background. */
+  async interrupt(session: string, scope: InterruptScope = {}): Promise<void> {
+    await this.#json(path(session, "interrupt"), "POST", scope);
   }
 
   /** Changes an option, such as `model` or `mode`. */
@@ -235,9 +270,14 @@ export class Client {
     await this.#json(path(session), "DELETE");
   }
 
-  /** Ends a session, and moves its log to the trash, which is kept for an hour. Goes on if the page is closed meanwhile. */
+  /** Ends a session, and moves its log to the trash, which is kept for an hour. */
   async delete(session: string): Promise<void> {
-    await this.#json(`${path(session)}?remove=true`, "DELETE", undefined, { keepalive: true });
+    await this.#json(`${path(session)}?remove=true`, "DELETE");
+  }
+
+  /** Lists a session again that was deleted within the last hour. */
+  async restore(session: string): Promise<void> {
+    await this.#json(path(session, "restore"), "POST");
   }
 
   async rename(session: string, name: string): Promise<void> {
@@ -278,6 +318,25 @@ export class Client {
       gap: gap ? [Number(gap[1]), Number(gap[2])] : null,
       bytes: new Uint8Array(await response.arrayBuffer()),
     };
+  }
+
+  /** Returns when the bytes of a stream arrived, from an offset on: the parts that arrived together, and where to continue. */
+  arrivals(session: string, from: number, signal?: AbortSignal): Promise<{ readonly arrivals: readonly StreamArrival[]; readonly next: number }> {
+    return this.#json(`${path(session, "arrivals")}?from=${from}`, "GET", undefined, signal ? { signal } : {});
+  }
+
+  /** Returns the screen of a terminal as it was at an offset of its output. */
+  async screen(session: string, at: number, signal?: AbortSignal): Promise<PastScreen> {
+    const response = await this.#send(`${path(session, "screen")}?at=${at}`, signal ? { signal } : {});
+    if (!response.ok) throw await RunnerError.of(response);
+    const [cols, rows] = (response.headers.get("bowline-size") ?? "80x24").split("x").map(Number) as [number, number];
+    return { at: Number(response.headers.get("bowline-at")), size: { cols, rows }, bytes: new Uint8Array(await response.arrayBuffer()) };
+  }
+
+  /** Returns lines above a terminal's screen, oldest first: above the newest screen, or where `older` of another page says. */
+  scrollback(session: string, page: ScrollbackPage, signal?: AbortSignal): Promise<Scrollback> {
+    const query = new URLSearchParams(Object.entries(page).map(([name, value]) => [name, String(value)]));
+    return this.#json(`${path(session, "scrollback")}?${query}`, "GET", undefined, signal ? { signal } : {});
   }
 
   /** Follows the changes of a session's transcript, from its beginning or after `lastEventId`. */

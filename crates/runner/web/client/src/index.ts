@@ -12,15 +12,22 @@ export type {
   Answer,
   Attachment,
   ClientOptions,
+  InterruptScope,
   LogSlice,
   NewSession,
   PastConversation,
+  PastScreen,
   PermissionRequest,
   PromptOptions,
   QueueChange,
+  Scrollback,
+  ScrollbackPage,
   SearchHit,
   SearchQuery,
-  SessionEvent, SessionSummary } from "./client.js";
+  SessionEvent,
+  SessionSummary,
+  StreamArrival,
+} from "./client.js";
 export { RunnerError } from "./error.js";
 export { follow } from "./events.js";
 export type { ConnectionState, Followed, FollowOptions, Send, Timer } from "./events.js";

@@ -77,6 +77,8 @@ export interface Span {
 export interface Timeline {
   readonly from_ms: number | null;
   readonly to_ms: number | null;
+  /** Whether the lines of output are in the order of their times. If not, a time does not tell a moment, and an offset does. */
+  readonly is_ordered: boolean;
   readonly end: number;
   readonly lines: number;
   readonly turns: readonly (Span & { readonly turn: string; readonly entry: number; readonly outcome: string | null; readonly cost_usd: number | null })[];

@@ -1,7 +1,7 @@
-import { Client, type ConnectionState, type TerminalState } from "@bowline/client";
-
-/** The token of a runner, or what returns it for each request. */
-export type Token = string | (() => string | null) | null;
+import { Client } from "@bowline/client";
+import type { Token } from "../types/element.js";
+import type { TerminalState } from "../types/terminal.js";
+import type { ConnectionState } from "../types/transcript.js";
 
 /** What both elements have in common: the session that they show. */
 export abstract class SessionElement extends HTMLElement {

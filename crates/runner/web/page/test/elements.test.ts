@@ -88,7 +88,7 @@ test("a terminal is embedded, typed into and left", async () => {
 test("packages have what they need, and the examples have ten lines", () => {
   for (const [folder, wanted] of [
     ["client", ["dist/index.js", "dist/index.d.ts"]],
-    ["elements", ["dist/transcript.js", "dist/terminal.js", "examples/transcript.html", "README.md"]],
+    ["elements", ["dist/transcript.js", "dist/terminal.js", "examples/transcript.html", "types/transcript.d.ts", "types/terminal.d.ts", "README.md"]],
   ] as const) {
     const json = execFileSync("npm", ["pack", "--dry-run", "--json", "--silent"], { cwd: folder, encoding: "utf8" });
     const [{ files }] = JSON.parse(json.slice(json.indexOf("["))) as [{ files: { path: string }[] }];

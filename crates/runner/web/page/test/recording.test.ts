@@ -1,13 +1,15 @@
 // A recording in Chromium, served by `bowline inspect FILE --open`: its bytes, its timeline, any moment of it.
 import { deepStrictEqual, ok, strictEqual } from "node:assert";
 import { once } from "node:events";
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { mkdtempSync, readFileSync, readdirSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, afterEach, before, beforeEach, test } from "node:test";
 import type { Browser, Page } from "playwright-core";
 import { SIZES, launch, violations } from "./browser.js";
+import { writeLarge } from "./large.js";
 import { Recorded } from "./recorded.js";
+import { Runner } from "./runner.js";
 
 const fixtures = "../../../tests/fixtures/";
 
@@ -57,7 +59,7 @@ async function open(path: string): Promise<void> {
 }
 
 /** The number of the line that is shown. */
-const shownLine = async () => Number((await page.locator(".at-line input").inputValue()).replace(/\D/g, ""));
+const shownLine = async () => Number((await page.locator(".at-moment input").inputValue()).replace(/\D/g, ""));
 
 test("a recording is shown, and its server ends with the tab", async () => {
   await open(`${fixtures}sub_nest_fg.jsonl`);
@@ -96,6 +98,26 @@ test("entries lead to their lines, and lines to their entries", async () => {
   ok(readFileSync(path).includes(saved) && saved.includes("total_cost_usd"));
 });
 
+test("any bytes of a stream are downloaded", async () => {
+  const path = `${fixtures}tool_bash_partial.jsonl`;
+  await open(path);
+  await page.getByRole("button", { name: "Inspect" }).click();
+  await page.getByRole("button", { name: "Range…" }).click();
+  const form = page.getByRole("form", { name: "Download a range" });
+  const save = async (first: string, end: string) => {
+    await form.getByLabel("First byte").fill(first);
+    await form.getByLabel("End").fill(end);
+    await form.getByRole("button", { name: "Download" }).click();
+  };
+  await save("900", "100");
+  await form.getByRole("alert").getByText("the smaller one first").waitFor();
+  const download = page.waitForEvent("download");
+  await save("1 000", "3 500");
+  strictEqual((await download).suggestedFilename(), "output-1000-3500.jsonl");
+  deepStrictEqual(readFileSync(await (await download).path()), readFileSync(path).subarray(1_000, 3_500));
+  await form.waitFor({ state: "detached" });
+});
+
 test("lines that became nothing say why", async () => {
   const informational = '{"type":"system","subtype":"informational","content":"a","uuid":"1","session_id":"s"}';
   const path = join(folder, "odd.jsonl");
@@ -107,6 +129,32 @@ test("lines that became nothing say why", async () => {
     await page.locator(".lines .line").nth(index).click();
     await page.locator(".became", { hasText: text }).waitFor();
   }
+});
+
+test("a journal has its standard error in place, and what cannot be read is said", async () => {
+  const runner = await Runner.start();
+  const path = join(folder, "session.bjl");
+  try {
+    const agent = join(runner.folder, "warns");
+    writeFileSync(agent, `#!/bin/sh\necho 'a warning of the agent' >&2\nexec '${runner.scripted}' "$@"\n`, { mode: 0o700 });
+    const id = await runner.dialogue("hello", { agent });
+    const has = async (entry: string) => JSON.stringify(await runner.api("GET", `/api/sessions/${id}/transcript`)).includes(entry);
+    while (!(await has('"kind":"result"')));
+    await runner.api("DELETE", `/api/sessions/${id}`);
+    const journal = readdirSync(runner.folder, { recursive: true, encoding: "utf8" }).find((it) => it.includes(id) && it.endsWith(".bjl"))!;
+    const bytes = readFileSync(join(runner.folder, journal));
+    writeFileSync(path, new Uint8Array(bytes.subarray(0, -16)));
+  } finally {
+    await runner.stop();
+  }
+  await open(path);
+  await page.getByText("without the agent's exit").or(page.getByText("is damaged")).first().waitFor();
+  await page.getByRole("button", { name: "Inspect" }).click();
+  await page.locator(".lines .line.stderr").getByText("a warning of the agent").click();
+  await page.locator(".became").getByText("standard error is no part of the transcript").waitFor();
+  await page.getByText("Standard error, line 1").waitFor();
+  strictEqual((await page.locator(".detail pre").innerText()).trim(), "a warning of the agent");
+  ok((await page.locator(".lines .line.input").count()) > 0, "what the host wrote");
 });
 
 test("bytes are searched", async () => {
@@ -122,7 +170,7 @@ test("bytes are searched", async () => {
 test("a session is scrubbed, stepped and played", async () => {
   await open(`${fixtures}sub_nest_fg.jsonl`);
   await page.getByText("turn finished").waitFor();
-  const field = page.locator(".at-line input");
+  const field = page.locator(".at-moment input");
   await field.fill("13");
   await field.press("Enter");
   await page.getByText("As it was at line 13").waitFor();
@@ -140,6 +188,56 @@ test("a session is scrubbed, stepped and played", async () => {
   await page.getByRole("button", { name: "Play" }).click();
   await page.getByText("turn finished").waitFor();
   await page.locator(".dock.past").waitFor({ state: "detached" });
+});
+
+test("a moment is chosen by a byte and by a time, and the list shows it", async () => {
+  const path = `${fixtures}sub_nest_fg.jsonl`;
+  await open(path);
+  await page.getByText("turn finished").waitFor();
+  const listed = page.locator(".sessions li a[aria-current]");
+  ok(!(await listed.innerText()).includes("runs"));
+  const unit = page.getByLabel("Unit of the moment");
+  await unit.selectOption("byte");
+  const byte = page.getByLabel("Moment, as a byte");
+  const end = readFileSync(path).subarray(0, 12_000).lastIndexOf("\n") + 1;
+  await byte.fill(String(end));
+  await byte.press("Enter");
+  await page.locator(".dock.past").waitFor();
+  strictEqual((await byte.inputValue()).replace(/\D/g, ""), String(end));
+  await page.locator(".sessions a.then").getByText("Agent runs").waitFor();
+  await unit.selectOption("time");
+  const time = page.getByLabel("Moment, as a time");
+  const before = await page.locator(".dock.past").innerText();
+  await time.fill("0:00.050");
+  await time.press("Enter");
+  await page.waitForFunction((text) => document.querySelector<HTMLElement>(".dock.past")?.innerText !== text, before);
+  strictEqual(await time.inputValue(), "0:00.050");
+  const scrub = page.locator(".scrub");
+  strictEqual(Number(await scrub.inputValue()) - Number(await scrub.getAttribute("min")), 50);
+  await time.fill("later");
+  await time.press("Enter");
+  await page.getByRole("alert").getByText("Write a time").waitFor();
+  strictEqual(await time.inputValue(), "later", "what was written stays");
+  await time.fill("1:00");
+  await time.press("Enter");
+  await page.locator(".dock.past").waitFor({ state: "detached" });
+  strictEqual(await page.locator(".sessions a.then").count(), 0);
+});
+
+test("a recording whose times go back is scrubbed by its bytes", async () => {
+  const path = join(folder, "joined.jsonl");
+  const end = writeLarge(path, 200_000, 0);
+  await open(path);
+  const scrub = page.locator(".scrub");
+  strictEqual(await scrub.getAttribute("max"), String(end));
+  await scrub.focus();
+  await page.keyboard.press("Home");
+  await page.getByText("As it was at line 0").waitFor();
+  const field = page.getByLabel("Moment, as a line");
+  await field.fill("300");
+  await field.press("Enter");
+  await page.getByText("As it was at line 300").waitFor();
+  ok(Number(await scrub.inputValue()) > end / 2);
 });
 
 test("timeline leads to entries and zooms to a turn", async () => {
@@ -170,7 +268,7 @@ test("a long recording is read in parts", async () => {
   const elements = await page.evaluate(() => document.querySelectorAll("*").length);
   console.log(`${elements} elements of ${count} entries and lines`);
   ok(elements <= 500);
-  const field = page.locator(".at-line input");
+  const field = page.locator(".at-moment input");
   await field.fill("7000");
   await field.press("Enter");
   await page.getByText("message 6999 ").waitFor();
@@ -193,8 +291,8 @@ for (const colorScheme of ["light", "dark"] as const) {
       await page.locator(".usage").waitFor();
       deepStrictEqual(await violations(page), [], "usage");
       await page.getByRole("button", { name: "Close" }).click();
-      await page.locator(".at-line input").fill("13");
-      await page.locator(".at-line input").press("Enter");
+      await page.locator(".at-moment input").fill("13");
+      await page.locator(".at-moment input").press("Enter");
       await page.locator(".dock.past").waitFor();
       deepStrictEqual(await violations(page), [], "an earlier moment");
       await page.screenshot({ path: `target/moment-${colorScheme}-${viewport.width}.png` });

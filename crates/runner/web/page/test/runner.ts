@@ -21,8 +21,22 @@ export class Runner {
     mkdirSync(join(runner.folder, "bin"));
     writeFileSync(runner.agent, `#!/bin/sh\nexec '${bowline}' understudy --scenario demo --pace 0 "$@"\n`);
     chmodSync(runner.agent, 0o700);
+    for (const [path, pace] of [[runner.scripted, 0], [runner.natural, 1]] as const) {
+      writeFileSync(path, `#!/bin/sh\nexec '${bowline}' understudy --pace ${pace} "$@"\n`);
+      chmodSync(path, 0o700);
+    }
     await runner.serve();
     return runner;
+  }
+
+  /** The scripted agent with its default scenario: a prompt such as `/agent TASK` says what it does. */
+  get scripted(): string {
+    return join(this.folder, "scripted");
+  }
+
+  /** The same agent, whose delays are as long as they say. */
+  get natural(): string {
+    return join(this.folder, "natural");
   }
 
   /** The scripted agent. */

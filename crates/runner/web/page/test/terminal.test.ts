@@ -171,6 +171,58 @@ test("an ended terminal shows its last output and how it ended", async () => {
   await shows("last words");
 });
 
+test("a terminal is shown as it was", async () => {
+  const script = "printf 'first\\r\\n'; read x; printf '\\033[2J\\033[H\\033[31msecond\\033[m\\r\\n'; read x";
+  const id = await runner.terminal("/bin/sh", ["-c", script], "a terminal");
+  await runner.open(page, id);
+  await page.waitForFunction(() => document.querySelector(".xterm-rows")?.textContent?.includes("first"));
+  const { streams } = await runner.api<{ streams: { tty: { end: number } } }>("GET", `/api/sessions/${id}`);
+  await page.keyboard.press("Enter");
+  await page.waitForFunction(() => document.querySelector(".xterm-rows")?.textContent?.includes("second"));
+  await page.getByRole("button", { name: "Replay" }).click();
+  const past = page.locator(".terminal-past");
+  const shows = (text: string) => page.waitForFunction((it) => document.querySelector(".terminal-past .xterm-rows")?.textContent?.includes(it), text);
+  await shows("second");
+  const byte = past.getByLabel("Moment, as a byte");
+  await byte.fill(String(streams.tty.end));
+  await byte.press("Enter");
+  await shows("first");
+  ok(!(await past.locator(".xterm-rows").innerText()).includes("second"));
+  await past.getByRole("button", { name: "Later output" }).click();
+  await past.getByRole("button", { name: "Later output" }).click();
+  await shows("second");
+  await past.getByRole("button", { name: "To the present" }).click();
+  await past.waitFor({ state: "detached" });
+  ok((await page.locator(".xterm-rows").innerText()).includes("second"));
+});
+
+test("lines above those that a terminal keeps are read by page", async () => {
+  const id = await runner.terminal("/bin/sh", ["-c", "seq -f 'line %.0f' 1 20000; echo done; read x"], "many lines");
+  await runner.open(page, id);
+  await page.waitForFunction(() => document.querySelector(".xterm-rows")?.textContent?.includes("done"));
+  await page.locator(".screen .xterm").hover();
+  const earlier = page.getByRole("button", { name: "Earlier lines" });
+  for (let turn = 0; turn < 200 && !(await earlier.isVisible()); turn += 1) await page.mouse.wheel(0, -5_000);
+  await earlier.click();
+  const past = page.locator(".terminal-past");
+  await past.getByText("2\u202f000 lines", { exact: true }).waitFor();
+  const numbers = async () => {
+    const text = await past.locator(".xterm-rows").innerText();
+    return [...text.matchAll(/line (\d+)/g)].map((it) => Number(it[1]));
+  };
+  // The newest of them is the one before those that the terminal has: 10,000 lines, and the screen.
+  const first = await numbers();
+  ok(first.at(-1)! < 10_000 && first.at(-1)! > 9_900, `${first.at(-1)}`);
+  await past.getByRole("button", { name: "Older" }).click();
+  await page.waitForFunction((last) => {
+    const found = [...document.querySelector(".terminal-past .xterm-rows")!.textContent!.matchAll(/line (\d+)/g)];
+    return Number(found.at(-1)?.[1]) === last;
+  }, first.at(-1)! - 2_000);
+  await past.getByRole("button", { name: "Newer" }).click();
+  await past.getByRole("button", { name: "Back to the terminal" }).click();
+  await past.waitFor({ state: "detached" });
+});
+
 test("the part for terminals is loaded with the first one, and is small", async () => {
   const asked: string[] = [];
   page.on("request", (request) => asked.push(new URL(request.url()).pathname));

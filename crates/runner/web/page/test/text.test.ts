@@ -1,9 +1,11 @@
 // Diffs, heights and texts, without a browser.
 import { deepStrictEqual, strictEqual } from "node:assert";
 import { test } from "node:test";
+import type { Timeline } from "@bowline/client";
 import { Heights } from "../src/list/heights.js";
 import { diffLines, nearChanges, readPatch } from "../src/text/diff.js";
 import { count, duration, plain, shortPath } from "../src/text/format.js";
+import { clock, readClock, readMoment } from "../src/text/moments.js";
 import { safeTarget } from "../src/text/markdown.js";
 
 /** A small generator of numbers that repeats itself (mulberry32). */
@@ -127,4 +129,25 @@ test("only links that a reader may follow are links", () => {
   for (const href of ["javascript:alert(1)", "JaVaScRiPt:1", "data:text/html,x", "file:///etc", "/x", "x", "vbscript:1", "blob:x"]) {
     strictEqual(safeTarget(href), null, href);
   }
+});
+
+test("a moment is read as a line, an offset or a time", () => {
+  const timeline = { from_ms: 1_000, to_ms: 101_000, end: 5_000, lines: 50 } as Timeline;
+  const cases = [
+    ["12", "line", { line: 12 }],
+    ["0", "line", { at: 0 }],
+    ["50", "line", "now"],
+    ["1\u202f200", "byte", { at: 1_200 }],
+    ["5000", "byte", "now"],
+    ["90", "time", { at_ms: 91_000 }],
+    ["1:30.5", "time", { at_ms: 91_500 }],
+    ["250 ms", "time", { at_ms: 1_250 }],
+    ["0:01:00", "time", { at_ms: 61_000 }],
+    ["2 min", "time", "now"],
+    ["x", "line", null],
+    ["-1", "byte", null],
+    ["soon", "time", null],
+  ] as const;
+  for (const [text, unit, moment] of cases) deepStrictEqual(readMoment(text, unit, timeline), moment, `${text} ${unit}`);
+  for (const ms of [0, 999, 61_250, 3_599_999, 7_384_000]) strictEqual(readClock(clock(ms)), ms);
 });

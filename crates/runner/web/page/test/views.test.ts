@@ -121,29 +121,50 @@ const VIEWS: readonly View[] = [
       await page.waitForFunction(() => document.querySelector(".xterm-rows")?.textContent?.includes("warning"));
     },
   },
+  {
+    name: "replay",
+    show: async () => {
+      await go(`#/${terminal}`);
+      await page.getByRole("button", { name: "Replay" }).click();
+      await page.waitForFunction(() => document.querySelector(".terminal-past .xterm-rows")?.textContent?.includes("warning"));
+    },
+  },
 ];
 
 async function go(hash: string): Promise<void> {
   await page.evaluate((it) => (location.hash = it), hash);
 }
 
-for (const colorScheme of SCHEMES) {
-  for (const viewport of SIZES) {
-    for (const { name, show } of VIEWS) {
-      test(`${name}, ${colorScheme}, ${viewport.width} wide`, async () => {
-        const context = await browser.newContext({ viewport, colorScheme, reducedMotion: "reduce" });
-        page = await context.newPage();
-        await watch(page, problems);
-        const { url } = await runner.api<{ url: string }>("POST", "/api/login-links");
-        await page.goto(url);
-        await page.locator(".sessions li").first().waitFor({ state: "attached" });
-        await show();
-        const picture = await page.screenshot({ path: `${PICTURES}/${name}-${colorScheme}-${viewport.width}.png` });
-        ok(picture.length > 1_000);
-        const wide = await page.evaluate(() => document.documentElement.scrollWidth > innerWidth);
-        ok(!wide, "the page is wider than its window");
-        deepStrictEqual(await brokenRules(), []);
-      });
-    }
+/** How a page is looked at. */
+interface Look {
+  readonly colorScheme: (typeof SCHEMES)[number];
+  readonly viewport: { readonly width: number; readonly height: number };
+  /** High contrast: the colors of the system replace those of the page. */
+  readonly forcedColors: "active" | "none";
+}
+
+const LOOKS: readonly Look[] = [
+  ...SCHEMES.flatMap((colorScheme) => SIZES.map((viewport) => ({ colorScheme, viewport, forcedColors: "none" }) as const)),
+  { colorScheme: "light", viewport: { width: 3840, height: 2160 }, forcedColors: "none" },
+  { colorScheme: "dark", viewport: SIZES[0]!, forcedColors: "active" },
+];
+
+for (const { colorScheme, viewport, forcedColors } of LOOKS) {
+  const contrast = forcedColors === "active" ? ", high contrast" : "";
+  for (const { name, show } of VIEWS) {
+    test(`${name}, ${colorScheme}, ${viewport.width} wide${contrast}`, async () => {
+      const context = await browser.newContext({ viewport, colorScheme, forcedColors, reducedMotion: "reduce" });
+      page = await context.newPage();
+      await watch(page, problems);
+      const { url } = await runner.api<{ url: string }>("POST", "/api/login-links");
+      await page.goto(url);
+      await page.locator(".sessions li").first().waitFor({ state: "attached" });
+      await show();
+      const picture = await page.screenshot({ path: `${PICTURES}/${name}-${contrast ? "contrast" : colorScheme}-${viewport.width}.png` });
+      ok(picture.length > 1_000);
+      const wide = await page.evaluate(() => document.documentElement.scrollWidth > innerWidth);
+      ok(!wide, "the page is wider than its window");
+      deepStrictEqual(await brokenRules(), []);
+    });
   }
 }

@@ -2,8 +2,8 @@ import type { Client, NewSession } from "@bowline/client";
 import type { ListedSession, SessionsStore } from "./sessions.js";
 import { Store } from "./store.js";
 
-/** Time in which a deletion can be undone, in milliseconds. */
-export const UNDO_MS = 8_000;
+/** How long a message is shown, in milliseconds. */
+const NOTE_MS = 8_000;
 
 /** A message at the edge of the page. */
 export interface Note {
@@ -17,7 +17,6 @@ export class Actions extends Store {
   note: Note | null = null;
   /** The session to give another name. */
   renaming: ListedSession | null = null;
-  readonly #deletions = new Map<string, { timer: ReturnType<typeof setTimeout>; session: ListedSession }>();
   #clear: ReturnType<typeof setTimeout> | null = null;
 
   constructor(
@@ -25,10 +24,6 @@ export class Actions extends Store {
     readonly sessions: SessionsStore,
   ) {
     super();
-    // Closing the page deletes at once, since the user can no longer undo.
-    addEventListener("pagehide", () => {
-      for (const id of [...this.#deletions.keys()]) void this.#delete(id);
-    });
   }
 
   /** Runs an action, and shows its error. */
@@ -43,7 +38,7 @@ export class Actions extends Store {
   say(text: string, isError = false, undo?: () => void): void {
     if (this.#clear !== null) clearTimeout(this.#clear);
     this.note = { text, isError, ...(undo ? { undo } : {}) };
-    this.#clear = setTimeout(() => this.dismiss(), UNDO_MS);
+    this.#clear = setTimeout(() => this.dismiss(), NOTE_MS);
     this.changed();
   }
 
@@ -57,14 +52,19 @@ export class Actions extends Store {
     this.changed();
   }
 
-  /** Deletes a session after a time in which the reader can undo it. */
-  delete(session: ListedSession): void {
-    const { id } = session;
-    const timer = setTimeout(() => void this.run(() => this.#delete(id)), UNDO_MS);
-    this.#deletions.set(id, { timer, session });
+  /** Deletes a session. The runner keeps it in its trash for an hour, from which it can be restored. */
+  async delete({ id, title }: ListedSession): Promise<void> {
     this.sessions.hide(id, true);
     if (location.hash === `#/${id}`) location.hash = "#/";
-    this.say(`“${session.title}” will be deleted`, false, () => this.#undo(id));
+    await this.run(async () => {
+      try {
+        await this.client.delete(id);
+      } catch (error) {
+        this.sessions.hide(id, false);
+        throw error;
+      }
+      this.say(`“${title}” was deleted`, false, () => void this.run(() => this.#restore(id)));
+    });
   }
 
   /** Starts a session, and shows it. */
@@ -91,22 +91,10 @@ export class Actions extends Store {
     });
   }
 
-  #undo(id: string): void {
-    const deletion = this.#deletions.get(id);
-    if (!deletion) return;
-    clearTimeout(deletion.timer);
-    this.#deletions.delete(id);
-    this.sessions.hide(id, false);
+  async #restore(id: string): Promise<void> {
     this.dismiss();
-  }
-
-  async #delete(id: string): Promise<void> {
-    this.#deletions.delete(id);
-    try {
-      await this.client.delete(id);
-    } catch (error) {
-      this.sessions.hide(id, false);
-      throw error;
-    }
+    await this.client.restore(id);
+    this.sessions.hide(id, false);
+    await this.sessions.read();
   }
 }

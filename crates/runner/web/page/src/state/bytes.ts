@@ -7,6 +7,9 @@ const PAGE = 200;
 /** Pages of rows that are kept. */
 const MAX_PAGES = 40;
 
+/** Bytes that are read at once for a download. */
+const READ_BYTES = 1 << 20;
+
 /** Bytes of a row that are shown. */
 const MAX_SHOWN = 256 << 10;
 
@@ -116,10 +119,12 @@ export class BytesStore extends Store {
     const parts: Uint8Array<ArrayBuffer>[] = [];
     for (let at = from; at < to; ) {
       const name = stream === "output" ? undefined : (STREAMS[stream] ?? undefined);
-      const { bytes, gap } = await this.client.log(this.session, at, Math.min(to - at, 1 << 20), this.#abort.signal, name);
+      const { bytes, gap } = await this.client.log(this.session, at, Math.min(to - at, READ_BYTES), this.#abort.signal, name);
       if (bytes.length === 0) break;
-      parts.push(new Uint8Array(bytes));
-      at = (gap?.[1] ?? at) + bytes.length;
+      const start = gap?.[1] ?? at;
+      if (start >= to) break;
+      parts.push(new Uint8Array(bytes.subarray(0, Math.min(bytes.length, to - start))));
+      at = start + bytes.length;
     }
     return parts;
   }

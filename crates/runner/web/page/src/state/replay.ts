@@ -1,5 +1,5 @@
 import type { Client, Moment, Timeline } from "@bowline/client";
-import type { Axis } from "../text/lanes.js";
+import { wholeAxis, type Axis } from "../text/lanes.js";
 import { PagedTranscript } from "./paged.js";
 import { Store } from "./store.js";
 
@@ -59,7 +59,8 @@ export class ReplayStore extends Store {
 
   play(): void {
     if (!this.timeline) return;
-    if (!this.past) this.show(this.timeline.from_ms === null ? { at: 0 } : { at_ms: this.timeline.from_ms });
+    const { unit, from } = wholeAxis(this.timeline);
+    if (!this.past) this.show(unit === "bytes" ? { at: 0 } : { at_ms: from });
     this.isPlaying = true;
     this.#lastFrame = performance.now();
     requestAnimationFrame((now) => this.#frame(now));
@@ -99,14 +100,14 @@ export class ReplayStore extends Store {
     // The next moment waits for the last one to be shown.
     if (this.#isReading || !past?.part) return;
     this.#lastFrame = now;
-    const { from_ms, to_ms } = timeline;
+    const { unit, from, to } = wholeAxis(timeline);
     if (past.part.at >= timeline.end) {
       this.pause();
       this.show(null);
-    } else if (from_ms !== null && to_ms !== null && to_ms > from_ms) {
-      const shown = past.moment && "at_ms" in past.moment ? past.moment.at_ms : (past.part.at_ms ?? from_ms);
+    } else if (unit === "ms") {
+      const shown = past.moment && "at_ms" in past.moment ? past.moment.at_ms : (past.part.at_ms ?? from);
       const next = shown + elapsed;
-      if (next >= to_ms) this.#finish();
+      if (next >= to) this.#finish();
       else this.show({ at_ms: Math.round(next) });
     } else {
       this.#time += (elapsed / 1000) * LINES_PER_SECOND;

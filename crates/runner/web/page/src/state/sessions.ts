@@ -21,6 +21,15 @@ export interface ListedSession {
 
 export type Group = "asks" | "working" | "idle" | "ended" | "recordings";
 
+/** What the session that is shown was at an earlier moment. */
+export interface SessionThen {
+  readonly id: string;
+  readonly phase: string;
+  readonly reason: string | null;
+  readonly costUsd: number | null;
+  readonly contextShare: number | null;
+}
+
 /** The label of a session that is a recording. */
 const RECORDING = "bowline.recording";
 
@@ -34,6 +43,8 @@ export class SessionsStore extends Store {
   error: Error | null = null;
   /** The open permission requests of all sessions, oldest first. */
   requests: readonly PermissionRequest[] = [];
+  /** What the list shows of a session at an earlier moment; `null` at the present. */
+  then: SessionThen | null = null;
   /** Whether the list was read once. */
   isKnown = false;
   #all: readonly ListedSession[] = [];
@@ -93,6 +104,12 @@ export class SessionsStore extends Store {
     if (isHidden) this.#hidden.add(id);
     else this.#hidden.delete(id);
     this.#show();
+    this.changed();
+  }
+
+  /** Lists the session that is shown as it was. */
+  setThen(then: SessionThen | null): void {
+    this.then = then;
     this.changed();
   }
 

@@ -16,8 +16,8 @@ export interface ScreenOptions {
   readonly onInput: (bytes: Uint8Array) => void;
   /** Called when the text that is selected has changed. */
   readonly onSelection?: (hasSelection: boolean) => void;
-  /** Called when the place that is looked at has changed: whether it is the end. */
-  readonly onScroll?: (isAtEnd: boolean) => void;
+  /** Called when the place that is looked at has changed: whether it is the end, and whether it is the oldest line above it. */
+  readonly onScroll?: (isAtEnd: boolean, isAtStart: boolean) => void;
   /** Called with keys that are not for the session. Returns whether it has handled one. */
   readonly onKey?: (event: KeyboardEvent) => boolean;
   readonly label: string;
@@ -64,8 +64,9 @@ export class Screen {
     this.#terminal.onData((text) => send(encoder.encode(text)));
     this.#terminal.onBinary((text) => send(Uint8Array.from(text, (unit) => unit.charCodeAt(0))));
     this.#terminal.onSelectionChange(() => options.onSelection?.(this.#terminal.hasSelection()));
-    this.#terminal.onScroll(() => options.onScroll?.(this.isAtEnd));
-    parent.addEventListener("wheel", () => requestAnimationFrame(() => options.onScroll?.(this.isAtEnd)), { passive: true });
+    const scrolled = () => options.onScroll?.(this.isAtEnd, this.#isAtStart);
+    this.#terminal.onScroll(scrolled);
+    parent.addEventListener("wheel", () => requestAnimationFrame(scrolled), { passive: true });
     this.#terminal.attachCustomKeyEventHandler((event) => this.#onKey(event, options.onKey));
     this.#scheme.addEventListener("change", this.#onScheme);
   }
@@ -73,6 +74,19 @@ export class Screen {
   get isAtEnd(): boolean {
     const { viewportY, baseY } = this.#terminal.buffer.active;
     return viewportY >= baseY;
+  }
+
+  get #isAtStart(): boolean {
+    const { viewportY, baseY } = this.#terminal.buffer.active;
+    return viewportY === 0 && baseY > 0;
+  }
+
+  /** Number of lines above the screen; rows that continue one are a part of it. */
+  get linesAbove(): number {
+    const buffer = this.#terminal.buffer.normal;
+    let lines = 0;
+    for (let row = 0; row < buffer.baseY; row += 1) lines += buffer.getLine(row)!.isWrapped ? 0 : 1;
+    return lines;
   }
 
   get isApplicationCursor(): boolean {

@@ -34,9 +34,9 @@ const MIN_WIDTH = 2;
 /** Bars nearer to each other than this are one. */
 const MIN_GAP = 1;
 
-/** Returns the axis of a whole session: its time if it is known, otherwise its bytes. */
-export function wholeAxis({ from_ms, to_ms, end }: Timeline): Axis {
-  if (from_ms !== null && to_ms !== null && to_ms > from_ms) return { unit: "ms", from: from_ms, to: to_ms };
+/** Returns the axis of a whole session: its time if it is known and tells each moment, otherwise its bytes. */
+export function wholeAxis({ from_ms, to_ms, is_ordered, end }: Timeline): Axis {
+  if (is_ordered && from_ms !== null && to_ms !== null && to_ms > from_ms) return { unit: "ms", from: from_ms, to: to_ms };
   return { unit: "bytes", from: 0, to: Math.max(1, end) };
 }
 

@@ -60,6 +60,7 @@ export function Bytes({ store, onEntry, onMoment }: Props): JSX.Element {
 }
 
 function Tools({ store }: { readonly store: BytesStore }): JSX.Element {
+  const [isChoosing, choose] = useState(false);
   return (
     <div class="byte-tools">
       <input
@@ -74,8 +75,63 @@ function Tools({ store }: { readonly store: BytesStore }): JSX.Element {
         fold deltas
       </label>
       <span class="why">{count(store.lines)} lines</span>
+      <button class="ghost" aria-expanded={isChoosing} onClick={() => choose(!isChoosing)}>
+        Range…
+      </button>
+      {isChoosing && <RangeForm store={store} onDone={() => choose(false)} />}
     </div>
   );
+}
+
+const RANGE_STREAMS = ["output", "input", "stderr"] as const;
+
+/** Downloads any bytes of a stream. */
+function RangeForm({ store, onDone }: { readonly store: BytesStore; readonly onDone: () => void }): JSX.Element {
+  const [stream, setStream] = useState<(typeof RANGE_STREAMS)[number]>("output");
+  const [error, setError] = useState<string | null>(null);
+  const from = useRef<HTMLInputElement>(null);
+  const to = useRef<HTMLInputElement>(null);
+  const save = async (event: Event) => {
+    event.preventDefault();
+    const [first, end] = [offset(from.current!.value, 0), offset(to.current!.value, Infinity)];
+    if (first === null || end === null || end <= first) return setError("Write two offsets, the smaller one first.");
+    try {
+      const parts = await store.read(stream, first, end);
+      if (parts.length === 0) return setError(`There are no bytes from ${count(first)} on.`);
+      const length = parts.reduce((sum, part) => sum + part.length, 0);
+      saveBytes(`${stream}-${first}-${Number.isFinite(end) ? end : first + length}.jsonl`, parts);
+      onDone();
+    } catch (cause) {
+      setError(cause instanceof Error ? cause.message : String(cause));
+    }
+  };
+  return (
+    <form class="range" aria-label="Download a range" onSubmit={(event) => void save(event)}>
+      <select aria-label="Stream" value={stream} onChange={(event) => setStream(event.currentTarget.value as typeof stream)}>
+        {RANGE_STREAMS.map((name) => (
+          <option key={name} value={name}>
+            {name}
+          </option>
+        ))}
+      </select>
+      <input ref={from} aria-label="First byte" inputMode="numeric" placeholder="0" />
+      <span aria-hidden>–</span>
+      <input ref={to} aria-label="End" inputMode="numeric" placeholder="end" />
+      <button class="ghost">Download</button>
+      {error && (
+        <span class="bad" role="alert">
+          {plain(error)}
+        </span>
+      )}
+    </form>
+  );
+}
+
+/** Reads an offset, with its digits in groups; `null` if it is none. */
+function offset(text: string, absent: number): number | null {
+  const digits = text.replace(/[\s\u202f]/g, "");
+  if (digits === "") return absent;
+  return /^\d+$/.test(digits) ? Number(digits) : null;
 }
 
 function Hits({ store }: { readonly store: BytesStore }): JSX.Element {
@@ -217,7 +273,7 @@ function Became({ item, onEntry }: Pick<RowProps, "item"> & Pick<Props, "onEntry
 }
 
 function whyNothing({ stream, note, kind }: LineItem): string {
-  if (stream === "gap") return "lost: the runner could not keep these bytes";
+  if (stream === "gap") return "lost: these bytes were not kept, or cannot be read";
   if (stream === "stderr") return "standard error is no part of the transcript";
   if (note === "duplicate") return "left out: the line was there before";
   if (stream === "input") return "the agent has read it; what it answers is in its own lines";

@@ -1,4 +1,4 @@
-import type { Status, Transcript } from "@bowline/client";
+import type { InterruptScope, Status, Transcript } from "@bowline/client";
 import type { JSX } from "preact";
 import { useContext } from "preact/hooks";
 import type { SessionStore } from "../state/session.js";
@@ -7,6 +7,7 @@ import { cost, count, plain, shortPath } from "../text/format.js";
 import { ActionsContext } from "./actions.js";
 import { Icon, type IconName } from "./icon.js";
 import { Menu, MenuItem } from "./menu.js";
+import { openTasks } from "./plan.js";
 import { SessionMenuItems } from "./session_menu.js";
 
 const PHASES: Record<string, readonly [IconName, string]> = {
@@ -84,11 +85,12 @@ function SessionActions({ store, listed, onExport }: Pick<Props, "store" | "list
   const { status, session } = store.transcript;
   const isOver = !status || status.phase === "ended" || status.phase === "lost";
   const isBusy = status?.phase === "running" || status?.phase === "awaiting_permission";
-  const interrupt = (cancelQueued: boolean) => void actions.run(() => store.client.interrupt(store.id, cancelQueued));
+  const tasks = openTasks(store.transcript).length;
+  const interrupt = (scope: InterruptScope) => void actions.run(() => store.client.interrupt(store.id, scope));
   return (
     <div class="acts">
       {isBusy && (
-        <button class="ghost" onClick={() => interrupt(false)}>
+        <button class="ghost" onClick={() => interrupt({})}>
           Interrupt
         </button>
       )}
@@ -98,7 +100,8 @@ function SessionActions({ store, listed, onExport }: Pick<Props, "store" | "list
         </button>
       )}
       <Menu label="Session">
-        {isBusy && (session?.queue.length ?? 0) > 0 && <MenuItem onSelect={() => interrupt(true)}>Interrupt, and drop what waits</MenuItem>}
+        {isBusy && (session?.queue.length ?? 0) > 0 && <MenuItem onSelect={() => interrupt({ cancel_queued: true })}>Interrupt, and drop what waits</MenuItem>}
+        {!isOver && tasks > 0 && <MenuItem onSelect={() => interrupt({ tasks: true })}>{isBusy ? "Interrupt, and stop the tasks" : "Stop the tasks in the background"}</MenuItem>}
         <MenuItem onSelect={() => onExport("copy")}>Copy as Markdown</MenuItem>
         <MenuItem onSelect={() => onExport("markdown")}>Save as Markdown</MenuItem>
         <MenuItem onSelect={() => onExport("html")}>Save as HTML</MenuItem>

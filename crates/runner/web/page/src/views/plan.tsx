@@ -1,4 +1,4 @@
-import type { Transcript } from "@bowline/client";
+import type { TaskValue, Transcript } from "@bowline/client";
 import type { JSX } from "preact";
 import { useState } from "preact/hooks";
 import { line } from "../text/format.js";
@@ -10,11 +10,22 @@ const STEPS: Record<string, readonly [IconName, string]> = {
   completed: ["ok", "done"],
 };
 
+/** Returns the tasks in the background that have not ended, by their ids. */
+export function openTasks({ tasks }: Transcript): readonly (readonly [string, TaskValue])[] {
+  return [...tasks].filter(([, { state }]) => state === "running" || state === "pending");
+}
+
+interface Props {
+  readonly transcript: Transcript;
+  /** Called with the id of a task that is to be stopped. */
+  readonly onStop: (task: string) => void;
+}
+
 /** The agent's plan, and its tasks in the background, of which one line is shown until it is opened. */
-export function Plan({ transcript }: { readonly transcript: Transcript }): JSX.Element | null {
+export function Plan({ transcript, onStop }: Props): JSX.Element | null {
   const [isOpen, open] = useState(false);
   const plan = transcript.session?.plan ?? [];
-  const tasks = [...transcript.tasks].filter(([, { state }]) => state === "running" || state === "pending");
+  const tasks = openTasks(transcript);
   if (plan.length === 0 && tasks.length === 0) return null;
   const done = plan.filter(({ state }) => state === "completed").length;
   const current = plan.find(({ state }) => state === "in_progress") ?? plan.find(({ state }) => state === "pending");
@@ -41,6 +52,9 @@ export function Plan({ transcript }: { readonly transcript: Transcript }): JSX.E
             <li key={id}>
               <Icon name="run" label="task in the background" />
               <span>{line(task.description ?? task.kind ?? id)}</span>
+              <button class="ghost" aria-label={`Stop ${line(task.description ?? id)}`} onClick={() => onStop(id)}>
+                Stop
+              </button>
             </li>
           ))}
         </ul>

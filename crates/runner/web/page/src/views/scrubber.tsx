@@ -6,6 +6,7 @@ import { useStore } from "../state/store.js";
 import { count, duration, plain } from "../text/format.js";
 import { wholeAxis, type Axis } from "../text/lanes.js";
 import { Icon } from "./icon.js";
+import { MomentField } from "./moment_field.js";
 
 interface Props {
   readonly store: ReplayStore;
@@ -74,8 +75,7 @@ export function Scrubber({ store, timeline, axis, onWhole }: Props): JSX.Element
             {plain(store.error.message)}
           </span>
         )}
-        <LineField key={part?.line ?? "now"} store={store} line={part?.line ?? timeline.lines} last={timeline.lines} />
-        <span class="why">{count(part?.at ?? timeline.end)} B</span>
+        <MomentField store={store} timeline={timeline} />
         {past && (
           <button class="now" onClick={() => store.show(null)}>
             <span class="dot connected" />
@@ -84,25 +84,5 @@ export function Scrubber({ store, timeline, axis, onWhole }: Props): JSX.Element
         )}
       </div>
     </>
-  );
-}
-
-/** The number of the line that is shown; another one can be written. */
-function LineField({ store, line, last }: { readonly store: ReplayStore; readonly line: number; readonly last: number }): JSX.Element {
-  // What is being written, so that an update of the page does not replace it.
-  const [written, write] = useState<string | null>(null);
-  const go = (text: string) => {
-    write(null);
-    const wanted = Number.parseInt(text, 10);
-    if (!Number.isFinite(wanted)) return;
-    store.pause();
-    if (wanted >= last) store.show(null);
-    else store.show(wanted <= 0 ? { at: 0 } : { line: wanted });
-  };
-  return (
-    <label class="at-line">
-      line
-      <input inputMode="numeric" value={written ?? line} onInput={(event) => write(event.currentTarget.value)} onChange={(event) => go(event.currentTarget.value)} />
-    </label>
   );
 }

@@ -8,7 +8,7 @@ import { FilteredEntries, type Kind } from "../state/filter.js";
 import type { EntrySource, PagedTranscript } from "../state/paged.js";
 import { ReplayStore } from "../state/replay.js";
 import { SessionStore } from "../state/session.js";
-import type { ListedSession } from "../state/sessions.js";
+import type { ListedSession, SessionThen } from "../state/sessions.js";
 import { useStore } from "../state/store.js";
 import { count, plain } from "../text/format.js";
 import { ActionsContext } from "./actions.js";
@@ -53,6 +53,8 @@ export function SessionView({ id, listed, entry, client, onClose }: Props): JSX.
     };
   }, [store, replay]);
   useStore(store, replay);
+  useEffect(() => actions.sessions.setThen(replay.past && thenOf(id, replay.past.transcript)), [actions, replay.past]);
+  useEffect(() => () => actions.sessions.setThen(null), [actions, id]);
   const { transcript, connection } = store;
   const list = useRef<List>(null);
   const [isAtEnd, setAtEnd] = useState(true);
@@ -156,7 +158,7 @@ export function SessionView({ id, listed, entry, client, onClose }: Props): JSX.
         </div>
         {replay.past && <Past source={replay.past} onNow={() => replay.show(null)} />}
         {!replay.past && !listed?.isRecording && <div class="dock">
-          <Plan transcript={transcript} />
+          <Plan transcript={transcript} onStop={(task) => void actions.run(() => client.interrupt(id, { task }))} />
           <div class="asks" aria-live="polite">
             {open.map((request) => (
               <PermissionCard
@@ -175,6 +177,18 @@ export function SessionView({ id, listed, entry, client, onClose }: Props): JSX.
       {tab !== null && more && <more.Inspector client={client} lines={lines} replay={replay} tab={tab} onTab={setTab} onEntry={show} onClose={() => setTab(null)} />}
     </LogContext.Provider>
   );
+}
+
+/** Returns what the list shows of a session at an earlier moment. */
+function thenOf(id: string, { status, session, usage }: Transcript): SessionThen {
+  const context = session?.context;
+  return {
+    id,
+    phase: status?.phase ?? "starting",
+    reason: status?.reason || null,
+    costUsd: usage?.cost_usd ?? null,
+    contextShare: context?.used != null && context.size ? context.used / context.size : null,
+  };
 }
 
 /** The entries of a transcript that a filter shows. */

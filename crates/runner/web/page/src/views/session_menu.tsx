@@ -20,7 +20,7 @@ export function SessionMenuItems({ session, client }: { readonly session: Listed
         </MenuItem>
       )}
       {isEnded && (
-        <MenuItem isDanger onSelect={() => actions.delete(session)}>
+        <MenuItem isDanger onSelect={() => void actions.delete(session)}>
           Delete
         </MenuItem>
       )}

@@ -1,7 +1,7 @@
 import type { PermissionRequest } from "@bowline/client";
 import type { JSX } from "preact";
 import { useState } from "preact/hooks";
-import { groupOf, type Group, type ListedSession, type SessionsStore } from "../state/sessions.js";
+import { groupOf, type Group, type ListedSession, type SessionThen, type SessionsStore } from "../state/sessions.js";
 import { useStore } from "../state/store.js";
 import { cost, duration, plain, shortPath } from "../text/format.js";
 import { QuickAnswer } from "./quick_answer.js";
@@ -58,7 +58,7 @@ export function Sidebar({ store, current }: Props): JSX.Element {
             </h2>
             <ul>
               {sessions.map((session) => (
-                <Item key={session.id} session={session} isCurrent={session.id === current} request={store.requests.find((it) => it.session === session.id)} />
+                <Item key={session.id} session={session} isCurrent={session.id === current} then={store.then?.id === session.id ? store.then : null} request={store.requests.find((it) => it.session === session.id)} />
               ))}
             </ul>
           </section>
@@ -94,19 +94,23 @@ function connectionText({ connection, error }: SessionsStore): string {
 interface ItemProps {
   readonly session: ListedSession;
   readonly isCurrent: boolean;
+  /** What it was at the moment that is shown. */
+  readonly then: SessionThen | null;
   readonly request: PermissionRequest | undefined;
 }
 
-function Item({ session, isCurrent, request }: ItemProps): JSX.Element {
+function Item({ session: now, isCurrent, then, request }: ItemProps): JSX.Element {
+  const session = then ? { ...now, ...then, isRecording: false } : now;
+  // At an earlier moment, the session keeps its place in the list.
   const group = groupOf(session);
   const [icon, label] = iconOf(session, group);
   const isOver = group === "ended" || group === "recordings";
-  const side = session.costUsd ? cost(session.costUsd) : isOver ? "" : duration(Date.now() - session.startedMs);
+  const side = session.costUsd ? cost(session.costUsd) : isOver || then ? "" : duration(Date.now() - session.startedMs);
   const share = session.contextShare === null ? null : `${Math.round(100 * session.contextShare)} %`;
   const about = [session.cwd && shortPath(session.cwd), isOver ? session.agent : session.reason, share];
   return (
     <li>
-      <a href={`#/${session.id}`} aria-current={isCurrent ? "page" : undefined}>
+      <a href={`#/${session.id}`} class={then ? "then" : undefined} aria-current={isCurrent ? "page" : undefined}>
         <Icon name={icon} label={label} />
         <span class="name">{plain(session.title)}</span>
         <span class="side">{side}</span>

@@ -7,8 +7,11 @@ import { keySequence, modified, type Key, type Modifiers } from "../terminal/key
 import type { Screen, ScreenOptions } from "../terminal/screen.js";
 import { plain, shortPath } from "../text/format.js";
 import { Icon } from "./icon.js";
+import { loadScreen } from "./load_screen.js";
 import { Menu } from "./menu.js";
 import { SessionMenuItems } from "./session_menu.js";
+import { TerminalLines } from "./terminal_lines.js";
+import { TerminalPast } from "./terminal_past.js";
 
 /** How often the size of a terminal is asked for while another client decides it, in milliseconds. */
 const SIZE_EVERY_MS = 2_000;
@@ -18,12 +21,6 @@ const LAST_BYTES = 1 << 20;
 
 const NO_MODIFIERS: Modifiers = { ctrl: false, alt: false };
 
-/** Loads the part of the page that draws terminals. */
-export function loadScreen(): Promise<typeof import("../terminal/screen.js")> {
-  const path = "/terminal.js";
-  return import(path) as Promise<typeof import("../terminal/screen.js")>;
-}
-
 /** A terminal session that is shown, and the connection to it. */
 class TerminalStore extends Store {
   state: TerminalState = { state: "connecting" };
@@ -31,6 +28,8 @@ class TerminalStore extends Store {
   size: TerminalSize | null = null;
   hasSelection = false;
   isAtEnd = true;
+  /** Whether the oldest line that the terminal keeps is looked at. */
+  isAtStart = false;
   lost = 0;
   wasTakenOver = false;
   error: Error | null = null;
@@ -71,9 +70,10 @@ class TerminalStore extends Store {
         this.hasSelection = hasSelection;
         this.changed();
       },
-      onScroll: (isAtEnd) => {
-        if (isAtEnd === this.isAtEnd) return;
+      onScroll: (isAtEnd, isAtStart) => {
+        if (isAtEnd === this.isAtEnd && isAtStart === this.isAtStart) return;
         this.isAtEnd = isAtEnd;
+        this.isAtStart = isAtStart;
         this.changed();
       },
       onKey: (event) => this.#onKey(event),
@@ -237,6 +237,7 @@ export function TerminalView({ session, client, onClose }: Props): JSX.Element {
   const store = useMemo(() => new TerminalStore(id, client, session.hosts === 0 ? "write" : "read"), [id, client]);
   const parent = useRef<HTMLDivElement>(null);
   const [isFinding, setFinding] = useState(false);
+  const [past, showPast] = useState<"screens" | "lines" | null>(null);
   useStore(store);
   useEffect(() => {
     store.onFind = () => setFinding(true);
@@ -270,6 +271,9 @@ export function TerminalView({ session, client, onClose }: Props): JSX.Element {
           <button class="ghost" aria-expanded={isFinding} onClick={() => setFinding(!isFinding)}>
             Find
           </button>
+          <button class="ghost" aria-pressed={past === "screens"} onClick={() => showPast(past === "screens" ? null : "screens")}>
+            Replay
+          </button>
           {store.hasSelection && (
             <button class="ghost" onClick={() => void navigator.clipboard.writeText(store.screen!.selection)}>
               Copy
@@ -289,7 +293,14 @@ export function TerminalView({ session, client, onClose }: Props): JSX.Element {
       <div class="stage">
         {isFinding && <Find store={store} onClose={() => setFinding(false)} />}
         <div class={`screen ${mode}`} ref={parent} />
-        {!store.isAtEnd && (
+        {past === "screens" && <TerminalPast client={client} session={id} onClose={() => showPast(null)} />}
+        {past === "lines" && <TerminalLines client={client} session={id} skip={store.screen?.linesAbove ?? 0} onClose={() => showPast(null)} />}
+        {store.isAtStart && past === null && (
+          <button class="to-start" onClick={() => showPast("lines")}>
+            Earlier lines
+          </button>
+        )}
+        {!store.isAtEnd && past === null && (
           <button class="to-end" onClick={() => store.screen?.showEnd()}>
             Go to the end
           </button>

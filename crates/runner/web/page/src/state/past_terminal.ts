@@ -1,0 +1,174 @@
+import type { Client, PastScreen, StreamArrival } from "@bowline/client";
+import { SPEEDS } from "./replay.js";
+import { Store } from "./store.js";
+import type { Axis } from "../text/lanes.js";
+
+/** Output whose times are read, in bytes. A longer one is shown by its bytes. */
+const MAX_TIMED = 64 << 20;
+
+/** Bytes per second without times, at speed 1. */
+const BYTES_PER_SECOND = 2_000;
+
+/** The screen of a terminal at an earlier moment. */
+export class PastTerminal extends Store {
+  end = 0;
+  /** The parts of the output with their times; empty without times. */
+  arrivals: readonly StreamArrival[] = [];
+  /** The offset that is shown, once it is. */
+  at = 0;
+  isPlaying = false;
+  speed: number = SPEEDS[0];
+  error: Error | null = null;
+  #wanted: number | null = null;
+  #isReading = false;
+  #lastFrame = 0;
+  /** The moment that is played, on the axis. */
+  #played = 0;
+  readonly #abort = new AbortController();
+
+  constructor(
+    readonly client: Client,
+    readonly session: string,
+    readonly onScreen: (screen: PastScreen) => void,
+  ) {
+    super();
+  }
+
+  /** Reads how long the output is and when it arrived, and shows its end. */
+  async open(): Promise<void> {
+    try {
+      this.end = (await this.client.log(this.session, 0, 0, this.#abort.signal)).end;
+      if (this.end <= MAX_TIMED) this.arrivals = await this.#readArrivals();
+    } catch (error) {
+      this.#fail(error);
+    }
+    this.show(this.end);
+  }
+
+  get axis(): Axis {
+    const [from, to] = [this.arrivals[0]?.at_ms, this.arrivals.at(-1)?.at_ms];
+    if (from == null || to == null || to <= from) return { unit: "bytes", from: 0, to: Math.max(1, this.end) };
+    return { unit: "ms", from, to };
+  }
+
+  /** Returns where the shown moment is on the axis. */
+  get position(): number {
+    return this.axis.unit === "bytes" ? this.at : (this.#partAt(this.at - 1)?.at_ms ?? this.axis.from);
+  }
+
+  /** Shows the screen after so many bytes. Of those that are asked for meanwhile, the last one counts. */
+  show(offset: number): void {
+    this.#wanted = Math.min(this.end, Math.max(0, offset));
+    void this.#showWanted();
+  }
+
+  /** Shows a place on the axis. */
+  showAt(place: number): void {
+    this.show(this.#offsetAt(place));
+  }
+
+  /** Shows the moment at which the next part had arrived, or the one before. */
+  step(parts: 1 | -1): void {
+    this.pause();
+    const at = this.#partIndex(this.at - 1) + parts;
+    if (this.arrivals.length === 0) this.show(this.at + parts);
+    else this.show(this.arrivals[at + 1]?.offset ?? this.end);
+  }
+
+  play(): void {
+    this.#played = this.at >= this.end ? this.axis.from : this.position;
+    this.isPlaying = true;
+    this.#lastFrame = performance.now();
+    requestAnimationFrame((now) => this.#frame(now));
+    this.changed();
+  }
+
+  pause(): void {
+    this.isPlaying = false;
+    this.changed();
+  }
+
+  setSpeed(speed: number): void {
+    this.speed = speed;
+    this.changed();
+  }
+
+  close(): void {
+    this.isPlaying = false;
+    this.#abort.abort();
+  }
+
+  #frame(now: number): void {
+    if (!this.isPlaying) return;
+    requestAnimationFrame((next) => this.#frame(next));
+    // The next moment waits for the last one to be shown.
+    if (this.#isReading) return;
+    const elapsed = (now - this.#lastFrame) * this.speed;
+    this.#lastFrame = now;
+    const { unit, to } = this.axis;
+    this.#played += unit === "ms" ? elapsed : (elapsed / 1000) * BYTES_PER_SECOND;
+    const next = this.#offsetAt(this.#played);
+    if (this.#played >= to) this.pause();
+    if (next !== this.at) this.show(next);
+  }
+
+  #offsetAt(place: number): number {
+    const { unit, to } = this.axis;
+    if (unit === "bytes") return Math.round(place);
+    if (place >= to) return this.end;
+    const later = this.arrivals.findIndex(({ at_ms }) => at_ms !== null && at_ms > place);
+    return later < 0 ? this.end : this.arrivals[later]!.offset;
+  }
+
+  /** Returns the index of the part that has an offset; -1 before the first one. */
+  #partIndex(offset: number): number {
+    let [low, high] = [0, this.arrivals.length];
+    while (low < high) {
+      const middle = (low + high) >> 1;
+      if (this.arrivals[middle]!.offset <= offset) low = middle + 1;
+      else high = middle;
+    }
+    return low - 1;
+  }
+
+  #partAt(offset: number): StreamArrival | undefined {
+    return this.arrivals[this.#partIndex(offset)];
+  }
+
+  async #readArrivals(): Promise<StreamArrival[]> {
+    const all: StreamArrival[] = [];
+    for (let from = 0; from < this.end; ) {
+      const { arrivals, next } = await this.client.arrivals(this.session, from, this.#abort.signal);
+      if (next <= from) break;
+      all.push(...arrivals);
+      from = next;
+    }
+    return all;
+  }
+
+  async #showWanted(): Promise<void> {
+    if (this.#isReading) return;
+    this.#isReading = true;
+    while (this.#wanted !== null && !this.#abort.signal.aborted) {
+      const at = this.#wanted;
+      this.#wanted = null;
+      try {
+        const screen = await this.client.screen(this.session, at, this.#abort.signal);
+        this.at = at;
+        this.error = null;
+        this.onScreen(screen);
+      } catch (error) {
+        this.#fail(error);
+      }
+      this.changed();
+    }
+    this.#isReading = false;
+  }
+
+  #fail(error: unknown): void {
+    if (this.#abort.signal.aborted) return;
+    this.error = error instanceof Error ? error : new Error(String(error));
+    this.isPlaying = false;
+    this.changed();
+  }
+}
