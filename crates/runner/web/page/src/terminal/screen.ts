@@ -66,7 +66,8 @@ export class Screen {
     this.#terminal.onSelectionChange(() => options.onSelection?.(this.#terminal.hasSelection()));
     const scrolled = () => options.onScroll?.(this.isAtEnd, this.#isAtStart);
     this.#terminal.onScroll(scrolled);
-    parent.addEventListener("wheel", () => requestAnimationFrame(scrolled), { passive: true });
+    // Of what the reader scrolls, xterm.js reports nothing.
+    for (const type of ["wheel", "pointermove", "keyup"]) parent.addEventListener(type, () => requestAnimationFrame(scrolled), { passive: true });
     this.#terminal.attachCustomKeyEventHandler((event) => this.#onKey(event, options.onKey));
     this.#scheme.addEventListener("change", this.#onScheme);
   }

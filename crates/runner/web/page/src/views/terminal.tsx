@@ -306,7 +306,7 @@ export function TerminalView({ session, client, onClose }: Props): JSX.Element {
           </button>
         )}
       </div>
-      {mode === "write" && !isEnded && <KeyRow store={store} />}
+      {mode === "write" && !isEnded && past === null && <KeyRow store={store} />}
     </main>
   );
 }
