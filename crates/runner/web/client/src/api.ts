@@ -447,6 +447,10 @@ export type NewInterrupt = {
    * one. Only for an agent that was started by its name. Default: whatever runs is interrupted.
    */
   readonly seen?: number | null;
+  /** Id of one background task to stop. The turn and the other tasks continue. */
+  readonly task?: string | null;
+  /** Whether to stop the open background tasks too. */
+  readonly tasks?: boolean;
 };
 
 /** What is kept on disk. */
@@ -1045,6 +1049,11 @@ export type Timeline = {
   readonly end: number;
   /** The first and the last known time, in milliseconds since the Unix epoch; `null` without any. */
   readonly from_ms?: number | null;
+  /**
+   * Whether the lines of output are in the order of their times. If not, as in recordings that were joined, a time
+   * does not tell a moment, and an offset does.
+   */
+  readonly is_ordered: boolean;
   /** Number of spans that are not listed, the shortest ones. */
   readonly left_out: number;
   /** Lines of output. */
