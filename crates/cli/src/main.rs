@@ -67,6 +67,8 @@ fn main() -> ExitCode {
     if let Some(code) = bowline_lifecycle::run_guard() {
         return code;
     }
+    // A daemon and its sessions outlive this command, and so would a lock or a pipe of its starter with them.
+    bowline_runner::seal_descriptors();
     let mut words = std::env::args_os();
     match words.nth(1) {
         Some(word) if word == demo::UNDERSTUDY => return understudy::run(words),

@@ -83,8 +83,8 @@ pub use session_id::{ParseIdError, SessionId};
 pub use signal::Signal;
 pub use stream::Stream;
 pub use sys::{
-    MARKER, drop_connection_after, ignore_write_signals, reserve_space, suspended_time, sync_file,
-    terminal_limits,
+    MARKER, drop_connection_after, ignore_write_signals, reserve_space, seal_descriptors,
+    suspended_time, sync_file, terminal_limits,
 };
 pub use terminal_state::TerminalState;
 pub use termination::{TerminationPolicy, TerminationReport};

@@ -43,7 +43,9 @@ pub(crate) use platform::guard::{ADOPTS_ORPHANS, GuardEvents, adopt_orphans, is_
 pub(crate) use platform::{BAD_PROGRAM, KEEPS_OUTPUT, grow_pipe, kill, open_directory, usage};
 #[cfg(not(target_os = "linux"))]
 pub(crate) use platform::{Group, Nest, OomCount, clear, score_of_child};
-pub use platform::{drop_connection_after, reserve_space, suspended_time, terminal_limits};
+pub use platform::{
+    drop_connection_after, reserve_space, seal_descriptors, suspended_time, terminal_limits,
+};
 pub use process_table::MARKER;
 pub(crate) use process_table::{
     Process, is_running, process_table, record_start_time, with_descendants,

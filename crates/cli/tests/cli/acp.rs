@@ -3,15 +3,14 @@
 use std::fs::Permissions;
 use std::io::{BufRead as _, BufReader, Write as _};
 use std::os::unix::fs::PermissionsExt as _;
-use std::os::unix::net::UnixStream;
 use std::process::{Child, ChildStdin, Stdio};
 use std::sync::mpsc::{Receiver, channel};
 
-use rustix::process::{Pid, Signal, kill_process};
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
 use crate::runner::{TestRunner, TlsRunner};
+use crate::started_runner::StartedRunner;
 use crate::support::{AGENT, ScriptedAgent, TIMEOUT, bowline, command, finish};
 
 pub(crate) const DIALECTS: [&str; 3] = ["claude", "codex", "acp"];
@@ -585,31 +584,6 @@ fn session_that_ends_while_it_is_loaded_is_shown_in_all_dialects() {
     }
 }
 
-/// The runner that a command has started; ended when dropped.
-struct StartedRunner(UnixStream);
-
-impl StartedRunner {
-    fn pid(&self) -> Option<Pid> {
-        let runtime = tokio::runtime::Builder::new_current_thread()
-            .enable_io()
-            .build()
-            .ok()?;
-        let _entered = runtime.enter();
-        let stream = self.0.try_clone().ok()?;
-        stream.set_nonblocking(true).ok()?;
-        let peer = tokio::net::UnixStream::from_std(stream).ok()?;
-        Pid::from_raw(peer.peer_cred().ok()?.pid()?)
-    }
-}
-
-impl Drop for StartedRunner {
-    fn drop(&mut self) {
-        if let Some(pid) = self.pid() {
-            let _ = kill_process(pid, Signal::TERM);
-        }
-    }
-}
-
 #[test]
 fn runner_is_started_on_demand_and_outlives_the_editor() {
     let folder = TempDir::new_in("/tmp").unwrap();
@@ -617,7 +591,7 @@ fn runner_is_started_on_demand_and_outlives_the_editor() {
     let agent = ScriptedAgent::new(ASKS);
     let mut editor = Editor::start(&state, &agent, "claude");
     let socket = folder.path().join("s/runner.sock");
-    let _started = StartedRunner(UnixStream::connect(socket).unwrap());
+    let _started = StartedRunner::at(&socket);
     let session = editor.new_session();
     editor.close();
     let mut editor = Editor::start(&state, &agent, "claude");

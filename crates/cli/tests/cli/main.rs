@@ -32,5 +32,6 @@ mod scripts;
 mod service;
 mod session_end;
 mod socket_proxy;
+mod started_runner;
 mod support;
 mod terminal;

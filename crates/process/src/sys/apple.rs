@@ -128,14 +128,14 @@ pub(super) fn unread(_ours: &OwnedFd) -> Option<usize> {
     None
 }
 
-/// Marks every descriptor from 3 up close-on-exec. Runs between fork(2) and execve(2), so the list of open
+/// Marks every descriptor from 3 up close-on-exec. May run between fork(2) and execve(2), so the list of open
 /// descriptors (`PROC_PIDLISTFDS` of <sys/proc_info.h>) is on the stack; with more, and on iOS, each number
 /// that may be open is marked by itself.
 #[expect(
     unsafe_code,
     reason = "a number that may name no descriptor has no safe form"
 )]
-pub(super) fn seal_descriptors() {
+pub fn seal_descriptors() {
     // SAFETY: fcntl(2) is async-signal-safe; a number that is not open only returns an error.
     let seal = |number| unsafe { libc::fcntl(number, libc::F_SETFD, libc::FD_CLOEXEC) };
     #[cfg(target_os = "macos")]

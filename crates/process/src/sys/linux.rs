@@ -108,11 +108,11 @@ pub(super) fn unread(ours: &OwnedFd) -> Option<usize> {
     usize::try_from(unread).ok()
 }
 
-/// Marks every descriptor from 3 up close-on-exec, including those of the host. Runs between
-/// fork(2) and execve(2). Kernels before 5.11 lack the flag; there each descriptor is marked by
+/// Marks every descriptor from 3 up close-on-exec, including those that this process was started with. May
+/// run between fork(2) and execve(2). Kernels before 5.11 lack the flag; there each descriptor is marked by
 /// itself.
 #[expect(unsafe_code, reason = "close_range(2) has no safe form")]
-pub(super) fn seal_descriptors() {
+pub fn seal_descriptors() {
     // SAFETY: the calls only set flags of descriptors and are async-signal-safe; a number that is
     // not open only returns an error.
     unsafe {
