@@ -382,7 +382,10 @@ impl Machine {
         self.fold_unreported(&line);
         match purpose {
             LinePurpose::Prompt(uuid) => self.prompt_undelivered(uuid),
-            LinePurpose::PermissionAnswer(id) => self.permissions.keep_undelivered(id, line),
+            LinePurpose::PermissionAnswer(id) => {
+                self.permissions.keep_undelivered(id, line);
+                self.policy_answer_undelivered(id);
+            }
             LinePurpose::Denial(id) => self.denial_undelivered(id),
             LinePurpose::Intent(id) => self.intent_lost(id),
             LinePurpose::Request(_) | LinePurpose::Other => {}

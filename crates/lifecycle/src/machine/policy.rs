@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use bowline_jsonl::Decision;
+use bowline_reducer::HostEvent;
 use bowline_reducer::model::AnswerKind;
 
 use super::{Machine, Output};
@@ -143,6 +144,21 @@ impl Machine {
         {
             self.permission_requested(record);
         }
+    }
+
+    /// Puts an answer of a rule that was not written into the transcript: the agent still waits for it, and no
+    /// client sends it again.
+    pub(super) fn policy_answer_undelivered(&mut self, request_id: &str) {
+        let record = self.permissions.record(request_id);
+        let Some(record) = record.filter(|it| it.answered_by.as_deref() == Some(POLICY)) else {
+            return;
+        };
+        let how = record.answered_how.as_deref().unwrap_or(POLICY);
+        let reason = format!(
+            "permission request {request_id} was decided by {how}, but the answer could not be written to the \
+             agent, which may wait for it; end the session"
+        );
+        self.host(HostEvent::SessionTimeout { reason: &reason });
     }
 
     pub(super) fn take_undecided(&mut self, request_id: &str) -> Option<Undecided> {

@@ -1,4 +1,8 @@
-//! Resources of an idle session.
+//! What a session takes of its reactor.
+
+use std::future::poll_fn;
+use std::pin::pin;
+use std::task::Poll;
 
 use bowline_jsonl::Prompt;
 use bowline_reducer::Revision;
@@ -6,7 +10,9 @@ use bowline_transport::TerminationPolicy;
 use tokio::time::Instant;
 
 use super::handle::DialogueSession;
+use super::start::with_history;
 use crate::configuration::DialogueConfiguration;
+use crate::machine::{Limits, Machine};
 use crate::watchdog::WatchdogPolicy;
 
 async fn next_revision(session: &DialogueSession, revision: Revision) -> Revision {
@@ -40,4 +46,22 @@ async fn idle_session_has_no_timer() {
     }
     assert_eq!(before.elapsed(), std::time::Duration::ZERO);
     session.terminate().await;
+}
+
+/// The first poll hands the fold to another thread; a fold on the reactor would be over with it.
+#[tokio::test]
+async fn past_conversation_is_folded_off_the_reactor() {
+    const LINES: usize = 12_000;
+    let lines = (0..LINES).map(|n| {
+        format!(r#"{{"type":"user","uuid":"{n}","message":{{"role":"user","content":"prompt {n}"}}}}"#) + "\n"
+    });
+    let history: String = lines.collect();
+    assert!(history.len() > 1 << 20);
+    let configuration = DialogueConfiguration::default();
+    let limits = Limits::from(&configuration);
+    let machine = Machine::silent(configuration.dialect, configuration.opening(), limits, 0);
+    let mut folding = pin!(with_history(machine, Some(history.into())));
+    let is_pending = poll_fn(|context| Poll::Ready(folding.as_mut().poll(context).is_pending()));
+    assert!(is_pending.await);
+    assert_eq!(folding.await.transcript().main().entries().count(), LINES);
 }

@@ -97,6 +97,18 @@ fn denial_tells_the_agent_why() {
     assert_eq!(fixture.json()["permissions"][0]["state"], "denied");
 }
 
+/// No client knows of the denial, so that none can repeat it.
+#[test]
+fn denial_of_a_rule_that_is_not_written_is_reported() {
+    let mut fixture = with("[[rule]]\nname = \"n\"\ndecision = \"deny\"\ntool = \"edit\"");
+    fixture.agent(&ask("r1", "Edit", r#"{"file_path":"/p/a"}"#));
+    assert_eq!(fixture.errors(), Vec::<String>::new());
+    fixture.fail_write(fixture.purpose.clone());
+    let wanted = "session_timeout: permission request r1 was decided by rule \"n\" in p.toml, but the answer \
+                  could not be written to the agent, which may wait for it; end the session";
+    assert_eq!(fixture.errors(), [wanted]);
+}
+
 #[test]
 fn questions_and_plans_are_left_to_the_user() {
     let mut fixture = with("default = \"deny\"\n[[rule]]\ndecision = \"allow\"\ntool = \"*\"");
