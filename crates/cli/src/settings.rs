@@ -140,7 +140,10 @@ mod tests {
     fn config_that_is_printed_can_be_read() {
         let settings = Settings {
             path: Some("/c.toml".into()),
-            values: read("agent = \"codex\"\n[serve]\nlisten = [\"127.0.0.1:1\"]").unwrap(),
+            values: read(
+                "agent = \"codex\"\nmodel = \"a\\u001b\\u007f\\\"\\\\é\"\n[serve]\nlisten = [\"127.0.0.1:1\"]",
+            )
+            .unwrap(),
         };
         let text = settings.text();
         assert!(text.contains("agent = \"codex\""), "{text}");
@@ -153,7 +156,7 @@ mod tests {
             let set = settings.values.iter().find(|it| it.setting.key == key);
             set.map(|it| it.values.clone())
         };
-        for key in ["agent", "serve.listen"] {
+        for key in ["agent", "model", "serve.listen"] {
             assert_eq!(value(&again, key), value(&settings, key));
         }
     }

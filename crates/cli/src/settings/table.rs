@@ -28,14 +28,13 @@ pub(super) enum SettingKind {
 impl Setting {
     /// Formats values as TOML.
     pub(super) fn literal(&self, values: &[String]) -> Option<String> {
-        let quoted = |text: &String| format!("{text:?}");
         match self.kind {
             SettingKind::Texts => {
-                let items: Vec<_> = values.iter().map(quoted).collect();
+                let items: Vec<_> = values.iter().map(|it| quoted(it)).collect();
                 Some(format!("[{}]", items.join(", ")))
             }
             SettingKind::Switch => values.first().cloned(),
-            SettingKind::Text => values.first().map(quoted),
+            SettingKind::Text => values.first().map(|it| quoted(it)),
         }
     }
 
@@ -45,9 +44,23 @@ impl Setting {
             SettingKind::Texts => Some("[]".to_owned()),
             SettingKind::Switch => Some(self.default.to_owned()),
             SettingKind::Text if self.default.is_empty() => None,
-            SettingKind::Text => Some(format!("{:?}", self.default)),
+            SettingKind::Text => Some(quoted(self.default)),
         }
     }
+}
+
+/// Quotes a text as TOML does (`basic-string`).
+fn quoted(text: &str) -> String {
+    let mut quoted = String::from('"');
+    for char in text.chars() {
+        match char {
+            '"' | '\\' => quoted.extend(['\\', char]),
+            _ if char.is_control() => quoted.push_str(&format!("\\u{:04x}", u32::from(char))),
+            _ => quoted.push(char),
+        }
+    }
+    quoted.push('"');
+    quoted
 }
 
 const AGENTS: &[&str] = &["run", "chat"];
