@@ -51,7 +51,7 @@ pub fn decide_claim(
         Some(stored) if stored.runner == *runner && stored.session == session => {
             ClaimDecision::Held
         }
-        Some(stored) if takes_over => claim(stored.generation + 1),
+        Some(stored) if takes_over => claim(stored.generation.saturating_add(1)),
         Some(stored) => ClaimDecision::Refused { by: stored.clone() },
     }
 }

@@ -30,7 +30,7 @@ impl LogIndex {
         {
             self.entries.pop();
         }
-        let step = INDEX_STEP.saturating_mul(self.coarse + 1);
+        let step = INDEX_STEP.saturating_mul(self.coarse.saturating_add(1));
         let is_due = self
             .entries
             .last()
@@ -44,7 +44,7 @@ impl LogIndex {
                 n += 1;
                 n % 2 == 1
             });
-            self.coarse = self.coarse * 2 + 1;
+            self.coarse = self.coarse.saturating_mul(2).saturating_add(1);
         }
     }
 

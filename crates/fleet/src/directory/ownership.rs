@@ -42,7 +42,7 @@ pub fn decide_ownership(
         own.generation = own.generation.max(stored.generation);
     } else {
         own.earlier.push(stored.as_earlier());
-        own.generation = own.generation.max(stored.generation + 1);
+        own.generation = own.generation.max(stored.generation.saturating_add(1));
     }
     OwnershipDecision::Put(Box::new(own))
 }
@@ -52,7 +52,7 @@ pub fn decide_ownership(
 pub fn take_over(stored: &SessionRecord, by: RunnerId, epoch: Epoch) -> SessionRecord {
     let mut record = stored.clone();
     record.earlier.push(stored.as_earlier());
-    record.generation = stored.generation + 1;
+    record.generation = stored.generation.saturating_add(1);
     record.runner = by;
     record.epoch = epoch;
     record.ends = crate::log::Positions::default();
