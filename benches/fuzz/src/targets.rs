@@ -1,6 +1,9 @@
 //! The fuzz targets.
 
+mod config;
+mod cursor;
 mod dialects;
+mod fleet;
 mod frames;
 mod hooks;
 mod http;
@@ -9,6 +12,7 @@ mod json;
 mod lines;
 mod panel;
 mod parser;
+mod policy;
 mod reducer;
 mod replay;
 mod rest;
@@ -19,7 +23,7 @@ mod sealed;
 use crate::guided::Target;
 
 /// All targets.
-pub static ALL: [&Target; 14] = [
+pub static ALL: [&Target; 18] = [
     &parser::PARSER,
     &parser::FRAMER,
     &frames::FRAMES,
@@ -34,6 +38,10 @@ pub static ALL: [&Target; 14] = [
     &panel::PANEL,
     &rest::REST,
     &rpc::RPC,
+    &cursor::CURSOR,
+    &config::CONFIG,
+    &policy::POLICY,
+    &fleet::FLEET,
 ];
 
 /// For inputs without checksums.

@@ -556,3 +556,10 @@ pub use watchdog::{
     Activity, ActivitySource, LastActivity, PhaseLimits, ProbeAnswer, Silence, SilenceCause,
     SilenceLimit, WatchdogPolicy, WorkPhase,
 };
+
+/// Private pure functions, exposed to the fuzz targets. Not part of the API.
+#[cfg(feature = "fuzz")]
+#[doc(hidden)]
+pub mod fuzz {
+    pub use crate::policy::fuzz_policy as policy;
+}

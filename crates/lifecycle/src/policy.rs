@@ -13,6 +13,8 @@
 
 mod command;
 mod error;
+#[cfg(feature = "fuzz")]
+mod fuzz;
 mod host;
 mod parse;
 mod path;
@@ -23,6 +25,8 @@ mod rules;
 mod shell;
 
 pub use error::PolicyError;
+#[cfg(feature = "fuzz")]
+pub use fuzz::policy as fuzz_policy;
 pub(crate) use request::PolicyRequest;
 pub(crate) use rule::RuleDecision;
 pub use rules::Policy;

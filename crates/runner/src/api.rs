@@ -33,6 +33,8 @@ use utoipa::openapi::OpenApi;
 
 use crate::app_state::AppState;
 pub(crate) use authenticate::is_attached;
+#[cfg(feature = "fuzz")]
+pub use events::fuzz_cursor;
 pub(crate) use events::{EventHub, start_notifications};
 pub use events::{NotifyConfiguration, NotifyError};
 use problem::Problem;

@@ -98,5 +98,5 @@ pub use shim::{
 #[cfg(feature = "fuzz")]
 #[doc(hidden)]
 pub mod fuzz {
-    pub use crate::api::fuzz_web_terminal as web_terminal;
+    pub use crate::api::{fuzz_cursor as cursor, fuzz_web_terminal as web_terminal};
 }

@@ -103,6 +103,26 @@ fn rpc() {
 }
 
 #[test]
+fn cursor() {
+    holds("cursor", 20_000);
+}
+
+#[test]
+fn config() {
+    holds("config", 10_000);
+}
+
+#[test]
+fn policy() {
+    holds("policy", 3_000);
+}
+
+#[test]
+fn fleet() {
+    holds("fleet", 10_000);
+}
+
+#[test]
 fn every_target_has_a_test() {
     let tests = include_str!("guided.rs");
     for target in targets::ALL {

@@ -28,6 +28,8 @@ mod cursor;
 mod event;
 mod feed;
 mod files;
+#[cfg(feature = "fuzz")]
+mod fuzz;
 mod hub;
 mod item;
 mod lines;
@@ -63,6 +65,8 @@ use crate::auth::{ConnectionGuard, Principal};
 use crate::sessions::SessionRecord;
 use cursor::{HubCursor, SessionCursor};
 use files::FileWatch;
+#[cfg(feature = "fuzz")]
+pub use fuzz::cursor as fuzz_cursor;
 pub(crate) use hub::EventHub;
 use item::ItemKind;
 use lines::{LineCursor, LineReader};
