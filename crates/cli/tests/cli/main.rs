@@ -33,5 +33,6 @@ mod service;
 mod session_end;
 mod socket_proxy;
 mod started_runner;
+mod state_folder;
 mod support;
 mod terminal;

@@ -175,7 +175,7 @@ fn serve(folder: &TempDir) -> (Child, BufReader<ChildStdout>) {
     serve_with(folder, &[])
 }
 
-fn serve_with(folder: &TempDir, variables: &[(&str, &Path)]) -> (Child, BufReader<ChildStdout>) {
+pub(crate) fn serve_with(folder: &TempDir, variables: &[(&str, &Path)]) -> (Child, BufReader<ChildStdout>) {
     let state = folder.path().join("s").display().to_string();
     let args = ["serve", "--state-dir", &state, "--listen", "127.0.0.1:0"];
     let mut serve = command(&args);
@@ -630,33 +630,6 @@ fn client_ca_requires_client_certificate() {
     assert!(line.contains("client.key"), "{line}");
     let line = ps(&client[..2]).failed(2);
     assert!(line.contains("--client-key"), "{line}");
-}
-
-/// A file size limit of 0 fails each write as a full disk does.
-#[test]
-fn full_state_folder_is_one_line_and_usable_again() {
-    let folder = tempfile::tempdir_in("/tmp").unwrap();
-    let state = folder.path().join("s").display().to_string();
-    let mut limited = std::process::Command::new("sh");
-    limited.args(["-c", "ulimit -f 0; exec \"$@\"", "sh", BOWLINE]);
-    limited.args(["serve", "--state-dir", &state]);
-    let pipe = std::process::Stdio::piped;
-    limited.stdout(pipe()).stderr(pipe());
-    let line = finish(limited.spawn().unwrap()).failed(1);
-    assert!(line.contains("cannot use the token file"), "{line}");
-    let (mut runner, _) = serve_with(&folder, &[]);
-    runner.kill().unwrap();
-    runner.wait().unwrap();
-}
-
-#[test]
-fn state_folder_that_cannot_be_made_is_named_once() {
-    let file = tempfile::NamedTempFile::new_in("/tmp").unwrap();
-    let state = file.path().join("s").display().to_string();
-    let line = bowline(&["serve", "--state-dir", &state]).failed(1);
-    assert!(line.starts_with("bowline: cannot use"), "{line}");
-    assert!(line.contains("check the directory"), "{line}");
-    assert_eq!(line.matches("os error").count(), 1, "{line}");
 }
 
 #[test]
