@@ -13,6 +13,7 @@ mod text;
 
 use bytes::Bytes;
 use clap::ValueEnum;
+use realloop::Selection;
 
 pub use shape::Shape;
 pub use source::{Source, SourceError};
@@ -36,17 +37,39 @@ pub enum Corpus {
     Mixed,
     /// The recordings of the real agent, repeated; lines of 64 KiB and more are left out.
     Realloop,
+    /// The short recordings without partial messages, repeated: beginnings, results, system and user lines as
+    /// frequent as in a short session.
+    Short,
+    /// The `system` lines of the recordings, repeated: beginnings, hooks, states.
+    System,
+    /// The `result` lines of the recordings, repeated.
+    Results,
+    /// The `user` lines of the recordings, repeated: results of tools.
+    Users,
 }
 
 impl Corpus {
     /// All corpora in the order in which they are measured.
-    pub const ALL: [Self; 5] = [
+    pub const ALL: [Self; 9] = [
         Self::Partial,
         Self::Messages,
         Self::Huge,
         Self::Mixed,
         Self::Realloop,
+        Self::Short,
+        Self::System,
+        Self::Results,
+        Self::Users,
     ];
+
+    /// Returns whether the corpus is made of recordings, which have lines that `serde_json` refuses.
+    #[must_use]
+    pub const fn is_recorded(self) -> bool {
+        matches!(
+            self,
+            Self::Realloop | Self::Short | Self::System | Self::Results | Self::Users
+        )
+    }
 
     /// Returns the name on the command line and in results.
     #[must_use]
@@ -57,6 +80,10 @@ impl Corpus {
             Self::Huge => "huge",
             Self::Mixed => "mixed",
             Self::Realloop => "realloop",
+            Self::Short => "short",
+            Self::System => "system",
+            Self::Results => "results",
+            Self::Users => "users",
         }
     }
 
@@ -64,14 +91,18 @@ impl Corpus {
     ///
     /// # Errors
     ///
-    /// Fails if the recordings of [`Corpus::Realloop`] cannot be read from the repository.
+    /// Fails if the corpus is made of recordings and these cannot be read from the repository.
     pub fn generate(self, size: usize) -> Result<Bytes, SourceError> {
         let text = match self {
             Self::Partial => partial::generate(size),
             Self::Messages => messages::generate(size),
             Self::Huge => huge::generate(size),
             Self::Mixed => mixed::generate(size),
-            Self::Realloop => return realloop::generate(size),
+            Self::Realloop => return realloop::generate(size, Selection::All),
+            Self::Short => return realloop::generate(size, Selection::Short),
+            Self::System => return realloop::generate(size, Selection::Type("system")),
+            Self::Results => return realloop::generate(size, Selection::Type("result")),
+            Self::Users => return realloop::generate(size, Selection::Type("user")),
         };
         Ok(Bytes::from(text))
     }

@@ -139,7 +139,7 @@ impl Arguments {
 /// The recordings repeat themselves, so half of the size is sufficient.
 const fn size_of(corpus: Corpus, size: usize) -> usize {
     match corpus {
-        Corpus::Realloop => size / 2,
+        corpus if corpus.is_recorded() => size / 2,
         _ => size,
     }
 }

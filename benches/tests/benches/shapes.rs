@@ -57,6 +57,32 @@ fn corpora_are_deterministic() {
     }
 }
 
+/// Share of lines with a `type`, in percent.
+fn share(bytes: &[u8], wanted: &str) -> usize {
+    let lines: Vec<_> = bytes.split(|&byte| byte == b'\n').collect();
+    let is_it = |line: &&&[u8]| {
+        let line = serde_json::from_slice::<serde_json::Value>(line);
+        line.is_ok_and(|it| it["type"] == wanted)
+    };
+    100 * lines.iter().filter(is_it).count() / lines.len()
+}
+
+#[test]
+fn corpora_of_recorded_lines_have_their_types() {
+    let short = Corpus::Short.generate(1 << 20).unwrap();
+    assert_eq!(share(&short, "stream_event"), 0);
+    for (wanted, corpus, least) in [
+        ("system", Corpus::System, 25),
+        ("result", Corpus::Results, 8),
+        ("user", Corpus::Users, 12),
+    ] {
+        let found = share(&short, wanted);
+        assert!(found >= least, "{found} % are {wanted}");
+        let alone = corpus.generate(1 << 18).unwrap();
+        assert!(share(&alone, wanted) >= 98, "{corpus:?}");
+    }
+}
+
 #[test]
 fn realloop_excludes_noise_and_long_lines() {
     let bytes = Corpus::Realloop.generate(6 << 20).unwrap();
