@@ -175,7 +175,10 @@ fn serve(folder: &TempDir) -> (Child, BufReader<ChildStdout>) {
     serve_with(folder, &[])
 }
 
-pub(crate) fn serve_with(folder: &TempDir, variables: &[(&str, &Path)]) -> (Child, BufReader<ChildStdout>) {
+pub(crate) fn serve_with(
+    folder: &TempDir,
+    variables: &[(&str, &Path)],
+) -> (Child, BufReader<ChildStdout>) {
     let state = folder.path().join("s").display().to_string();
     let args = ["serve", "--state-dir", &state, "--listen", "127.0.0.1:0"];
     let mut serve = command(&args);

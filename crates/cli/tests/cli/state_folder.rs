@@ -44,7 +44,9 @@ fn read_only_state_folder_is_one_line() {
     let state = folder.path().join("s").display().to_string();
     let in_own_mounts = |command: &[&str]| {
         let mut unshare = Command::new("unshare");
-        unshare.args(["-rm", "sh", "-c", mount, &path]).args(command);
+        unshare
+            .args(["-rm", "sh", "-c", mount, &path])
+            .args(command);
         unshare.stdout(Stdio::piped()).stderr(Stdio::piped());
         unshare.spawn().map(finish)
     };

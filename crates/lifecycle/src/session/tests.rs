@@ -53,7 +53,9 @@ async fn idle_session_has_no_timer() {
 async fn past_conversation_is_folded_off_the_reactor() {
     const LINES: usize = 12_000;
     let lines = (0..LINES).map(|n| {
-        format!(r#"{{"type":"user","uuid":"{n}","message":{{"role":"user","content":"prompt {n}"}}}}"#) + "\n"
+        format!(
+            r#"{{"type":"user","uuid":"{n}","message":{{"role":"user","content":"prompt {n}"}}}}"#
+        ) + "\n"
     });
     let history: String = lines.collect();
     assert!(history.len() > 1 << 20);
