@@ -1,7 +1,7 @@
 //! A conversation that was read.
 
 use bowline_jsonl::Framer;
-use bowline_reducer::{HostEvent, Meta, Transcript};
+use bowline_reducer::{Meta, Transcript};
 use bytes::Bytes;
 
 use crate::conversation::Conversation;
@@ -30,17 +30,11 @@ impl Past {
     /// Folds the conversation. Its entries are marked as history.
     #[must_use]
     pub fn transcript(&self) -> Transcript {
+        let mut transcript = Transcript::new();
+        let at_ms = self.conversation.last_activity_ms;
         let mut framer = Framer::default();
         framer.push(self.stream.clone());
-        framer.finish();
-        let mut transcript = Transcript::new();
-        while let Some(frame) = framer.next_frame() {
-            frame
-                .items()
-                .for_each(|item| transcript.apply_history(&item));
-        }
-        let at_ms = self.conversation.last_activity_ms;
-        transcript.apply_host(HostEvent::HistoryEnded, Meta { at_ms });
+        transcript.fold_history(framer, Meta { at_ms });
         transcript
     }
 }

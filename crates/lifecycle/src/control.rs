@@ -6,7 +6,7 @@
 //! | example | names |
 //! |---|---|
 //! | [A line](#a-line) | [`ControlLine`], [`ControlEntry`], [`ControlLines`], [`DamagedLine`] |
-//! | [The driver of a session](#the-driver-of-a-session) | [`SessionOpening`], [`is_driven`], [`DRIVER_LABEL`], [`DAEMON_DRIVER`], [`HISTORY_LABEL`], [`SESSION_POLICY`] |
+//! | [The driver of a session](#the-driver-of-a-session) | [`SessionOpening`], [`is_driven`], [`DRIVER_LABEL`], [`DAEMON_DRIVER`], [`RESUME_LABEL`], [`HISTORY_LABEL`], [`SESSION_POLICY`] |
 //!
 //! ## A line
 //!
@@ -77,6 +77,10 @@ pub const DRIVER_LABEL: &str = "bowline.driver";
 
 /// The value of [`DRIVER_LABEL`] for a session that the daemon of its runner drives.
 pub const DAEMON_DRIVER: &str = "daemon";
+
+/// The label of a session that resumes a conversation of its agent: the agent's id of it. A runner that finds the past
+/// of such a conversation, and whose agent does not repeat it, keeps it with the session that it creates.
+pub const RESUME_LABEL: &str = "bowline.resume";
 
 /// The label of a session whose transcripts begin with the past of the conversation that it resumed. Its runner has
 /// that past in the agent's output format, as the stream `history` of its log.

@@ -51,6 +51,15 @@ pub fn agent_directory(env: &Environment) -> PathBuf {
 }
 
 impl Conversation {
+    /// Returns the id of the conversation that is resumed.
+    #[cfg(feature = "remote")]
+    pub(crate) fn resumed(&self) -> Option<&str> {
+        match self {
+            Self::Resume { id, .. } => Some(id),
+            _ => None,
+        }
+    }
+
     /// Checks this conversation against the agent's folder and the session's directory. Replaces
     /// [`Continue`](Self::Continue) by the newest conversation of the directory.
     ///

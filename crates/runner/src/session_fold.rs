@@ -118,14 +118,7 @@ impl SessionFold {
     pub(crate) fn history(&mut self, history: Bytes) {
         let mut framer = Framer::default();
         framer.push(history);
-        framer.finish();
-        while let Some(frame) = framer.next_frame() {
-            frame
-                .items()
-                .for_each(|item| self.transcript.apply_history(&item));
-        }
-        self.transcript
-            .apply_host(HostEvent::HistoryEnded, Meta::default());
+        self.transcript.fold_history(framer, Meta::default());
     }
 
     /// Folds the next output.

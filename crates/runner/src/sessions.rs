@@ -2,6 +2,7 @@
 
 mod damage;
 mod log_reader;
+mod past;
 mod record;
 mod shim_link;
 mod slots;

@@ -17,6 +17,7 @@ mod driver;
 mod error;
 #[cfg(feature = "grpc")]
 mod grpc;
+mod history;
 mod link;
 mod machine;
 mod messages;

@@ -40,7 +40,7 @@ async fn answerer(host: &DialogueSession, request_id: &str) -> (RequestState, Op
     (record.state, record.answered_by.clone())
 }
 
-async fn schema_2(host: &DialogueSession) -> Value {
+pub(crate) async fn schema_2(host: &DialogueSession) -> Value {
     let snapshot = host.snapshot().await;
     let chunks: Vec<_> = snapshot.json_chunks(Schema::Two).flatten().collect();
     serde_json::from_slice(&chunks).expect("JSON")

@@ -4,7 +4,6 @@
 use std::sync::Arc;
 
 use bowline_jsonl::Framer;
-use bowline_reducer::HostEvent;
 use bytes::Bytes;
 
 #[cfg(test)]
@@ -23,14 +22,8 @@ impl Machine {
     pub(crate) fn fold_history(&mut self, history: Bytes) {
         let mut framer = Framer::new(self.limits.max_line);
         framer.push(history);
-        framer.finish();
-        while let Some(frame) = framer.next_frame() {
-            for item in frame.items() {
-                self.transcript.apply_history(&item);
-            }
-        }
         let at = self.meta();
-        self.transcript.apply_host(HostEvent::HistoryEnded, at);
+        self.transcript.fold_history(framer, at);
     }
 
     /// Creates a machine for an agent that has written `until` bytes of output, and that a host has

@@ -8,7 +8,7 @@ use bowline_transport::{
     Attachment, ConnectionState, ReconnectFailed, Remote, RemoteError, RemoteUrl, SessionId,
     SessionSummary, Stream, TerminalEngine,
 };
-use bytes::{Bytes, BytesMut};
+use bytes::Bytes;
 use tokio::sync::{oneshot, watch};
 use tracing::Instrument as _;
 use uuid::Uuid;
@@ -86,10 +86,7 @@ impl DialogueSession {
         if configuration.dialect == DialectName::default() && !labels.is_empty() {
             configuration.dialect = DialectName::of_labels(&labels);
         }
-        configuration.history = match labels.contains_key(HISTORY_LABEL) {
-            true => Some(history(remote, session).await?),
-            false => None,
-        };
+        configuration.history = past(remote, session, &labels).await?;
         let is_driven = is_driven(&labels);
         let recorder = Recorder::create(configuration.record.as_deref()).await?;
         let attachment = Attachment {
@@ -154,7 +151,7 @@ impl DialogueSession {
 }
 
 /// Returns the labels of a session, in its record at the runner.
-async fn labels(
+pub(super) async fn labels(
     remote: &Remote,
     session: SessionId,
 ) -> Result<BTreeMap<String, String>, RemoteError> {
@@ -169,17 +166,15 @@ async fn labels(
     Ok(record.map(|it| it.labels).unwrap_or_default())
 }
 
-/// Reads the past of the conversation that a session resumed.
-async fn history(remote: &Remote, session: SessionId) -> Result<Bytes, RemoteError> {
-    let mut history = BytesMut::new();
-    loop {
-        let from = history.len();
-        let path = format!("/api/sessions/{session}/log?stream=history&from={from}");
-        let (_, part) = remote.ask("GET", &path, Bytes::new()).await?;
-        if part.is_empty() {
-            return Ok(history.freeze());
-        }
-        history.extend_from_slice(&part);
+/// Returns the past of the conversation that a session with these labels resumed, if its runner keeps it.
+pub(super) async fn past(
+    remote: &Remote,
+    session: SessionId,
+    labels: &BTreeMap<String, String>,
+) -> Result<Option<Bytes>, RemoteError> {
+    match labels.contains_key(HISTORY_LABEL) {
+        true => remote.history(session).await,
+        false => Ok(None),
     }
 }
 

@@ -58,8 +58,7 @@ impl DialogueSession {
         limits: Option<EventLimits>,
     ) -> Result<(Self, Option<DialogueEvents>), StartError> {
         configuration.check_dialect()?;
-        let configuration = configuration.verified()?;
-        let mut machine = machine(&configuration).await;
+        let mut configuration = configuration.verified()?;
         let recorder = Recorder::create(configuration.record.as_deref()).await?;
         let spawned = spawn::spawn(&configuration)
             .instrument(spans::start_span(&configuration))
@@ -71,13 +70,19 @@ impl DialogueSession {
                 return Err(error);
             }
         };
+        if let Some(past) = &spawned.past {
+            configuration.history = Some(past.clone());
+        }
+        let mut machine = machine(&configuration).await;
+        let (terminal, streams) = spawned.release();
         machine.set_epoch(now_ms());
-        if spawned.0.input_at_attach().is_some() {
+        if terminal.input_at_attach().is_some() {
             machine.follow_input(0);
         }
         machine.begin();
         let is_open = machine.handshake().is_some();
-        let (session, events) = drive(machine, spawned, &configuration, recorder, limits);
+        let attached = (terminal, streams);
+        let (session, events) = drive(machine, attached, &configuration, recorder, limits);
         if is_open {
             return Ok((session, events));
         }

@@ -1,11 +1,21 @@
 //! Past conversations, which come before the stream of a session.
 
-use bowline_jsonl::{Body, Event, Item, Str};
+use bowline_jsonl::{Body, Event, Framer, Item, Str};
 
 use crate::host::{HostEvent, Meta};
 use crate::transcript::Transcript;
 
 impl Transcript {
+    /// Applies a whole past conversation, before the stream of the session that resumes it: all lines that were pushed
+    /// to `framer`, as [`apply_history`](Self::apply_history) does, and its end, at `at`.
+    pub fn fold_history(&mut self, mut framer: Framer, at: Meta) {
+        framer.finish();
+        while let Some(frame) = framer.next_frame() {
+            frame.items().for_each(|item| self.apply_history(&item));
+        }
+        self.apply_host(HostEvent::HistoryEnded, at);
+    }
+
     /// Applies a line of a past conversation: a stream in the agent's output format, whose lines have a
     /// `timestamp`. The arrival time is that of the line, or 0. Its entries are marked as history.
     ///

@@ -3,17 +3,14 @@
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
-use bowline_history::History;
 use bowline_lifecycle::control::{
-    ControlEntry, ControlLine, DAEMON_DRIVER, DRIVER_LABEL, HISTORY_LABEL, SessionOpening,
+    ControlEntry, ControlLine, DAEMON_DRIVER, DRIVER_LABEL, RESUME_LABEL, SessionOpening,
 };
 use bowline_lifecycle::{
-    BudgetRecord, Conversation, DialectName, DialogueConfiguration, Intent, KnownAgent, McpServer,
-    Prompt,
+    BudgetRecord, Conversation, DialectName, DialogueConfiguration, Intent, McpServer, Prompt,
 };
 use bowline_transport::SessionId;
 use bowline_transport::wire::SessionKind;
-use bytes::Bytes;
 use uuid::Uuid;
 
 use super::error::ConversationError;
@@ -86,22 +83,9 @@ impl StartConversation {
         }
     }
 
-    /// Reads the past of the conversation to resume, as Claude Code keeps it; the other agents repeat it. The agent
-    /// reports a conversation that is not found. Blocks.
-    pub(super) fn history(&self) -> Option<Bytes> {
-        let id = self.resume.as_deref()?;
-        let is_claude = self.dialect.is_none_or(|it| it == DialectName::Claude);
-        KnownAgent::find(self.agent.as_ref()).filter(|it| is_claude && it.name == "claude")?;
-        let environment = self.env.resolve();
-        let past = History::of_user(|name| environment.value(name))
-            .open(id)
-            .ok()?;
-        (past.conversation.id == id).then_some(past.stream)
-    }
-
-    /// Returns the session to create, with the past of its conversation. Its control stream begins with what its driver needs to know, and the
+    /// Returns the session to create. Its control stream begins with what its driver needs to know, and the
     /// first prompt.
-    pub(super) fn spec(self, history: Option<Bytes>) -> Result<SessionSpec, ConversationError> {
+    pub(super) fn spec(self) -> Result<SessionSpec, ConversationError> {
         let daemons = || std::env::current_dir().unwrap_or_else(|_| PathBuf::from("/"));
         let cwd = match self.cwd {
             Some(cwd) if cwd.is_absolute() => cwd,
@@ -128,9 +112,16 @@ impl StartConversation {
         let process = configuration.terminal()?;
         let text = |it: &std::ffi::OsString| it.to_string_lossy().into_owned();
         let dialect = configuration.dialect.to_string();
+        let mut labels = self.labels;
+        labels.insert(DRIVER_LABEL.to_owned(), DAEMON_DRIVER.to_owned());
+        labels.insert(DialectName::LABEL.to_owned(), dialect.clone());
+        labels.remove(RESUME_LABEL);
+        if let Some(id) = &self.resume {
+            labels.insert(RESUME_LABEL.to_owned(), id.clone());
+        }
         let opening = ControlEntry::Open(SessionOpening {
             program: self.agent,
-            dialect: dialect.clone(),
+            dialect,
             cwd: cwd.clone(),
             model: self.model,
             mode: self.mode,
@@ -152,13 +143,6 @@ impl StartConversation {
             (id, ControlEntry::Intent(Intent::Prompt(it)))
         });
         let decisions = [("open".to_owned(), opening)].into_iter().chain(prompt);
-        let mut labels = self.labels;
-        labels.insert(DRIVER_LABEL.to_owned(), DAEMON_DRIVER.to_owned());
-        labels.insert(DialectName::LABEL.to_owned(), dialect);
-        labels.remove(HISTORY_LABEL);
-        if history.is_some() {
-            labels.insert(HISTORY_LABEL.to_owned(), "true".to_owned());
-        }
         Ok(SessionSpec {
             id: self.id,
             name: self.name,
@@ -167,7 +151,6 @@ impl StartConversation {
             cwd: Some(cwd),
             labels,
             decisions: decisions.filter_map(control_line).collect(),
-            history,
             ..SessionSpec::new(SessionKind::Dialogue, text(&process.program))
         })
     }

@@ -10,7 +10,6 @@ use bowline_transport::{Inbox, Remote, RemoteUrl, SessionActivity, SessionId, Te
 use futures_util::future::join_all;
 use parking_lot::Mutex;
 use tokio::sync::{OnceCell, Semaphore};
-use tokio::task::spawn_blocking;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::task_tracker::TaskTrackerToken;
 use tracing::{Instrument as _, info_span, warn};
@@ -70,9 +69,7 @@ impl Conversations {
         self: &Arc<Self>,
         start: StartConversation,
     ) -> Result<(ShimStarted, Conversation), ConversationError> {
-        let read = spawn_blocking(move || (start.history(), start)).await;
-        let (history, start) = read.map_err(|_| ConversationError::ShuttingDown)?;
-        let started = self.sessions.create(start.spec(history)?).await?;
+        let started = self.sessions.create(start.spec()?).await?;
         match self.opened(started.id).await {
             Ok(conversation) => Ok((started, conversation)),
             Err(error) => {

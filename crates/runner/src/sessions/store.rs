@@ -13,6 +13,7 @@ use tokio::task::spawn_blocking;
 use tokio::time::sleep;
 use tracing::warn;
 
+use super::past::with_past;
 use super::record::{SessionRecord, ShimStatus, is_exhaustion};
 use super::slots::{SessionSlots, SlotReservation};
 use crate::shim::{
@@ -211,9 +212,10 @@ impl SessionStore {
         Ok(records)
     }
 
-    /// Creates a session and starts its shim.
+    /// Creates a session and starts its shim. A session that resumes a conversation begins with its past.
     pub(crate) async fn create(&self, spec: SessionSpec) -> Result<ShimStarted, CreateError> {
         let slot = self.reserve_slot(spec.id).await?;
+        let spec = with_past(spec).await;
         let started = spawn_shim(&self.program, &self.state, spec.clone()).await?;
         slot.occupy();
         let mut specs = self.specs.lock();
