@@ -3,6 +3,8 @@
 
 #[path = "daemon_driver/budget.rs"]
 mod budget;
+#[path = "daemon_driver/ended.rs"]
+mod ended;
 #[path = "daemon_driver/events.rs"]
 mod events;
 #[path = "daemon_driver/examples.rs"]

@@ -59,8 +59,8 @@ pub(crate) async fn run(options: Box<args::Run>) -> Result<ExitCode, Failure> {
     verdict(&options, &outcome)
 }
 
-/// Returns the past of the conversation to resume. Text shows only what is new; an agent at a runner
-/// keeps its conversations there.
+/// Returns the past of the conversation to resume, which text does not show. That of an agent at a runner is read from
+/// the runner.
 fn past(options: &args::Run, configuration: &DialogueConfiguration) -> Option<Bytes> {
     let id = options.resume.as_deref()?;
     let is_shown = options.output.form() != Output::Text;

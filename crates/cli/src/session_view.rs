@@ -111,6 +111,11 @@ impl<'a> SessionView<'a> {
         };
         let (session, events) = started.map_err(|error| Failure::caused("failed to", &error))?;
         signals.set_session(&session);
+        let mut printer = Printer::live(output);
+        if let Some(renderer) = printer.renderer() {
+            // Text shows only what is new.
+            renderer.hide_history();
+        }
         let mut status_timer = interval(STATUS_INTERVAL);
         status_timer.set_missed_tick_behavior(MissedTickBehavior::Skip);
         Ok(Self {
@@ -120,7 +125,7 @@ impl<'a> SessionView<'a> {
             runner_options: String::new(),
             session,
             events,
-            printer: Printer::live(output),
+            printer,
             screen: Screen::new(output == Output::Text),
             permissions: PermissionPrompt::new(policy),
             signals,

@@ -70,8 +70,9 @@ pub struct DialogueConfiguration {
     /// The conversation to begin or resume.
     pub conversation: Conversation,
     /// The past of the conversation, which the transcript begins with: a stream in the agent's output
-    /// format, as `bowline_history::Past` has it. It is folded before the agent starts, and again for
-    /// evicted entries, so that it stays in memory.
+    /// format, as `bowline_history::Past` has it. It is folded before the first output of the agent, and again for
+    /// evicted entries, so that it stays in memory. At a runner it is that which the runner keeps of a resumed
+    /// conversation, as for every other host of the session; this one is used if the runner keeps none.
     pub history: Option<Bytes>,
     /// The agent's own folder, as [`agent_directory`](crate::agent_directory) finds it. If set, the
     /// conversation is [verified](Conversation::verified) before the start; otherwise the agent

@@ -275,6 +275,15 @@ impl RunnerClient {
         self.read_log(&path, from).await
     }
 
+    /// Reads the past of the conversation that a session resumed; `None` if the runner keeps none.
+    ///
+    /// # Errors
+    ///
+    /// As [`end`](Self::end).
+    pub async fn history(&self, id: SessionId) -> Result<Option<Bytes>, RunnerError> {
+        Ok(self.remote.history(id).await?)
+    }
+
     /// Reads when and where all bytes of a stream arrived.
     ///
     /// # Errors

@@ -3,12 +3,14 @@
 use std::process::ExitCode;
 
 use bowline_jsonl::Framer;
+use bowline_lifecycle::control::HISTORY_LABEL;
 use bowline_lifecycle::reducer::{HostEvent, Meta, Transcript};
 use bowline_lifecycle::{DialectName, ReconnectFailed, SessionId};
 use bowline_recording::damage_message;
 use bowline_runner::{
     Piece, RunnerClient, SessionSummary, SessionSummaryState, Stream, TerminalSession,
 };
+use bytes::Bytes;
 
 use crate::args::{Output, RunnerArgs};
 use crate::failure::Failure;
@@ -51,6 +53,11 @@ pub(crate) async fn show_dialogue(
         printer: Printer::live(output),
         losses: Vec::new(),
     };
+    if session.labels.contains_key(HISTORY_LABEL) {
+        let past = announced(client.history(id)).await;
+        let past = past.map_err(|error| request_failed(runner, error))?;
+        view.past(past.unwrap_or_default())?;
+    }
     let mut failure = None;
     if *follows {
         let session = announced(client.attach_reader(id)).await;
@@ -86,6 +93,14 @@ struct DialogueView {
 }
 
 impl DialogueView {
+    /// Shows the past of the conversation that the session resumed.
+    fn past(&mut self, past: Bytes) -> Result<(), Failure> {
+        let mut framer = Framer::default();
+        framer.push(past);
+        self.transcript.fold_history(framer, NO_TIME);
+        self.print_changes()
+    }
+
     /// Shows the output of a running session. Returns why the connection failed, if it did.
     async fn follow(
         &mut self,

@@ -59,7 +59,8 @@ impl SessionOutcome {
 impl TurnOutcome {
     /// Returns the outcome of the last turn that has one.
     pub(super) fn last_of(transcript: &Transcript) -> Option<Self> {
-        let mut entries = transcript.entries().rev();
+        let entries = transcript.entries().rev();
+        let mut entries = entries.filter(|entry| !entry.is_history());
         entries.find_map(|entry| match entry.kind() {
             EntryKind::Result {
                 subtype,

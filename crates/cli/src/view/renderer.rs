@@ -1,6 +1,6 @@
 //! Dispatches changes to the modules that print them.
 
-use bowline_reducer::{Change, Changes};
+use bowline_reducer::{Change, Changes, Entry};
 
 use super::layout::Section;
 use super::state::RenderState;
@@ -30,6 +30,11 @@ impl Renderer {
     /// name arrives shortly after the answer; output of the agent that depends on the answer is printed later than both.
     pub(crate) const fn await_names_of_answers(&mut self) {
         self.0.awaits_names = true;
+    }
+
+    /// Omits the past of a resumed conversation.
+    pub(crate) const fn hide_history(&mut self) {
+        self.0.hides_history = true;
     }
 
     /// Sets the host that sent a prompt, by its uuid, which is printed with it.
@@ -74,7 +79,9 @@ impl Renderer {
     /// Renders changes.
     pub(crate) fn render(&mut self, changes: &Changes<'_>) -> String {
         for change in changes.iter() {
-            self.apply(changes, &change);
+            if !(self.0.hides_history && is_history(changes, &change)) {
+                self.apply(changes, &change);
+            }
         }
         self.0.print_ends(None, changes);
         self.0.finish_blocks(changes);
@@ -115,4 +122,16 @@ impl Renderer {
             _ => {}
         }
     }
+}
+
+/// Whether a change is about the past of a resumed conversation.
+fn is_history(changes: &Changes<'_>, change: &Change<'_>) -> bool {
+    let entry = match change {
+        Change::Entry { entry, .. } | Change::Block { entry, .. } => {
+            changes.transcript().entry_by_id(*entry)
+        }
+        Change::ToolCall { value, .. } => value.entry(),
+        _ => None,
+    };
+    entry.is_some_and(Entry::is_history)
 }

@@ -22,6 +22,8 @@ pub(super) struct RenderState {
     pub(super) is_live: bool,
     /// Prompts are printed once they are confirmed.
     pub(super) defers_prompts: bool,
+    /// The past of a resumed conversation is not printed.
+    pub(super) hides_history: bool,
     /// An answer is printed with the name of the host or rule that gave it, which may arrive after the answer.
     pub(super) awaits_names: bool,
     /// Answered requests whose name is awaited.
@@ -80,6 +82,7 @@ impl RenderState {
             layout: Layout::new(colors),
             is_live,
             defers_prompts: false,
+            hides_history: false,
             awaits_names: false,
             unnamed: Vec::new(),
             authors: HashMap::new(),

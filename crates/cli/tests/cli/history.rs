@@ -160,6 +160,61 @@ fn transcript_of_resumed_conversation_begins_with_its_past() {
 }
 
 #[test]
+fn resumed_conversation_at_runner_begins_with_its_past() {
+    let id = "11111111-2222-4333-8444-555555555555";
+    let scripted = ScriptedAgent::new(&format!(
+        "sessions = ['{id}']\n[[turn]]\non = 'resume'\nsteps = [ {{ text = 'Welcome back.' }} ]",
+    ));
+    let agent = scripted.path("claude");
+    std::os::unix::fs::symlink(AGENT, &agent).unwrap();
+    let home = scripted.folder.path().join("home");
+    let project = home.join("projects/-srv");
+    std::fs::create_dir_all(&project).unwrap();
+    let line = format!(
+        "{{\"cwd\":\"/srv\",\"type\":\"user\",\"uuid\":\"u\",\"message\":{{\"content\":\"Long ago\"}},\"sessionId\":\"{id}\"}}\n",
+    );
+    std::fs::write(project.join(format!("{id}.jsonl")), line).unwrap();
+    let cache = scripted.folder.path().join("cache");
+    let folders = [
+        ("CLAUDE_CONFIG_DIR", home.as_path()),
+        ("XDG_CACHE_HOME", &cache),
+    ];
+    let runner = TestRunner::with_environment(&folders);
+    let scenario = format!("--scenario={}", scripted.path("scenario.toml"));
+    let url = format!("unix:{}/runner.sock", runner.state());
+    let run = |output: &str| {
+        let line = ["run", "--runner", &url, "--agent", &agent];
+        let more = ["--agent-arg", &scenario, "--output", output, "--resume", id];
+        runner
+            .bowline(&[&line[..], &more, &["Go on."]].concat())
+            .ok()
+    };
+    let past = |transcript: &serde_json::Value| {
+        let entries = transcript["entries"].as_array().unwrap();
+        let user = entries.iter().filter(|it| it["kind"] == "user");
+        user.map(|it| (it["text"].to_string(), it["history"] == true))
+            .collect::<Vec<_>>()
+    };
+    let wanted = [
+        ("\"Long ago\"".to_owned(), true),
+        ("\"Go on.\"".to_owned(), false),
+    ];
+    assert_eq!(past(&json(&run("transcript"))), wanted);
+    let text = run("text");
+    assert!(
+        text.contains("Welcome back.") && !text.contains("Long ago"),
+        "{text}"
+    );
+
+    // Another reader sees the past, too.
+    let list = runner.json("GET", "/api/sessions", None);
+    let session = list["sessions"][0]["id"].as_str().unwrap();
+    let logs = |form: &str| runner.bowline(&["attach", session, "--output", form]).ok();
+    assert_eq!(past(&json(&logs("transcript"))), wanted);
+    assert!(logs("text").contains("Long ago"));
+}
+
+#[test]
 fn runner_serves_past_conversations() {
     let (claude, codex) = (
         fixtures().join("history/claude"),

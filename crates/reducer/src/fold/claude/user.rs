@@ -31,7 +31,7 @@ impl Transcript {
         if !user.is_replay {
             return self.prompt(thread, event.uuid, user, &prompt, context);
         }
-        if !self.confirms_prompt(event.uuid, user, &prompt) {
+        if !self.confirms_prompt(event.uuid, user, &prompt, context) {
             let last = self.threads[ThreadId::MAIN].entries.last;
             let unseen_part = self.unseen_part(user, &prompt, last);
             self.prompt(thread, event.uuid, user, &unseen_part, context);
@@ -68,7 +68,13 @@ impl Transcript {
     /// Whether an echo repeats a prompt that is present. Queued prompts are echoed one by one and
     /// then merged under the uuid of the last one. An echo with other content, such as an image,
     /// replaces the text of the host's prompt.
-    fn confirms_prompt(&mut self, uuid: Option<Str<'_>>, user: &User<'_>, prompt: &str) -> bool {
+    fn confirms_prompt(
+        &mut self,
+        uuid: Option<Str<'_>>,
+        user: &User<'_>,
+        prompt: &str,
+        context: LineContext,
+    ) -> bool {
         let known = Uuid::of(uuid).and_then(|uuid| self.uuids.effect(uuid));
         let entry = match known {
             Some(LineEffect::Entry(entry)) => EntryId::new(entry),
@@ -95,7 +101,7 @@ impl Transcript {
                 let unseen_part = self.unseen_part(user, prompt, before);
                 self.part_of(entry, &unseen_part).to_owned()
             });
-            self.confirm(entry, uuid, text.as_deref());
+            self.confirm(entry, uuid, text.as_deref(), context);
             return true;
         }
         let is_known = is_same || is_merged || known.is_sent;
@@ -183,15 +189,27 @@ impl Transcript {
             .copied()
     }
 
-    fn confirm(&mut self, entry: EntryId, uuid: Option<Str<'_>>, text: Option<&str>) {
+    /// Confirms a prompt of the host. It has the bytes and the time of its echo from now on, as in a transcript of the
+    /// output alone.
+    fn confirm(
+        &mut self,
+        entry: EntryId,
+        uuid: Option<Str<'_>>,
+        text: Option<&str>,
+        echo: LineContext,
+    ) {
         // Prompts are echoed in the order in which they were sent.
         while self.unconfirmed.front().is_some_and(|&it| it <= entry) {
             self.unconfirmed.pop_front();
         }
         let text = text.map(|text| self.arena.store(text));
-        let EntryBody::User(prompt) = &mut self.entries[entry].body else {
+        let record = &mut self.entries[entry];
+        let EntryBody::User(prompt) = &mut record.body else {
             return;
         };
+        record.offset = echo.offset;
+        record.at = echo.at();
+        prompt.line_end = echo.line_end();
         prompt.is_replay = true;
         prompt.is_unconfirmed = false;
         prompt.text = text.unwrap_or(prompt.text);

@@ -1,4 +1,4 @@
-use serde_json::json;
+use serde_json::{Value, json};
 
 use crate::test_util::{TestSession, first_json};
 
@@ -53,6 +53,33 @@ fn echo_confirms_sent_prompt() {
             .entries()
             .any(|entry| entry.is_unconfirmed())
     );
+}
+
+#[test]
+fn confirmed_prompt_equals_its_echo() {
+    let places = |json: &Value| {
+        let entries = json["entries"].as_array().unwrap().iter();
+        let place = |entry: &Value| json!([entry["text"], entry["bytes"], entry["at_ms"]]);
+        entries.map(place).collect::<Vec<_>>()
+    };
+    let stream = |session: &mut TestSession, is_sent: bool| {
+        for (uuid, text) in [("e1", "one"), ("", "two"), ("e3", "three")] {
+            if is_sent {
+                session.prompt_sent(uuid, text);
+            }
+        }
+        echo(session, "e1", &["one"]);
+        echo(session, "minted", &["two"]);
+        echo(session, "e3", &["one\\n", "two\\n", "three"]);
+        echo(session, "e3", &["three"]);
+    };
+    let (mut live, mut replayed) = (TestSession::new(), TestSession::new());
+    stream(&mut live, true);
+    stream(&mut replayed, false);
+    let seen = places(&live.json());
+    assert_eq!(seen, places(&replayed.json()));
+    assert_eq!(seen.len(), 3);
+    assert!(seen.iter().all(|it| it[1][0].as_u64() < it[1][1].as_u64()));
 }
 
 #[test]

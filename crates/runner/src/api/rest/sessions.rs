@@ -421,7 +421,8 @@ impl From<TerminateError> for Problem {
 
 /// End a session and start it again under a new id.
 ///
-/// The session no longer waits for its web terminal to reconnect.
+/// The session no longer waits for its web terminal to reconnect. One that resumed a conversation begins with its past,
+/// as it is now.
 #[utoipa::path(post, path = "/api/sessions/{id}/restart", operation_id = "restartSession",
     params(("id" = String, Path, description = "Id of the session")),
     responses((status = 201, description = "Created", body = CreatedSession), (status = "default", description = "Error", body = Problem)))]
