@@ -7,6 +7,7 @@ use std::path::PathBuf;
 use bowline_lifecycle::{
     AgentLocation, Conversation, DialogueConfiguration, DialogueSession, Environment,
 };
+use bowline_manager::{ManagerConfiguration, SessionManager};
 use bowline_reducer::Mirror;
 use bowline_tests::session::{answered, terminate, within};
 use serde_json::{Value, json};
@@ -195,4 +196,35 @@ async fn restarted_session_keeps_its_past() {
     let next = next["id"].as_str().expect("an id");
     let host = daemon.host(next, "host").await;
     assert_eq!(prompts(&transcript(&host).await), wanted[..2]);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn managed_session_keeps_its_past_over_reattach() {
+    let daemon = Daemon::start().await;
+    let resumable = Resumable::new(&daemon);
+    let open = || {
+        let configuration = ManagerConfiguration::new(daemon.folder().join("app"));
+        SessionManager::open(configuration).expect("it opens")
+    };
+    let manager = open();
+    let created = manager.create_dialogue(resumable.configuration(&daemon), "resumed");
+    let id = within("a session", created)
+        .await
+        .expect("it is created")
+        .id;
+    let session = manager.dialogue(id).expect("it is known");
+    let wanted = [("Long ago", true), ("Go on.", false)];
+    answered(&session, "Go on.").await;
+    assert_eq!(prompts(&transcript(&session).await), wanted);
+    within("the detachment", manager.detach_all()).await;
+    drop((session, manager));
+
+    let manager = open();
+    let runners = [daemon.remote()];
+    let reattached = manager.reattach(&runners, DialogueConfiguration::default());
+    let report = within("the attachment", reattached).await;
+    assert_eq!(report.attached, [id], "{report:?}");
+    let session = manager.dialogue(id).expect("it is attached");
+    assert_eq!(prompts(&transcript(&session).await), wanted);
+    terminate(&session).await;
 }

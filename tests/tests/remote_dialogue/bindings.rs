@@ -5,12 +5,13 @@ use std::sync::Arc;
 use std::task::Poll;
 
 use bowline_ffi::{
-    BowlineError, DialogueConfiguration, DialogueSession, Engine, RunnerClient,
-    RunnerConfiguration, RunnerSession, RunnerSessionState, ShellConfiguration, ShellProgram,
-    ShellSession, live_counters,
+    BowlineError, Conversation, DialogueConfiguration, DialogueSession, Engine, EnvironmentChanges,
+    RunnerClient, RunnerConfiguration, RunnerSession, RunnerSessionState, ShellConfiguration,
+    ShellProgram, ShellSession, TranscriptSchema, live_counters,
 };
 use bowline_tests::session::within;
 use futures_util::poll;
+use serde_json::{Value, json};
 
 use super::rig::Rig;
 
@@ -227,4 +228,66 @@ async fn session_that_was_used_or_attached_continues() {
         let ended = host.client.end(wanted, true, false);
         within("the end", ended).await.expect("it is there");
     }
+}
+
+#[tokio::test]
+async fn resumed_session_at_runner_begins_with_its_past() {
+    let rig = Rig::new().await;
+    let host = Host::new(&rig);
+    let id = "11111111-2222-4333-8444-555555555555";
+    let agent = rig.folder.path().join("claude");
+    std::os::unix::fs::symlink(env!("CARGO_BIN_EXE_stand-in"), &agent).expect("a link");
+    let home = rig.folder.path().join("home");
+    let project = home.join("projects/-srv");
+    std::fs::create_dir_all(&project).expect("a folder");
+    let past = json!({
+        "type": "user", "uuid": "u", "cwd": "/srv", "sessionId": id,
+        "message": {"content": "Long ago"},
+    });
+    let file = project.join(format!("{id}.jsonl"));
+    std::fs::write(file, format!("{past}\n")).expect("a file");
+    let scenario = rig.folder.path().join("scenario.toml");
+    std::fs::write(&scenario, format!("sessions = ['{id}']\n")).expect("a file");
+    let path = |it: &std::path::Path| it.display().to_string();
+    let mut configuration = host.dialogue();
+    configuration.program = Some(path(&agent));
+    configuration
+        .args
+        .extend(["--scenario".to_owned(), path(&scenario)]);
+    configuration.environment = Some(EnvironmentChanges {
+        is_empty: false,
+        set: [
+            ("CLAUDE_CONFIG_DIR".to_owned(), path(&home)),
+            (
+                "XDG_CACHE_HOME".to_owned(),
+                path(&rig.folder.path().join("cache")),
+            ),
+        ]
+        .into(),
+        remove: Vec::new(),
+    });
+    configuration.conversation = Some(Conversation::Resume {
+        id: id.to_owned(),
+        fork: false,
+    });
+    let started = within("a start", host.engine.start(configuration)).await;
+    let session = started.expect("the understudy starts");
+    begins_with_past(&session).await;
+    let id = session.id().expect("no fault");
+    let attached = host.engine.attach(host.runner.clone(), id, host.dialogue());
+    let other = within("an attachment", attached).await;
+    begins_with_past(&other.expect("it is there")).await;
+}
+
+async fn begins_with_past(session: &DialogueSession) {
+    let snapshot = session.snapshot().await.expect("no fault");
+    let transcript = snapshot.json(Some(TranscriptSchema::Two));
+    let transcript: Value =
+        serde_json::from_str(&transcript.expect("no fault")).expect("a transcript is JSON");
+    let first = &transcript["entries"][0];
+    assert_eq!(
+        (&first["text"], &first["history"]),
+        (&json!("Long ago"), &json!(true)),
+        "{transcript:#}"
+    );
 }
