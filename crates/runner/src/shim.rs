@@ -9,6 +9,7 @@
 //! If a shim is killed, its guard kills the process tree of the child (see
 //! [`run_guard`](bowline_transport::run_guard), which the program must call first).
 
+mod connect;
 mod handshake;
 mod hooks;
 mod host_data;
@@ -20,6 +21,7 @@ mod spec;
 mod state_dir;
 mod trash;
 
+pub(crate) use self::connect::is_ours;
 pub use self::handshake::SpawnFault;
 pub(crate) use self::host_data::UpdateError;
 pub use self::info::{SessionInfo, SessionPhase};
@@ -29,6 +31,5 @@ pub use self::spec::{
     DEFAULT_RING_BYTES, JournalSpec, RING_VARIABLE, SCROLLBACK_VARIABLE, SessionSpec,
     SpecEnvironment, SpecStdio, TerminalMode,
 };
-pub(crate) use self::state_dir::is_ours;
 pub use self::state_dir::{STATE_VARIABLE, SessionDir, StateDir, StateDirError};
 pub(crate) use self::trash::RestoreError;

@@ -14,11 +14,12 @@ use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::time::{MissedTickBehavior, interval, timeout};
 use tracing::warn;
 
+use super::connect::is_ours;
 use super::handshake::{SpawnFault, StartReply, StartRequest, receive, send};
 use super::hooks;
 use super::info::ChildStart;
 use super::spawn::HANDSHAKE_TIMEOUT;
-use super::state_dir::{SessionLock, is_ours};
+use super::state_dir::SessionLock;
 use super::{SessionDir, SessionInfo, SessionPhase, SessionSpec};
 use crate::session::{Child, SessionHandle, SessionJournal, SessionStart, SessionStatus, wall_ms};
 use crate::session_machine::{MachineConfiguration, OverflowPolicy, StreamConfiguration};

@@ -6,7 +6,6 @@ use std::os::unix::fs::{DirBuilderExt as _, MetadataExt as _, OpenOptionsExt as 
 use std::path::{Path, PathBuf};
 
 use bowline_transport::{SessionId, sync_file};
-use tokio::net::UnixStream;
 
 use super::{SessionInfo, socket_path};
 
@@ -250,20 +249,6 @@ impl SessionDir {
         }
     }
 
-    /// Connects to the shim, whose process must have the same user.
-    ///
-    /// # Errors
-    ///
-    /// [`io::ErrorKind::NotFound`] or [`io::ErrorKind::ConnectionRefused`] if the shim has ended,
-    /// [`io::ErrorKind::PermissionDenied`] if it runs as another user, or the error of the system.
-    pub async fn connect(&self) -> io::Result<UnixStream> {
-        let stream = UnixStream::connect(self.socket()).await?;
-        if !is_ours(&stream)? {
-            return Err(io::ErrorKind::PermissionDenied.into());
-        }
-        Ok(stream)
-    }
-
     /// Removes the directory with all its contents, the journal included, and the socket.
     ///
     /// # Errors
@@ -382,12 +367,6 @@ impl SessionDir {
     fn info_path(&self) -> PathBuf {
         self.path.join("info.json")
     }
-}
-
-/// Returns whether the peer of a socket has the user id of this process: `SO_PEERCRED` of unix(7), on macOS
-/// getpeereid(3).
-pub(crate) fn is_ours(stream: &UnixStream) -> io::Result<bool> {
-    Ok(stream.peer_cred()?.uid() == rustix::process::geteuid().as_raw())
 }
 
 /// Creates a directory with mode 0700, or checks that an existing one is private.
