@@ -120,8 +120,7 @@ pub struct DialogueConfiguration {
     #[uniffi(default = None)]
     pub exit: Option<ExitPolicy>,
     /// Where the past of a resumed conversation is read from. The transcript then begins with it, marked
-    /// as history. When absent it begins empty. At a runner it begins in any case with the past that the runner
-    /// keeps; this one is used if the runner keeps none.
+    /// as history. When absent it begins empty.
     #[uniffi(default = None)]
     pub history: Option<HistoryConfiguration>,
     /// What happens when the agent is silent; `WatchdogPolicy.Standard` when absent.
