@@ -16,6 +16,8 @@ mod inspect;
 mod interrupt;
 mod observers;
 mod pages;
+#[cfg(feature = "remote")]
+mod past;
 mod permissions;
 mod raw_output;
 mod reader;

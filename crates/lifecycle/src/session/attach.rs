@@ -1,25 +1,23 @@
 //! Attaching to a session at a runner.
 
-use std::collections::BTreeMap;
-
 use bowline_reducer::dialect::DialectName;
 use bowline_transport::wire::Lease;
 use bowline_transport::{
-    Attachment, ConnectionState, ReconnectFailed, Remote, RemoteError, RemoteUrl, SessionId,
-    SessionSummary, Stream, TerminalEngine,
+    Attachment, ConnectionState, ReconnectFailed, Remote, RemoteError, SessionId, Stream,
+    TerminalEngine,
 };
-use bytes::Bytes;
 use tokio::sync::{oneshot, watch};
 use tracing::Instrument as _;
 use uuid::Uuid;
 
 use super::handle::DialogueSession;
+use super::past::{labels, past};
 use super::recording::Recorder;
 use super::spans;
 use super::spawn::log_limits;
 use super::start::{drive, now_ms, with_history};
 use crate::configuration::DialogueConfiguration;
-use crate::control::{HISTORY_LABEL, is_driven};
+use crate::control::is_driven;
 use crate::error::StartError;
 use crate::events::{DialogueEvents, EventLimits};
 use crate::machine::{Limits, Machine, Opening};
@@ -147,34 +145,6 @@ impl DialogueSession {
                 detail: failed.detail,
             }),
         }
-    }
-}
-
-/// Returns the labels of a session, in its record at the runner.
-pub(super) async fn labels(
-    remote: &Remote,
-    session: SessionId,
-) -> Result<BTreeMap<String, String>, RemoteError> {
-    // A shim has no record to ask for.
-    if matches!(remote.url, RemoteUrl::Shim(_)) {
-        return Ok(BTreeMap::new());
-    }
-    let path = format!("/api/sessions/{session}");
-    let (_, body) = remote.ask("GET", &path, Bytes::new()).await?;
-    // The attach fails if there is no such session.
-    let record = serde_json::from_slice::<SessionSummary>(&body);
-    Ok(record.map(|it| it.labels).unwrap_or_default())
-}
-
-/// Returns the past of the conversation that a session with these labels resumed, if its runner keeps it.
-pub(super) async fn past(
-    remote: &Remote,
-    session: SessionId,
-    labels: &BTreeMap<String, String>,
-) -> Result<Option<Bytes>, RemoteError> {
-    match labels.contains_key(HISTORY_LABEL) {
-        true => remote.history(session).await,
-        false => Ok(None),
     }
 }
 

@@ -113,7 +113,7 @@ async fn spawn_at_runner(
     use bowline_transport::wire::SessionKind;
     use bowline_transport::{RemoteError, SessionRequest};
 
-    use super::attach::{labels, past};
+    use super::past::{labels, past};
     use crate::control::RESUME_LABEL;
 
     let mut request = SessionRequest::new(SessionKind::Dialogue, terminal);
