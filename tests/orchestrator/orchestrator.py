@@ -1,92 +1,60 @@
-"""Runs dialogues at a runner: starts them over REST, follows /api/events, answers what they ask, and edits a queue.
+"""Runs dialogues at a runner: orchestrator.py SOCKET AGENT COUNT
 
-Each start has a key, and each prompt and change an id that follows from its job, so that all of it may be repeated.
-It may be killed and started again at any moment, and so may the runner. Usage: orchestrator.py SOCKET AGENT COUNT
+Each request has a key, so that it may be repeated: this program and the runner may be killed and started again.
 """
 
+import contextlib
 import http.client
 import json
 import socket
 import sys
 import threading
 import time
-import uuid
 
 SOCKET, AGENT, COUNT = sys.argv[1], sys.argv[2], int(sys.argv[3])
 
 
-def name(kind, job):
-    return str(uuid.uuid5(uuid.NAMESPACE_URL, f"{kind}/{job}"))
-
-
-class Connection(http.client.HTTPConnection):
-    def connect(self):
-        self.sock = socket.socket(socket.AF_UNIX)
-        self.sock.settimeout(30)  # a comment comes every 10 s
-        self.sock.connect(SOCKET)
-
-
-def call(method, path, body=None, key=None):
-    headers = {"Content-Type": "application/json"} | ({"Idempotency-Key": key} if key else {})
+def documents(method, path, key="-", body=None):
+    headers = {"Content-Type": "application/json", "Idempotency-Key": key}
     while True:
-        try:
-            connection = Connection("localhost")
-            connection.request(method, f"/api/sessions{path}", body and json.dumps(body), headers)
+        with contextlib.suppress(OSError, ValueError, http.client.HTTPException):  # the runner is being restarted
+            connection = http.client.HTTPConnection("localhost")
+            connection.sock = socket.socket(socket.AF_UNIX)
+            connection.sock.settimeout(30)  # an idle stream has a comment every 10 s
+            connection.sock.connect(SOCKET)
+            connection.request(method, path, body and json.dumps(body), headers)
             response = connection.getresponse()
-            answer = json.loads(response.read())
-            if response.status < 500 and answer.get("code") != "REQUEST_IN_PROGRESS":
-                assert response.status < 300 or answer["code"] == "PERMISSION_CLOSED", answer
-                return answer
-        except (OSError, ValueError, http.client.HTTPException):
-            pass  # the runner is being restarted
+            for line in response:
+                if line.startswith(b"id: "):
+                    headers["Last-Event-ID"] = line[4:].strip().decode()
+                elif line.startswith((b"{", b"data: ")):
+                    document = json.loads(line.removeprefix(b"data: "))
+                    if response.status < 500 and document.get("code") != "REQUEST_IN_PROGRESS":
+                        assert response.status < 300, document
+                        yield document
         time.sleep(0.1)
 
 
-def start(job):
+def call(method, path, key="-", body=None):
+    return next(documents(method, f"/api/sessions{path}", key, body))
+
+
+for job in range(COUNT):
     body = {"agent": AGENT, "agent_args": ["--pace", "0"], "prompt": f"/ask job {job}", "labels": {"job": str(job)}}
-    call("POST", "", body, name("session", job))
-
-
-def edit_queue(session, job):
-    first, second = name("first", job), name("second", job)
-    for prompt, text in ((first, "draft"), (second, "dropped")):
-        call("POST", f"/{session}/prompt", {"text": text, "id": prompt, "queue": True})
-    call("PATCH", f"/{session}/queue/{first}", {"text": f"final {job}"}, "edit")
-    call("DELETE", f"/{session}/queue/{second}", key="cancel")
-
-
-def events():
-    last = {}
-    while True:
-        try:
-            connection = Connection("localhost")
-            connection.request("GET", "/api/events?types=created,permission,phase", headers=last)
-            for line in connection.getresponse():
-                field, _, value = line.decode().rstrip("\n").partition(": ")
-                if field == "id":
-                    last = {"Last-Event-ID": value}
-                elif field == "data":
-                    yield json.loads(value)
-        except (OSError, http.client.HTTPException):
-            pass
-        time.sleep(0.1)
-
-
-threading.Thread(target=lambda: [start(job) for job in range(COUNT)], daemon=True).start()
-jobs, done = {}, set()
-for event in events():
-    session = event["session"]
-    if event["type"] == "created":
-        jobs[session] = event["labels"]["job"]
-    elif event["type"] == "permission" and event["state"] == "open":
-        edit_queue(session, jobs[session])
-        answer = {"request_id": event["request_id"], "decision": "allow", "by": "orchestrator"}
-        call("POST", f"/{session}/permissions", answer)
-        print(f"answered {jobs[session]}", flush=True)
-    elif event["type"] == "phase" and event["phase"] == "idle" and session in jobs:
-        entries = call("GET", f"/{session}/transcript")["entries"]
+    threading.Thread(target=call, args=("POST", "", f"start {job}", body), daemon=True).start()
+done, events = set(), documents("GET", "/api/events?types=permission,phase")
+while len(done) < COUNT:
+    event = next(events)
+    path = f"/{event['session']}"
+    if event["type"] == "permission" and event["state"] == "open":
+        job = call("GET", path)["labels"]["job"]
+        first, second = [call("POST", f"{path}/prompt", it, {"text": it, "queue": True})["id"] for it in ("one", "two")]
+        call("PATCH", f"{path}/queue/{first}", "edit", {"text": f"final {job}"})
+        call("DELETE", f"{path}/queue/{second}", "cancel")
+        call("POST", f"{path}/permissions", "answer", {"request_id": event["request_id"], "decision": "allow"})
+        print("answered", job, flush=True)
+    elif event["type"] == "phase" and event["phase"] == "idle":
+        entries = call("GET", f"{path}/transcript")["entries"]
         if sum(entry["kind"] == "result" for entry in entries) == 2:
-            done.add(jobs[session])
-    if len(done) == COUNT:
-        print(f"results {len(done)}", flush=True)
-        break
+            done.add(path)
+print("results", len(done))
