@@ -3,10 +3,12 @@
 
 mod agent;
 mod bare;
+mod bare_events;
 mod child;
 mod echo;
 mod flow;
 mod http;
+mod processor;
 mod readers;
 mod reattach;
 mod rest;

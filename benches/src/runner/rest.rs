@@ -5,12 +5,13 @@ use std::path::Path;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, Result, ensure};
-use rustix::time::{ClockId, clock_gettime};
 use serde_json::{Value, json};
 
 use super::agent::{AGENT, LAST, PAUSE};
 use super::http::Client;
+use super::processor::ProcessorTime;
 use super::readers::Readers;
+use super::{bare_events, processor};
 use super::served::Served;
 use super::{Plan, Row};
 use crate::terminal::median;
@@ -33,18 +34,35 @@ const TIME_LIMIT: Duration = Duration::from_secs(300);
 pub(super) async fn rows(served: &Served, plan: &Plan) -> Result<Vec<Row>> {
     let client = served.client();
     let mut rows = fan_outs(&client, plan).await?;
-    rows.push(first_window(&client, plan).await?);
+    rows.extend(first_window(&client, plan).await?);
     rows.push(list(served, plan).await?);
     Ok(rows)
 }
 
 /// What an answer cost.
 struct FanOut {
-    processor: Duration,
+    processor: ProcessorTime,
     took: Duration,
     reads: u64,
     /// Memory of the readers before the answer.
     waiting_kib: u64,
+}
+
+impl FanOut {
+    fn row(&self, what: &'static str, contender: &'static str, ratio: Option<f64>) -> Row {
+        Row {
+            what,
+            contender,
+            figure: format!(
+                "{}, {:.0} ms, {} reads",
+                self.processor,
+                self.took.as_secs_f64() * 1000.0,
+                self.reads
+            ),
+            ratio,
+            goal: None,
+        }
+    }
 }
 
 /// Delivers answers to one reader and to many, and measures the memory of a reader that waits.
@@ -59,23 +77,17 @@ async fn fan_outs(client: &Client, plan: &Plan) -> Result<Vec<Row>> {
         fan_out(client, bytes, pause, 1).await?;
         let one = fan_out(client, bytes, pause, 1).await?;
         let many = fan_out(client, bytes, pause, READERS).await?;
-        let ratio = many.processor.as_secs_f64() / one.processor.as_secs_f64();
-        let contenders = [
-            ("1 reader", &one, None),
-            ("100 readers", &many, Some(ratio)),
-        ];
-        rows.extend(contenders.map(|(contender, it, ratio)| Row {
+        let bare = bare_events::fan_out(bytes, many.reads, many.took, READERS).await?;
+        let ratio = |it: ProcessorTime| it.all() / one.processor.all();
+        rows.push(one.row(what, "1 reader", None));
+        rows.push(many.row(what, "100 readers", Some(ratio(many.processor))));
+        rows.push(Row {
             what,
-            contender,
-            figure: format!(
-                "processor {:.0} ms, {:.0} ms, {} reads of the transcript",
-                it.processor.as_secs_f64() * 1000.0,
-                it.took.as_secs_f64() * 1000.0,
-                it.reads
-            ),
-            ratio,
+            contender: "100 sockets, bare",
+            figure: bare.to_string(),
+            ratio: Some(ratio(bare)),
             goal: None,
-        }));
+        });
         waiting = many.waiting_kib;
     }
     rows.push(Row {
@@ -96,11 +108,11 @@ async fn fan_out(client: &Client, bytes: usize, pause: u64, readers: usize) -> R
     let reading = Readers::start(client, &path, readers).await?;
     let waiting_kib = resident_kib()?.saturating_sub(before);
     let reads = client.metric(EVENT_READS).await?;
-    let (started, spent) = (Instant::now(), processor_time());
+    let (started, spent) = (Instant::now(), processor::time()?);
     prompt(client, &id).await?;
     reading.finish().await?;
     let fan_out = FanOut {
-        processor: processor_time().saturating_sub(spent),
+        processor: processor::time()? - spent,
         took: started.elapsed(),
         reads: client.metric(EVENT_READS).await? - reads,
         waiting_kib,
@@ -109,21 +121,14 @@ async fn fan_out(client: &Client, bytes: usize, pause: u64, readers: usize) -> R
     Ok(fan_out)
 }
 
-/// Returns the processor time of this process so far.
-fn processor_time() -> Duration {
-    let time = clock_gettime(ClockId::ProcessCPUTime);
-    let seconds = Duration::from_secs(time.tv_sec.try_into().unwrap_or_default());
-    seconds + Duration::from_nanos(time.tv_nsec.try_into().unwrap_or_default())
-}
-
 async fn prompt(client: &Client, id: &str) -> Result<()> {
     let path = format!("/api/sessions/{id}/prompt");
     let body = json!({"text": "go"});
     client.call("POST", &path, Some(&body)).await.map(drop)
 }
 
-/// Opens a long transcript of a session that runs at its end.
-async fn first_window(client: &Client, plan: &Plan) -> Result<Row> {
+/// Opens a long transcript: of a session that runs, at its end, and of the same once it has ended, whose log is folded.
+async fn first_window(client: &Client, plan: &Plan) -> Result<[Row; 2]> {
     let id = start_agent(client, plan.transcript, 0).await?;
     let path = format!("/api/sessions/{id}");
     prompt(client, &id).await?;
@@ -146,14 +151,21 @@ async fn first_window(client: &Client, plan: &Plan) -> Result<Row> {
         ensure!(entries == Some(WINDOW), "{entries:?} entries");
     }
     end(client, &id).await?;
+    let started = Instant::now();
+    client.get(&window).await?;
+    let folded = started.elapsed();
     let mib = plan.transcript >> 20;
-    Ok(Row {
+    let row = |contender: &'static str, took: Duration| Row {
         what: "newest entries of a long transcript",
-        contender: "REST",
-        figure: format!("{mib} MiB: {:.1} ms", median(times).as_secs_f64() * 1000.0),
+        contender,
+        figure: format!("{mib} MiB: {:.1} ms", took.as_secs_f64() * 1000.0),
         ratio: None,
         goal: Some("<= 300 ms"),
-    })
+    };
+    Ok([
+        row("running", median(times)),
+        row("ended, first read", folded),
+    ])
 }
 
 /// Lists many sessions that have ended.

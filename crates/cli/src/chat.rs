@@ -11,6 +11,7 @@ mod complete;
 mod editor;
 mod history;
 mod outbox;
+mod queue;
 mod screen;
 mod session;
 mod terminal;

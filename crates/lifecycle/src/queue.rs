@@ -31,6 +31,17 @@ pub enum QueueChange {
     Cancel,
 }
 
+impl QueueChange {
+    /// Says what a host has asked for.
+    pub(crate) const fn description(&self) -> &'static str {
+        match self {
+            Self::Replace(_) => "edit a queued prompt",
+            Self::MoveBefore(_) | Self::MoveAfter(_) => "move a queued prompt",
+            Self::Cancel => "cancel a queued prompt",
+        }
+    }
+}
+
 /// The prompts that wait, in the order in which they will be sent.
 #[derive(Debug, Default)]
 pub(crate) struct Queue(VecDeque<Prompt>);

@@ -10,6 +10,7 @@ pub(super) enum ChatCommand {
     Mode,
     Resume,
     Fork,
+    Queue,
     Usage,
     Export,
     Inspect,
@@ -29,11 +30,12 @@ pub(super) enum Entered<'a> {
 }
 
 impl ChatCommand {
-    pub(super) const ALL: [Self; 10] = [
+    pub(super) const ALL: [Self; 11] = [
         Self::Model,
         Self::Mode,
         Self::Resume,
         Self::Fork,
+        Self::Queue,
         Self::Usage,
         Self::Export,
         Self::Inspect,
@@ -49,6 +51,7 @@ impl ChatCommand {
             Self::Mode => "mode",
             Self::Resume => "resume",
             Self::Fork => "fork",
+            Self::Queue => "queue",
             Self::Usage => "usage",
             Self::Export => "export",
             Self::Inspect => "inspect",
@@ -65,6 +68,10 @@ impl ChatCommand {
             Self::Mode => ("[NAME]", "change the permission mode, or list the modes"),
             Self::Resume => ("[ID]", "end this session and resume a past conversation"),
             Self::Fork => ("", "continue in a copy of this conversation"),
+            Self::Queue => (
+                "[…]",
+                "list the prompts that wait; add, edit, move or cancel one",
+            ),
             Self::Usage => ("", "show cost, tokens, context and limits"),
             Self::Export => ("[FILE]", "write the transcript as JSON"),
             Self::Inspect => ("", "count what the session consists of"),

@@ -1,6 +1,8 @@
 //! Sends the user's requests to the session, in the order in which they were entered.
 
-use bowline_lifecycle::{DialogueError, DialogueSession, PermissionAnswer, Prompt};
+use bowline_lifecycle::{
+    DialogueError, DialogueSession, Intent, PermissionAnswer, Prompt, QueueEdit,
+};
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 
 /// A request to send.
@@ -12,6 +14,8 @@ pub(super) enum Outgoing {
     Answer(String, PermissionAnswer),
     /// A new value of an option, and the message to print once it is set.
     Option(&'static str, String),
+    /// A change of the queue, and the message to print once it is made.
+    Queue(QueueEdit, String),
 }
 
 /// Outcome of a request.
@@ -73,6 +77,10 @@ impl Outbox {
                 Some(Sent::Other(
                     set.map(|()| format!("{option} is now {value}")),
                 ))
+            }
+            Outgoing::Queue(edit, done) => {
+                let edited = self.session.submit(Intent::EditQueue(edit)).await;
+                Some(Sent::Other(edited.map(|_| done)))
             }
         }
     }

@@ -19,6 +19,7 @@ use tokio::time::{Instant, Interval, MissedTickBehavior, interval};
 use super::answer::OpenAnswer;
 use super::editor::Editor;
 use super::outbox::{Outbox, Outgoing, Sent};
+use super::queue::QueueNumbers;
 use super::screen::ChatScreen;
 use super::session::ChatSession;
 use super::terminal::Keys;
@@ -30,6 +31,9 @@ use crate::signals::{SignalListener, SignalRequest};
 use crate::style::Paint;
 use crate::text::one_line;
 use state::ChatState;
+
+/// What a host has asked for that sent a prompt.
+const PROMPT_REQUEST: &str = "prompt";
 
 /// Time between two drawings while the agent works.
 const STATUS_INTERVAL: Duration = Duration::from_millis(100);
@@ -84,6 +88,8 @@ pub(super) struct ChatView<'a> {
     answer_opened: Option<Instant>,
     /// Prompts that the agent has not begun, oldest first: id and text.
     prompts: Vec<(String, String)>,
+    /// Numbers by which the user names the prompts of the queue.
+    queue_numbers: QueueNumbers,
     outbox: UnboundedSender<Outgoing>,
     sent: UnboundedReceiver<Sent>,
     work: Work,
@@ -130,6 +136,7 @@ impl<'a> ChatView<'a> {
             answer: None,
             answer_opened: None,
             prompts: Vec::new(),
+            queue_numbers: QueueNumbers::default(),
             outbox,
             sent,
             work: Work::new(),
@@ -144,7 +151,7 @@ impl<'a> ChatView<'a> {
 
     /// Sends a prompt, as if it had been entered.
     pub(super) async fn submit(&mut self, text: &str) {
-        self.enter_prompt(text).await;
+        self.enter_prompt(text, None).await;
     }
 
     /// Shows the conversation until it ends or the user leaves.
@@ -240,6 +247,7 @@ impl<'a> ChatView<'a> {
         let (_, (printer, text, state)) = self.chat.session.changes_since(cursor, read).await;
         self.printer = printer;
         self.state = state;
+        self.queue_numbers.update(&self.state.queue);
         if let Some(conversation) = &self.state.conversation {
             self.chat.enter_conversation(conversation);
         }
@@ -328,7 +336,7 @@ impl<'a> ChatView<'a> {
 
     fn on_requested(&mut self, client: &str, what: &str, prompt: Option<&str>) {
         match (prompt, self.printer.renderer()) {
-            (Some(uuid), Some(renderer)) => {
+            (Some(uuid), Some(renderer)) if what == PROMPT_REQUEST => {
                 renderer.set_author(uuid.to_owned(), client.to_owned());
             }
             _ => self.note(&format!("{what}, by {client}")),

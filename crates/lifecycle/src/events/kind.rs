@@ -95,9 +95,9 @@ pub enum DialogueEventKind {
     Requested {
         /// The name of the host.
         client: String,
-        /// What it asked for: `prompt`, `interrupt`, `set model to opus`, or `end`.
+        /// What it asked for: `prompt`, `interrupt`, `set model to opus`, `cancel a queued prompt`, or `end`.
         what: String,
-        /// The uuid of a prompt.
+        /// The uuid of the prompt that was sent, or changed in the queue.
         prompt: Option<String>,
     },
     /// A line is not a valid event. Parsing continues with the next line.

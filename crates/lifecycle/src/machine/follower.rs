@@ -254,7 +254,10 @@ impl Machine {
             Intent::SetOption { option, value } => (format!("set {option} to {value}"), None),
             Intent::StopTask { task_id } => (format!("stop task {task_id}"), None),
             Intent::Request { name, .. } => (format!("request {name}"), None),
-            Intent::EditQueue(edit) => ("change the queue".to_owned(), Some(edit.uuid.clone())),
+            Intent::EditQueue(edit) => (
+                edit.change.description().to_owned(),
+                Some(edit.uuid.clone()),
+            ),
             Intent::End => ("end".to_owned(), None),
             Intent::Answer { .. } | Intent::Release { .. } | Intent::Hold(_) => return,
         };

@@ -3,10 +3,12 @@
 use std::path::{Path, PathBuf};
 
 use bowline_history::Query;
+use bowline_lifecycle::Priority;
 use bowline_reducer::{Schema, Transcript};
 
 use super::super::command::{ChatCommand, help};
 use super::super::outbox::Outgoing;
+use super::super::queue::{QueueCommand, USAGE};
 use super::{ChatView, Leaving, report};
 use crate::history::history;
 use crate::table::{age, now_ms};
@@ -31,6 +33,7 @@ impl ChatView<'_> {
             ChatCommand::Resume if arguments.is_empty() => self.list_conversations(),
             ChatCommand::Resume => self.switch(arguments.to_owned(), false),
             ChatCommand::Fork => self.fork(),
+            ChatCommand::Queue => self.on_queue(arguments).await,
             ChatCommand::Usage => self.print_report(report::usage).await,
             ChatCommand::Inspect => self.print_report(report::counts).await,
             ChatCommand::Export => self.export(arguments).await,
@@ -52,6 +55,28 @@ impl ChatView<'_> {
         let read = move |transcript: &Transcript| report::option(transcript, option);
         let text = self.chat.session.inspect(read).await;
         self.print_block(&text);
+    }
+
+    /// Lists the prompts that wait, or changes one.
+    async fn on_queue(&mut self, arguments: &str) {
+        match QueueCommand::read(arguments) {
+            None => self.note(USAGE),
+            Some(QueueCommand::Add(text)) => {
+                self.enter_prompt(text, Some(Priority::Later)).await;
+            }
+            Some(QueueCommand::List) if self.state.queue.is_empty() => {
+                self.note("no prompts wait; /queue add TEXT queues one");
+            }
+            Some(QueueCommand::List) => {
+                let list = self.queue_numbers.list(&self.state.queue);
+                self.print_block(&list);
+            }
+            Some(change) => match self.queue_numbers.edit(&change, &self.state.queue) {
+                Ok(Some((edit, done))) => self.send(Outgoing::Queue(edit, done)),
+                Ok(None) => {}
+                Err(refusal) => self.note(&format!("/queue: {refusal}")),
+            },
+        }
     }
 
     fn detach(&mut self) {

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use bowline_lifecycle::{Capability, InterruptScope, SessionId, error_chain};
+use bowline_lifecycle::{Capability, InterruptScope, Priority, SessionId, error_chain};
 use crossterm::event::Event;
 
 use super::super::answer::AnswerKey;
@@ -142,12 +142,12 @@ impl ChatView<'_> {
             Entered::Unknown(name) => self.note(&format!(
                 "no command /{name}; /help lists them, a space before the slash makes it text"
             )),
-            Entered::Prompt(text) => self.enter_prompt(text).await,
+            Entered::Prompt(text) => self.enter_prompt(text, None).await,
         }
     }
 
-    /// Sends a prompt.
-    pub(super) async fn enter_prompt(&mut self, text: &str) {
+    /// Sends a prompt. With the priority `Later` it waits until the agent is idle.
+    pub(super) async fn enter_prompt(&mut self, text: &str, priority: Option<Priority>) {
         self.chat.update_capabilities().await;
         let takes_images = self.chat.supported.has(Capability::Images);
         let (mut prompt, notes) = attachment::prompt(text, &self.cwd, takes_images);
@@ -156,6 +156,7 @@ impl ChatView<'_> {
         }
         let id = SessionId::random().to_string();
         prompt.uuid = Some(id.clone());
+        prompt.priority = priority;
         self.prompts.push((id.clone(), text.to_owned()));
         self.send(Outgoing::Prompt(id, prompt));
     }

@@ -1,9 +1,11 @@
 //! The part of a transcript's state that the chat shows below it.
 
 use bowline_lifecycle::Capability;
+use bowline_reducer::model::QueuedState;
 use bowline_reducer::{Phase, Transcript};
 
 use super::super::area::AreaContent;
+use super::super::queue::QueuedPrompt;
 use super::ChatView;
 use crate::failure::Failure;
 use crate::style::Paint;
@@ -22,8 +24,8 @@ pub(super) struct ChatState {
     /// Ids of the open permission requests.
     pub(super) permissions: Vec<String>,
     pub(super) conversation: Option<String>,
-    /// Ids and texts of the prompts that wait.
-    queue: Vec<(String, String)>,
+    /// The prompts that have no turn yet.
+    pub(super) queue: Vec<QueuedPrompt>,
     /// Names of the agent's commands.
     pub(super) commands: Vec<String>,
     model: Option<String>,
@@ -52,7 +54,11 @@ impl ChatState {
             conversation: session.id().map(str::to_owned),
             queue: session
                 .queue()
-                .map(|it| (it.id.clone(), one_line(&it.text, 200)))
+                .map(|it| QueuedPrompt {
+                    id: it.id.clone(),
+                    text: it.text.clone(),
+                    is_waiting: it.state == QueuedState::Waiting,
+                })
                 .collect(),
             commands: session
                 .commands()
@@ -140,16 +146,23 @@ impl ChatView<'_> {
         } else {
             "queued"
         };
-        let own = self.prompts.iter();
-        let others = self.state.queue.iter();
-        let others = others.filter(|(id, _)| self.prompts.iter().all(|(own, _)| own != id));
-        let mut lines: Vec<_> = own
-            .chain(others)
-            .map(|(_, text)| {
-                let room = width.saturating_sub(text_width(label) + 4);
-                (Paint::Dim, format!("… {label}: {}", one_line(text, room)))
-            })
-            .collect();
+        let queue = &self.state.queue;
+        let sent = self.prompts.iter();
+        let sent = sent.filter(|(id, _)| queue.iter().all(|it| it.id != *id));
+        let sent = sent.map(|(_, text)| (label.to_owned(), text));
+        let queued = queue.iter().map(|prompt| {
+            let number = self.queue_numbers.of(&prompt.id);
+            let label = match number.filter(|_| prompt.is_waiting) {
+                Some(number) => format!("queued {number}"),
+                None => label.to_owned(),
+            };
+            (label, &prompt.text)
+        });
+        let line = |(label, text): (String, &String)| {
+            let room = width.saturating_sub(text_width(&label) + 4);
+            (Paint::Dim, format!("… {label}: {}", one_line(text, room)))
+        };
+        let mut lines: Vec<_> = sent.chain(queued).map(line).collect();
         if !self.candidates.is_empty() {
             lines.extend(
                 wrapped(&self.candidates.join("  "), width)

@@ -2,21 +2,36 @@
 //! changes are written as JSON once.
 
 use std::collections::VecDeque;
+use std::ops::Deref;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Weak};
+use std::time::Duration;
 
 use bowline_reducer::ChangeParts;
+use parking_lot::Mutex;
 use tokio::sync::Mutex as AsyncMutex;
 
 use super::cursor::Position;
 use super::event::{EventBatch, change_events};
+use super::hub::PACE;
 use super::item::{Item, ItemKind, SessionHead, part_items};
 use super::source::{BATCH, NewChanges, SessionState, Source};
 use crate::api::problem::Problem;
 use crate::app_state::AppState;
 use crate::sessions::{SessionRecord, summary_of};
 
-/// Maximum bytes of JSON that are kept for slower readers.
+/// Maximum bytes of JSON that are kept for slower readers, for each reader.
 const MAX_RECENT_BYTES: usize = 256 << 10;
+
+/// Maximum number of readers for which bytes are kept.
+const MAX_RECENT_READERS: usize = 16;
+
+/// What each reader adds to the time between two batches. A batch costs a write for each reader, so that the writes in a
+/// second stay bounded.
+const PACE_OF_READER: Duration = Duration::from_micros(400);
+
+/// Maximum time between two batches.
+const MAX_PACE: Duration = Duration::from_millis(100);
 
 /// The events of one session.
 #[derive(Debug)]
@@ -24,8 +39,15 @@ pub(super) struct SessionFeed {
     pub(super) head: SessionHead,
     app: Arc<AppState>,
     source: Source,
-    recent: AsyncMutex<Recent>,
+    recent: Mutex<Recent>,
+    /// Held by the reader that reads the source for all.
+    reading: AsyncMutex<()>,
+    readers: AtomicUsize,
 }
+
+/// A feed that is read, for as long as this value exists.
+#[derive(Debug)]
+pub(super) struct ReadFeed(Arc<SessionFeed>);
 
 /// Events that follow each other.
 #[derive(Debug)]
@@ -78,26 +100,28 @@ impl SessionFeed {
             head: SessionHead::of(&summary_of(record)),
             app: Arc::clone(app),
             source: Source::open(app, record).await?,
-            recent: AsyncMutex::default(),
+            recent: Mutex::default(),
+            reading: AsyncMutex::default(),
+            readers: AtomicUsize::new(0),
         })
     }
 
     /// Returns what follows a position. Cancel safe.
     pub(super) async fn next(&self, from: Position) -> Result<Next, Problem> {
-        let mut recent = self.recent.lock().await;
-        if let Some(batch) = recent.after(from) {
-            return Ok(Next::Batch(batch));
+        if let Some(known) = self.known(from) {
+            return Ok(known);
+        }
+        let _reading = self.reading.lock().await;
+        if let Some(known) = self.known(from) {
+            return Ok(known);
         }
         let growth = self.source.growth();
-        if recent.nothing == Some((from, growth)) && !self.source.has_ended() {
-            return Ok(Next::Nothing(growth));
-        }
         self.app.metrics.event_reads.add(1);
         let read = self.source.read(from, &self.head).await?;
         let to = read.to;
         let items = match read.changes {
             NewChanges::Some(read_changes) if read_changes.is_empty() => {
-                recent.nothing = Some((from, growth));
+                self.recent.lock().nothing = Some((from, growth));
                 return Ok(match read.has_ended {
                     true => Next::End,
                     false => Next::Nothing(growth),
@@ -114,8 +138,30 @@ impl SessionFeed {
             }
         };
         let batch = Arc::new(Batch::new(from, to, items));
-        recent.push(&batch);
+        self.recent.lock().push(&batch, self.recent_limit());
         Ok(Next::Batch(batch))
+    }
+
+    /// Returns what follows a position, if another reader has read it.
+    fn known(&self, from: Position) -> Option<Next> {
+        let recent = self.recent.lock();
+        if let Some(batch) = recent.after(from) {
+            return Some(Next::Batch(batch));
+        }
+        let growth = self.source.growth();
+        let is_nothing = recent.nothing == Some((from, growth)) && !self.source.has_ended();
+        is_nothing.then_some(Next::Nothing(growth))
+    }
+
+    /// Returns how many bytes are kept for slower readers.
+    fn recent_limit(&self) -> usize {
+        let readers = self.readers.load(Ordering::Relaxed);
+        MAX_RECENT_BYTES * readers.clamp(1, MAX_RECENT_READERS)
+    }
+
+    /// Returns the least time between two batches for a reader, so that changes are coalesced.
+    pub(super) fn pace(&self) -> Duration {
+        pace_of(self.readers.load(Ordering::Relaxed))
     }
 
     /// Waits until something may follow a position, or the session has ended.
@@ -142,6 +188,34 @@ impl SessionFeed {
         let growth = self.source.growth();
         let (state, position, has_ended) = self.source.state(&self.head).await?;
         Ok((state, position, has_ended, growth))
+    }
+}
+
+fn pace_of(readers: usize) -> Duration {
+    let others = u32::try_from(readers.saturating_sub(1)).unwrap_or(u32::MAX);
+    let pace = PACE.saturating_add(PACE_OF_READER.saturating_mul(others));
+    pace.min(MAX_PACE)
+}
+
+impl ReadFeed {
+    pub(super) fn new(feed: Arc<SessionFeed>) -> Self {
+        feed.readers.fetch_add(1, Ordering::Relaxed);
+        Self(feed)
+    }
+}
+
+impl Deref for ReadFeed {
+    type Target = SessionFeed;
+
+    fn deref(&self) -> &SessionFeed {
+        &self.0
+    }
+}
+
+impl Drop for ReadFeed {
+    fn drop(&mut self) {
+        self.readers.fetch_sub(1, Ordering::Relaxed);
+        self.recent.lock().trim(self.recent_limit());
     }
 }
 
@@ -192,7 +266,7 @@ impl Recent {
         kept.into_iter().find(|it| it.from == from).cloned()
     }
 
-    fn push(&mut self, batch: &Arc<Batch>) {
+    fn push(&mut self, batch: &Arc<Batch>, limit: usize) {
         if batch.bytes > MAX_RECENT_BYTES {
             self.large = Arc::downgrade(batch);
             return;
@@ -214,7 +288,12 @@ impl Recent {
         self.end = batch.to;
         self.bytes += batch.bytes;
         self.batches.push_back(Arc::clone(batch));
-        while self.bytes > MAX_RECENT_BYTES
+        self.trim(limit);
+    }
+
+    /// Forgets the oldest batches over the limit.
+    fn trim(&mut self, limit: usize) {
+        while self.bytes > limit
             && let Some(oldest) = self.batches.pop_front()
         {
             self.bytes -= oldest.bytes;
@@ -262,11 +341,11 @@ mod tests {
     fn reader_finds_what_another_has_read() {
         let mut recent = Recent::default();
         let whole = batch(Position::default(), at(5), 1);
-        recent.push(&whole);
+        recent.push(&whole, MAX_RECENT_BYTES);
         assert_eq!(ends(&recent, Position::default()), Some(5));
         assert_eq!(ends(&recent, at(5)), None);
-        recent.push(&batch(at(5), at(9), 1));
-        recent.push(&batch(at(9), at(10), 1));
+        recent.push(&batch(at(5), at(9), 1), MAX_RECENT_BYTES);
+        recent.push(&batch(at(9), at(10), 1), MAX_RECENT_BYTES);
         assert_eq!(ends(&recent, at(5)), Some(9));
         assert_eq!(ends(&recent, at(9)), Some(10));
         assert_eq!(
@@ -280,13 +359,13 @@ mod tests {
     #[test]
     fn reader_behind_the_others_changes_nothing_for_them() {
         let mut recent = Recent::default();
-        recent.push(&batch(Position::default(), at(5), 1));
-        recent.push(&batch(at(5), at(9), 1));
-        recent.push(&batch(at(2), at(9), 1));
+        recent.push(&batch(Position::default(), at(5), 1), MAX_RECENT_BYTES);
+        recent.push(&batch(at(5), at(9), 1), MAX_RECENT_BYTES);
+        recent.push(&batch(at(2), at(9), 1), MAX_RECENT_BYTES);
         assert_eq!(ends(&recent, at(2)), None);
         assert_eq!(ends(&recent, at(5)), Some(9));
         // One that is ahead is where they will be.
-        recent.push(&batch(at(12), at(20), 1));
+        recent.push(&batch(at(12), at(20), 1), MAX_RECENT_BYTES);
         assert_eq!(ends(&recent, at(12)), Some(20));
         assert_eq!(ends(&recent, at(5)), None);
         assert_eq!(ends(&recent, Position::default()), None);
@@ -295,9 +374,9 @@ mod tests {
     #[test]
     fn kept_bytes_are_bounded() {
         let mut recent = Recent::default();
-        recent.push(&batch(Position::default(), at(0), 1));
+        recent.push(&batch(Position::default(), at(0), 1), MAX_RECENT_BYTES);
         for n in 0..10 {
-            recent.push(&batch(at(n), at(n + 1), MAX_RECENT_BYTES / 3));
+            recent.push(&batch(at(n), at(n + 1), MAX_RECENT_BYTES / 3), MAX_RECENT_BYTES);
         }
         assert_eq!(recent.batches.len(), 3);
         assert_eq!(ends(&recent, at(7)), Some(8));
@@ -310,18 +389,43 @@ mod tests {
     }
 
     #[test]
+    fn readers_that_leave_take_their_bytes_along() {
+        let mut recent = Recent::default();
+        recent.push(&batch(Position::default(), at(0), 1), MAX_RECENT_BYTES);
+        for n in 0..10 {
+            let batch = batch(at(n), at(n + 1), MAX_RECENT_BYTES);
+            recent.push(&batch, 4 * MAX_RECENT_BYTES);
+        }
+        assert_eq!(recent.batches.len(), 4);
+        recent.trim(MAX_RECENT_BYTES);
+        assert_eq!(recent.batches.len(), 1);
+        assert_eq!(ends(&recent, at(9)), Some(10));
+    }
+
+    #[test]
+    fn pace_bounds_writes_of_many_readers() {
+        assert_eq!(pace_of(1), PACE);
+        assert!(pace_of(5) < 2 * PACE, "a few readers are as good as one");
+        let writes = |readers| readers as f64 / pace_of(readers).as_secs_f64();
+        for readers in 1..=200 {
+            assert!(writes(readers) < 2500.0, "{readers}");
+        }
+        assert_eq!(pace_of(usize::MAX), MAX_PACE);
+    }
+
+    #[test]
     fn large_batch_is_kept_while_a_reader_has_it() {
         let mut recent = Recent::default();
-        recent.push(&batch(Position::default(), at(1), 1));
+        recent.push(&batch(Position::default(), at(1), 1), MAX_RECENT_BYTES);
         let large = batch(at(1), at(2), MAX_RECENT_BYTES + 1);
-        recent.push(&large);
+        recent.push(&large, MAX_RECENT_BYTES);
         assert_eq!(ends(&recent, at(1)), Some(2));
         assert_eq!(ends(&recent, Position::default()), Some(1));
         drop(large);
         assert_eq!(ends(&recent, at(1)), None);
         let whole = batch(Position::default(), at(9), MAX_RECENT_BYTES + 1);
         let mut recent = Recent::default();
-        recent.push(&whole);
+        recent.push(&whole, MAX_RECENT_BYTES);
         assert_eq!(ends(&recent, Position::default()), Some(9));
         drop(whole);
         assert_eq!(ends(&recent, Position::default()), None);

@@ -11,8 +11,8 @@ use tracing::debug;
 
 use super::cursor::{HubCursor, Position, SessionCursor};
 use super::event::{Event, EventBatch, change_events};
-use super::feed::{Batch, Next, SessionFeed, Whole};
-use super::hub::{EventHub, PACE};
+use super::feed::{Batch, Next, ReadFeed, SessionFeed, Whole};
+use super::hub::EventHub;
 use super::item::{Item, ItemKind, SessionHead};
 use super::table::Visit;
 use crate::api::problem::Problem;
@@ -31,7 +31,7 @@ const END_SLACK_MS: u64 = 10_000;
 #[derive(Debug)]
 pub(super) struct SessionReader {
     hub: Arc<EventHub>,
-    feed: Arc<SessionFeed>,
+    feed: ReadFeed,
     position: Position,
     /// The last batch, kept until the next read so that readers at the same position find it.
     last: Option<Arc<Batch>>,
@@ -41,10 +41,10 @@ pub(super) struct SessionReader {
 }
 
 impl SessionReader {
-    pub(super) const fn new(hub: Arc<EventHub>, feed: Arc<SessionFeed>, from: Position) -> Self {
+    pub(super) fn new(hub: Arc<EventHub>, feed: Arc<SessionFeed>, from: Position) -> Self {
         Self {
             hub,
-            feed,
+            feed: ReadFeed::new(feed),
             position: from,
             last: None,
             whole: None,
@@ -59,7 +59,7 @@ impl SessionReader {
     pub(super) async fn next(&mut self) -> Result<Option<EventBatch>, Problem> {
         while !self.is_over {
             if self.is_paced {
-                sleep(PACE).await;
+                sleep(self.feed.pace()).await;
                 self.is_paced = false;
             }
             if let Some(events) = self.next_part() {
@@ -162,7 +162,7 @@ impl SessionReader {
             && !record.has_ended()
         {
             sleep(RETRY_PAUSE).await;
-            self.feed = hub.feed(&record).await?;
+            self.feed = ReadFeed::new(hub.feed(&record).await?);
             return Ok(Some(EventBatch::new(Vec::new())));
         }
         self.is_over = true;
