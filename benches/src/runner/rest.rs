@@ -11,9 +11,9 @@ use super::agent::{AGENT, LAST, PAUSE};
 use super::http::Client;
 use super::processor::ProcessorTime;
 use super::readers::Readers;
-use super::{bare_events, processor};
 use super::served::Served;
 use super::{Plan, Row};
+use super::{bare_events, processor};
 use crate::terminal::median;
 
 /// The metric of the reads of transcripts for events.

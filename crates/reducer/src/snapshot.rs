@@ -51,6 +51,7 @@ impl Transcript {
             results: self.results.clone(),
             tasks: self.tasks.clone(),
             permissions: self.permissions.clone(),
+            taken_up: self.taken_up.clone(),
             session: self.session.clone(),
             usage: self.usage.clone(),
             counters: self.counters.clone(),

@@ -51,6 +51,8 @@ pub struct Transcript {
     pub(crate) suspended: BTreeMap<EntryId, DraftBlocks>,
     /// Prompts that the host sent without a uuid, not echoed yet, in order.
     pub(crate) unconfirmed: VecDeque<EntryId>,
+    /// Prompts of the host that the agent took up after entries that follow them, and the last of those.
+    pub(crate) taken_up: BTreeMap<EntryId, EntryId>,
     pub(crate) session: SessionRecord,
     pub(crate) usage: UsageRecord,
     pub(crate) counters: Counters,
@@ -218,6 +220,7 @@ impl Transcript {
             drafted: DraftedBlocks::default(),
             suspended: BTreeMap::new(),
             unconfirmed: VecDeque::new(),
+            taken_up: BTreeMap::new(),
             session: SessionRecord::default(),
             usage: UsageRecord::default(),
             counters: Counters::default(),

@@ -3,7 +3,7 @@
 use std::time::Instant;
 
 use bowline_reducer::{
-    Changes, EntryId, EntryKind, MessageState, Outcome, Session, TextRef, Thread,
+    Changes, Entry, EntryId, EntryKind, MessageState, Outcome, Session, TextRef, Thread,
 };
 
 use super::layout::Section;
@@ -46,7 +46,33 @@ impl RenderState {
         if let EntryKind::Assistant { state, .. } = kind {
             return self.on_message_state(id, entry.thread(), state);
         }
-        if self.defers_prompts && entry.is_unconfirmed() || !self.entries.insert(id) {
+        if self.defers_prompts {
+            if entry.is_unconfirmed() {
+                return;
+            }
+            if let Some(after) = entry.taken_up_after() {
+                self.held_prompts.push((after, id));
+                return;
+            }
+        }
+        self.print_entry(changes, entry, kind);
+    }
+
+    /// Prints the prompts that the agent has taken up before an entry; without one, all.
+    pub(super) fn print_held_prompts(&mut self, before: Option<EntryId>, changes: &Changes<'_>) {
+        let is_due = |(after, _): &(EntryId, EntryId)| before.is_none_or(|it| *after < it);
+        let mut due: Vec<_> = self.held_prompts.extract_if(.., |it| is_due(it)).collect();
+        due.sort_unstable();
+        for (_, id) in due {
+            if let Some(entry) = changes.transcript().entry_by_id(id) {
+                self.print_entry(changes, entry, entry.kind());
+            }
+        }
+    }
+
+    fn print_entry(&mut self, changes: &Changes<'_>, entry: Entry<'_>, kind: EntryKind<'_>) {
+        let id = entry.id();
+        if !self.entries.insert(id) {
             return;
         }
         self.print_ends(Some((entry.thread().id(), id)), changes);

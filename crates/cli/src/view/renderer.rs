@@ -83,6 +83,7 @@ impl Renderer {
                 self.apply(changes, &change);
             }
         }
+        self.0.print_held_prompts(None, changes);
         self.0.print_ends(None, changes);
         self.0.finish_blocks(changes);
         self.0.layout.take()
@@ -97,6 +98,9 @@ impl Renderer {
         };
         if follows_answers {
             state.print_unnamed(changes);
+        }
+        if let Change::Entry { entry, .. } | Change::Block { entry, .. } = change {
+            state.print_held_prompts(Some(*entry), changes);
         }
         match change {
             Change::Session { session } => state.on_session(*session),

@@ -24,6 +24,8 @@ pub(super) struct RenderState {
     pub(super) defers_prompts: bool,
     /// The past of a resumed conversation is not printed.
     pub(super) hides_history: bool,
+    /// Confirmed prompts that are printed after an entry, and that entry.
+    pub(super) held_prompts: Vec<(EntryId, EntryId)>,
     /// An answer is printed with the name of the host or rule that gave it, which may arrive after the answer.
     pub(super) awaits_names: bool,
     /// Answered requests whose name is awaited.
@@ -83,6 +85,7 @@ impl RenderState {
             is_live,
             defers_prompts: false,
             hides_history: false,
+            held_prompts: Vec::new(),
             awaits_names: false,
             unnamed: Vec::new(),
             authors: HashMap::new(),

@@ -33,6 +33,14 @@ impl Transcript {
         id
     }
 
+    /// Records that the agent has taken up a prompt of the host, after the entries that are there.
+    pub(crate) fn prompt_taken_up(&mut self, prompt: EntryId) {
+        let last = EntryId::new(self.entries.len().saturating_sub(1) as u32);
+        if last > prompt {
+            self.taken_up.insert(prompt, last);
+        }
+    }
+
     pub(crate) fn remove_entry(&mut self, id: EntryId) {
         if self.entries.get(id).is_some_and(|it| !it.is_removed) {
             self.entries[id].is_removed = true;

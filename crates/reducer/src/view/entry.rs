@@ -161,6 +161,13 @@ impl<'a> Entry<'a> {
         matches!(body, EntryBody::User(user) if user.is_unconfirmed)
     }
 
+    /// Returns the last entry before the point at which the agent took up this prompt, if entries come between: a
+    /// prompt that waited for the end of a turn follows that turn. `None` for a prompt that was taken up at once.
+    #[must_use]
+    pub fn taken_up_after(self) -> Option<EntryId> {
+        self.transcript.taken_up.get(&self.id).copied()
+    }
+
     /// Returns its content.
     #[must_use]
     pub fn kind(self) -> EntryKind<'a> {

@@ -50,6 +50,7 @@ impl Transcript {
             drafts: self.drafts.clone(),
             drafted: self.drafted.clone(),
             suspended: self.suspended.clone(),
+            taken_up: self.taken_up.clone(),
             session: self.session.clone(),
             usage: self.usage.clone(),
             counters: self.counters.clone(),
@@ -168,6 +169,7 @@ impl Transcript {
 
     fn drop_records(&mut self, to: &NextIds, pins: &PinnedRecords) {
         self.drop_drafted(to, pins);
+        self.taken_up.retain(|id, _| id.index() >= to.entry);
         self.threads
             .evict(to.thread, |at| pins.threads.contains(&at));
         self.entries

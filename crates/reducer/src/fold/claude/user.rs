@@ -219,6 +219,7 @@ impl Transcript {
             self.uuids
                 .record(Uuid::new(&uuid), LineEffect::Entry(entry.number()));
         }
+        self.prompt_taken_up(entry);
         self.touch_entry(entry);
     }
 }

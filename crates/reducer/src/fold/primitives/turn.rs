@@ -203,6 +203,7 @@ impl Fold<'_> {
         {
             prompt.is_replay = true;
             prompt.is_unconfirmed = false;
+            self.it.prompt_taken_up(entry);
             self.it.touch_entry(entry);
         }
     }

@@ -376,7 +376,10 @@ mod tests {
         let mut recent = Recent::default();
         recent.push(&batch(Position::default(), at(0), 1), MAX_RECENT_BYTES);
         for n in 0..10 {
-            recent.push(&batch(at(n), at(n + 1), MAX_RECENT_BYTES / 3), MAX_RECENT_BYTES);
+            recent.push(
+                &batch(at(n), at(n + 1), MAX_RECENT_BYTES / 3),
+                MAX_RECENT_BYTES,
+            );
         }
         assert_eq!(recent.batches.len(), 3);
         assert_eq!(ends(&recent, at(7)), Some(8));
