@@ -171,8 +171,8 @@ impl From<core::DialogueError> for BowlineError {
             E::Disconnected(_) => Self::Disconnected { reason },
             E::Refused { .. } => Self::Refused { reason },
             E::NoAnswer { .. } => Self::NoAnswer { reason },
-            E::NoSuchRequest { .. } => Self::NotFound { reason },
-            E::TooLate { .. } => Self::TooLate { reason },
+            E::TooLate { .. } | E::NotQueued { is_sent: true, .. } => Self::TooLate { reason },
+            E::NoSuchRequest { .. } | E::NotQueued { .. } => Self::NotFound { reason },
             _ => Self::Invalid { reason },
         }
     }

@@ -134,8 +134,8 @@ pub use permission::{
     RequestState,
 };
 pub use prompt::{
-    InterruptReport, InterruptScope, Priority, Prompt, PromptPart, Receipt, ReceiptState,
-    SourceData,
+    InterruptReport, InterruptScope, Priority, Prompt, PromptPart, QueueChange, Receipt,
+    ReceiptState, SourceData,
 };
 pub use raw_output::{OutputKind, RawBatch, RawPiece, RawStream};
 pub use recording::Recording;

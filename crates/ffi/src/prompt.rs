@@ -84,6 +84,28 @@ mirror_into! {
     }
 }
 
+/// A change of a prompt that waits in the queue: one with the priority `Later`, until the agent is idle.
+#[derive(Clone, Debug, uniffi::Enum)]
+pub enum QueueChange {
+    /// New content.
+    Replace {
+        /// The parts of the prompt, in order.
+        parts: Vec<PromptPart>,
+    },
+    /// A place before another prompt that waits.
+    MoveBefore {
+        /// The other prompt's UUID.
+        uuid: String,
+    },
+    /// A place after another prompt that waits.
+    MoveAfter {
+        /// The other prompt's UUID.
+        uuid: String,
+    },
+    /// The prompt is dropped.
+    Cancel,
+}
+
 mirror! {
     /// The state of a prompt. It only moves forward.
     ReceiptState = core::ReceiptState, else Unknown {
@@ -246,6 +268,19 @@ impl From<PromptPart> for core::PromptPart {
                 source: source.into(),
                 title,
             },
+        }
+    }
+}
+
+impl From<QueueChange> for core::QueueChange {
+    fn from(change: QueueChange) -> Self {
+        match change {
+            QueueChange::Replace { parts } => {
+                Self::Replace(parts.into_iter().map(Into::into).collect())
+            }
+            QueueChange::MoveBefore { uuid } => Self::MoveBefore(uuid),
+            QueueChange::MoveAfter { uuid } => Self::MoveAfter(uuid),
+            QueueChange::Cancel => Self::Cancel,
         }
     }
 }

@@ -160,20 +160,34 @@ impl RunnerClient {
         RunnerSession::parse(answer)
     }
 
-    /// Terminates a session and its descendants, and removes it from the list.
+    /// Terminates a session and its descendants.
     ///
     /// The session ends even if other clients are attached to it. With `isForced` the program is
-    /// killed without being asked to exit. With `keepsLog` the session and its output stay in the
-    /// list.
+    /// killed without being asked to exit. The session and its output stay in the list, also if it had
+    /// ended before. Without `keepsLog` they move to the runner's trash, from which `restore` brings
+    /// them back within an hour.
     ///
     /// # Errors
     ///
     /// As `session`.
-    #[uniffi::method(default(is_forced = false, keeps_log = false))]
+    #[uniffi::method(default(is_forced = false, keeps_log = true))]
     pub async fn end(&self, id: String, is_forced: bool, keeps_log: bool) -> Result<()> {
         let id = parse_id(&id)?;
         let path = format!("/api/sessions/{id}?force={is_forced}&remove={}", !keeps_log);
         self.request("DELETE", path).await.map(drop)
+    }
+
+    /// Brings a session back that was removed within the last hour, as it ended.
+    ///
+    /// # Errors
+    ///
+    /// As `session`; `Refused` if the session cannot be restored.
+    pub async fn restore(&self, id: String) -> Result<RunnerSession> {
+        let path = format!("/api/sessions/{}/restore", parse_id(&id)?);
+        let answer = self.request("POST", path).await?;
+        let answer =
+            serde_json::from_slice(&answer).map_err(|error| format_error(&error.to_string()))?;
+        RunnerSession::parse(answer)
     }
 
     /// Returns up to 1 MiB of a session's output from byte offset `from` on; empty at its end.

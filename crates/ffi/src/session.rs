@@ -6,7 +6,7 @@ use crate::agent::AgentCapabilities;
 use crate::bundle::{self, Redaction};
 use crate::cancellation::{Cancellation, cancellable};
 use crate::capability::Capability;
-use crate::change::Phase;
+use crate::change::{Phase, QueuedPrompt};
 use crate::change_reader::ChangeSource;
 use crate::change_stream::ChangeStream;
 use crate::core::{self, HostRequest};
@@ -19,7 +19,7 @@ use crate::events::{
 };
 use crate::outcome::DialogueEnd;
 use crate::permission::{PermissionAnswer, PermissionRecord};
-use crate::prompt::{InterruptReport, InterruptScope, Prompt, Receipt};
+use crate::prompt::{InterruptReport, InterruptScope, Prompt, QueueChange, Receipt};
 use crate::raw_output::{OutputKind, RawStream};
 use crate::runtime::{abortable, blocking, call, uncancelled};
 use crate::snapshot::{SnapshotPage, TranscriptSnapshot};
@@ -309,6 +309,33 @@ impl DialogueSession {
         uncancelled(async move {
             let scope = scope.map(Into::into).unwrap_or_default();
             Ok(session.interrupt_scope(scope).await?.into())
+        })
+        .await
+    }
+
+    /// Returns the prompts that have no turn yet, in the order in which the agent will answer them.
+    pub async fn queue(&self) -> Result<Vec<QueuedPrompt>> {
+        let session = self.core();
+        abortable(async move {
+            let queue = session.inspect(|it| it.session().queue().map(Into::into).collect());
+            Ok(queue.await)
+        })
+        .await
+    }
+
+    /// Changes the content or the place of a prompt that waits, or drops it.
+    ///
+    /// # Errors
+    ///
+    /// `TooLate` if the prompt was sent to the agent; `NotFound` if it, or the one beside which it is placed, does not
+    /// wait; `Invalid` if the new content is empty; `Ended` if the session has ended.
+    pub async fn edit_queue(&self, uuid: String, change: QueueChange) -> Result<()> {
+        let session = self.core();
+        uncancelled(async move {
+            let change = change.into();
+            let edit = core::QueueEdit { uuid, change };
+            session.submit(core::Intent::EditQueue(edit)).await?;
+            Ok(())
         })
         .await
     }

@@ -194,6 +194,35 @@ final class DialogueSessionTests: TimedTestCase {
         }
     }
 
+    func testQueueIsEditedUntilItIsSent() async throws {
+        try await withSession(configuration("--pace", "1")) { session in
+            try await session.send("/sleep 600")
+            try await session.until { $0.toolCalls().contains { $0.state == .running } }
+            var queued: [String] = []
+            for text in ["first", "second", "third"] {
+                let prompt = Prompt(parts: [.text(text: text)], priority: .later)
+                queued.append(try await session.send(prompt: prompt).uuid())
+            }
+            let waiting = try await session.queue()
+            XCTAssertEqual(waiting.map(\.id), queued)
+            try await session.editQueue(uuid: queued[0], change: .replace(parts: [.text(text: "changed")]))
+            try await session.editQueue(uuid: queued[1], change: .moveBefore(uuid: queued[0]))
+            try await session.editQueue(uuid: queued[1], change: .moveAfter(uuid: queued[0]))
+            try await session.editQueue(uuid: queued[2], change: .cancel)
+            let edited = try await session.queue()
+            XCTAssertEqual(edited.map(\.text), ["changed", "second"])
+            XCTAssertEqual(edited.map(\.state), [.waiting, .waiting])
+            let late = await errorKind { try await session.editQueue(uuid: queued[2], change: .cancel) }
+            XCTAssertEqual(late, "TooLate")
+            let unknown = await errorKind { try await session.editQueue(uuid: "none", change: .cancel) }
+            XCTAssertEqual(unknown, "NotFound")
+            _ = try await session.interrupt(scope: .turn)
+            try await session.until { $0.results.count == 3 }
+            let left = try await session.queue()
+            XCTAssertEqual(left, [])
+        }
+    }
+
     func testPauseHoldsBackPrompts() async throws {
         try await withSession(configuration()) { session in
             _ = try await session.send("hello").waitUntilSettled()

@@ -175,6 +175,12 @@ async fn removed_session_is_restored_with_its_log() {
     assert_eq!((log.status, log.text().as_str()), (200, "last line\r\n"));
     // A repeated request changes nothing.
     assert_eq!(runner.request("POST", &restore, None).await.status, 200);
+    // As clients of earlier versions state it.
+    for (keep, status) in [(true, 200), (false, 404)] {
+        let delete = format!("{path}?keep={keep}");
+        assert_eq!(runner.request("DELETE", &delete, None).await.status, 200);
+        assert_eq!(runner.request("GET", &path, None).await.status, status);
+    }
     let unknown = format!("/api/sessions/{}/restore", uuid::Uuid::new_v4());
     let unknown = runner.request("POST", &unknown, None).await;
     assert_eq!(

@@ -324,10 +324,18 @@ pub(super) struct DeleteQuery {
     #[serde(default)]
     #[param(required = false)]
     remove: bool,
+    /// The opposite of `remove`, as clients of earlier versions state it.
+    keep: Option<bool>,
     /// Send SIGKILL at once.
     #[serde(default)]
     #[param(required = false)]
     force: bool,
+}
+
+impl DeleteQuery {
+    fn removes(&self) -> bool {
+        self.remove || self.keep == Some(false)
+    }
 }
 
 /// End a session with all its descendants.
@@ -351,12 +359,13 @@ pub(super) async fn delete(
         let termination = app.sessions.terminate(id, policy).await?;
         app.detach_timers.cancel(id);
         app.metrics.terminated.add(1);
-        if query.remove {
+        let removes = query.removes();
+        if removes {
             let removed = app.sessions.remove(id).await;
             removed.map_err(TerminateError::Remove)?;
             app.conversations.removed(id);
         }
-        Ok(Json(EndedSession::new(termination, query.remove)))
+        Ok(Json(EndedSession::new(termination, removes)))
     })
     .await
 }

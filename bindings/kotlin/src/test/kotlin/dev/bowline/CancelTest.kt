@@ -110,7 +110,7 @@ private class SharedObjects : AutoCloseable {
         runBlocking {
             val (running, ended) = client.sessions().partition { it.state == RunnerSessionState.RUNNING }
             // Fails while the session's process is ending.
-            ended.forEach { runCatching { client.end(it.id) } }
+            ended.forEach { runCatching { client.end(it.id, keepsLog = false) } }
             running.isEmpty() && ended.isEmpty()
         }
     }
@@ -150,6 +150,8 @@ private class SharedObjects : AutoCloseable {
         operation("DialogueSession.pause") { finally { session.unpause() }; { session.pause() } }
         operation("DialogueSession.phase") { { session.phase() } }
         operation("DialogueSession.request") { { session.request("mcp_status", null) } }
+        operation("DialogueSession.queue") { { session.queue() } }
+        operation("DialogueSession.editQueue") { { session.editQueue("none", QueueChange.Cancel) } }
         operation("DialogueSession.record") {
             val file = folder.resolve("record-${System.nanoTime()}.jsonl").toString();
             { session.record(file) }
@@ -216,6 +218,11 @@ private class SharedObjects : AutoCloseable {
         operation("Recording.snapshot") { { recording.snapshot() } }
         operation("RunnerClient.end") { detached(this).let { { client.end(it, isForced = true) } } }
         operation("RunnerClient.log") { detached(this).let { { client.log(it) } } }
+        operation("RunnerClient.restore") {
+            val id = detached(this)
+            client.end(id, isForced = true, keepsLog = false);
+            { client.restore(id) }
+        }
         operation("RunnerClient.session") { detached(this).let { { client.session(it) } } }
         operation("RunnerClient.sessions") { { client.sessions() } }
         operation("RunnerClient.update") { detached(this).let { { client.update(it, RunnerSessionChange(name = "x")) } } }

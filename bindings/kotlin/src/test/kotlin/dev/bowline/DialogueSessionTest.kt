@@ -161,6 +161,29 @@ class DialogueSessionTest {
     }
 
     @Test
+    fun `queue is edited until it is sent`() = runTest {
+        session(configuration("--pace", "1")) { session ->
+            session.send("/sleep 600")
+            session.until { it.toolCalls().any { call -> call.state == CallState.RUNNING } }
+            val queued = listOf("first", "second", "third").map { text ->
+                session.send(Prompt(listOf(PromptPart.Text(text)), priority = Priority.LATER)).use { it.uuid() }
+            }
+            assertEquals(queued, session.queue().map { it.id })
+            session.editQueue(queued[0], QueueChange.Replace(listOf(PromptPart.Text("changed"))))
+            session.editQueue(queued[1], QueueChange.MoveBefore(queued[0]))
+            session.editQueue(queued[1], QueueChange.MoveAfter(queued[0]))
+            session.editQueue(queued[2], QueueChange.Cancel)
+            val expected = listOf("changed", "second").map { it to QueuedState.WAITING }
+            assertEquals(expected, session.queue().map { it.text to it.state })
+            assertThrowsBowline<BowlineException.TooLate> { session.editQueue(queued[2], QueueChange.Cancel) }
+            assertThrowsBowline<BowlineException.NotFound> { session.editQueue("none", QueueChange.Cancel) }
+            session.interrupt(InterruptScope.Turn)
+            session.until { it.results().size == 3 }
+            assertTrue(session.queue().isEmpty())
+        }
+    }
+
+    @Test
     fun `unexpected exit is recorded in the transcript`() = runTest {
         session { session ->
             session.send("/exit 3")

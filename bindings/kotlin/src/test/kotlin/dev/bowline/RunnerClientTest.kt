@@ -33,15 +33,18 @@ class RunnerClientTest {
             val log = client.log(id)
             assertTrue(log.decodeToString().startsWith("{"), "the agent's output")
             assertArrayEquals(log.copyOfRange(7, log.size), client.log(id, 7u))
-            client.end(id, isForced = true, keepsLog = true)
+            client.end(id, isForced = true)
             val ended = client.session(id)
             assertEquals(RunnerSessionState.EXITED, ended.state)
             assertNull(ended.pid)
             assertTrue(ended.endedMs!! >= ended.startedMs, ended.json)
             // The agent may exit at the end of its input before it is killed.
             assertTrue(ended.signal != null || ended.code != null, ended.json)
-            client.end(id)
+            client.end(id, keepsLog = false)
             assertTrue(client.sessions().isEmpty())
+            assertEquals(ended, client.restore(id))
+            assertEquals(listOf(ended), client.sessions())
+            client.end(id, keepsLog = false)
             assertThrowsBowline<BowlineException.NotFound> { client.session(id) }
             assertThrowsBowline<BowlineException.Configuration> { client.log("../tokens") }
             val wrong = runner.configuration.copy(token = "0".repeat(runner.token.length))
