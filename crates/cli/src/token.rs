@@ -3,7 +3,7 @@
 use std::process::ExitCode;
 
 use bowline_runner::{NamedToken, NamedTokenError, NamedTokens};
-use serde_json::json;
+use serde_json::{Value, json};
 
 use crate::args::{Token, TokenCommand};
 use crate::failure::Failure;
@@ -22,13 +22,9 @@ pub(crate) fn token(options: &Token) -> Result<ExitCode, Failure> {
             let added = tokens.add(name, *scope, table::now_ms());
             format!("{}\n", added.map_err(failure)?)
         }
-        TokenCommand::Ls { json } => {
+        TokenCommand::Ls { list } => {
             let tokens = tokens.list().map_err(failure)?;
-            if *json {
-                as_json(&tokens)
-            } else {
-                as_table(&tokens)
-            }
+            table::list_text(list, &as_json(&tokens), || as_table(&tokens))?
         }
         TokenCommand::Rm { name } => {
             tokens.remove(name).map_err(failure)?;
@@ -48,12 +44,11 @@ fn as_table(tokens: &[NamedToken]) -> String {
     table::format(&["NAME", "SCOPE", "AGE"], rows)
 }
 
-fn as_json(tokens: &[NamedToken]) -> String {
+fn as_json(tokens: &[NamedToken]) -> Vec<Value> {
     let tokens = tokens
         .iter()
         .map(|it| json!({"name": it.name, "scope": it.scope.name(), "created_ms": it.created_ms}));
-    let tokens: Vec<_> = tokens.collect();
-    format!("{}\n", json!(tokens))
+    tokens.collect()
 }
 
 fn failure(error: NamedTokenError) -> Failure {

@@ -189,9 +189,8 @@ pub(crate) enum TokenCommand {
     },
     /// List the tokens.
     Ls {
-        /// Print JSON.
-        #[arg(long)]
-        json: bool,
+        #[command(flatten)]
+        list: ListArgs,
     },
     /// Remove a token. A running daemon refuses it from then on.
     Rm {

@@ -185,6 +185,18 @@ fn unknown_field_of_a_list_names_the_known_ones() {
     assert_eq!(hosts, "terminal 0 -\n");
 }
 
+#[test]
+fn tokens_are_listed_by_a_template() {
+    let served = TestRunner::start();
+    for scope in ["look", "answer"] {
+        served.bowline(&["token", "add", scope, "--scope", scope]).ok();
+    }
+    let listed = served.bowline(&["token", "ls", "--format", "{name}={scope}"]);
+    assert_eq!(listed.ok(), "look=look\nanswer=answer\n");
+    let listed = json(&served.bowline(&["token", "ls", "--json"]).ok());
+    assert_eq!(listed.as_array().map(Vec::len), Some(2));
+}
+
 /// Runs the command with a file of settings.
 fn with_settings(text: &str, args: &[&str]) -> CommandOutput {
     let folder = tempfile::tempdir().unwrap();
