@@ -189,7 +189,9 @@ fn unknown_field_of_a_list_names_the_known_ones() {
 fn tokens_are_listed_by_a_template() {
     let served = TestRunner::start();
     for scope in ["look", "answer"] {
-        served.bowline(&["token", "add", scope, "--scope", scope]).ok();
+        served
+            .bowline(&["token", "add", scope, "--scope", scope])
+            .ok();
     }
     let listed = served.bowline(&["token", "ls", "--format", "{name}={scope}"]);
     assert_eq!(listed.ok(), "look=look\nanswer=answer\n");
