@@ -13,7 +13,6 @@ use tokio::sync::Mutex as AsyncMutex;
 
 use super::cursor::Position;
 use super::event::{EventBatch, change_events};
-use super::hub::PACE;
 use super::item::{Item, ItemKind, SessionHead, part_items};
 use super::source::{BATCH, NewChanges, SessionState, Source};
 use crate::api::problem::Problem;
@@ -26,7 +25,10 @@ const MAX_RECENT_BYTES: usize = 256 << 10;
 /// Maximum number of readers for which bytes are kept.
 const MAX_RECENT_READERS: usize = 16;
 
-/// What each reader adds to the time between two batches. A batch costs a write for each reader, so that the writes in a
+/// Minimum time between two publications of a session, so that changes are coalesced.
+pub(super) const PACE: Duration = Duration::from_millis(10);
+
+/// What each further reader adds to the time between two batches. A batch costs a write for each reader, so that the writes in a
 /// second stay bounded.
 const PACE_OF_READER: Duration = Duration::from_micros(400);
 

@@ -12,7 +12,7 @@ use tokio::sync::{Mutex as AsyncMutex, OnceCell, broadcast, watch};
 use tokio::time::{sleep, timeout};
 use tracing::{Instrument as _, debug, info_span, warn};
 
-use super::feed::SessionFeed;
+use super::feed::{PACE, SessionFeed};
 use super::item::SessionPermission;
 use super::source::{SessionState, wait_for_exit};
 use super::table::{SessionTable, Visit};
@@ -21,9 +21,6 @@ use crate::api::rest::read_record;
 use crate::app_state::AppState;
 use crate::session_fold::random_instance;
 use crate::sessions::{SessionRecord, ShimStatus, StoreEvent, summary_of};
-
-/// Minimum time between two publications of a session, so that changes are coalesced.
-pub(super) const PACE: Duration = Duration::from_millis(10);
 
 /// Pause before a session that could not be read is read again.
 const RETRY_PAUSE: Duration = Duration::from_millis(500);
