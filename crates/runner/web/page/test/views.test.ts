@@ -57,6 +57,20 @@ async function brokenRules(): Promise<unknown> {
   return result.value;
 }
 
+/** Returns the texts in the color of the canvas, which the system puts behind each text in high contrast. */
+function illegible(): Promise<string[]> {
+  return page.evaluate(() => {
+    const probe = document.createElement("span");
+    probe.style.color = "Canvas";
+    document.body.append(probe);
+    const canvas = getComputedStyle(probe).color;
+    probe.remove();
+    const hasText = (it: Element) => [...it.childNodes].some((node) => node.nodeType === Node.TEXT_NODE && node.textContent!.trim() !== "");
+    const all = [...document.querySelectorAll("#root *")].filter((it) => hasText(it) && getComputedStyle(it).color === canvas);
+    return all.map((it) => it.textContent!.slice(0, 40));
+  });
+}
+
 /** A view: how it is reached from a page that is logged in. */
 interface View {
   readonly name: string;
@@ -164,6 +178,7 @@ for (const { colorScheme, viewport, forcedColors } of LOOKS) {
       ok(picture.length > 1_000);
       const wide = await page.evaluate(() => document.documentElement.scrollWidth > innerWidth);
       ok(!wide, "the page is wider than its window");
+      if (forcedColors === "active") deepStrictEqual(await illegible(), []);
       deepStrictEqual(await brokenRules(), []);
     });
   }

@@ -105,6 +105,7 @@ function Ticks({ axis, width, height, x }: AxisProps & { readonly width: number;
 function tickText(value: number, { unit, from, to }: Axis): string {
   if (unit === "bytes") return count(value + from);
   if (value === 0) return "0 s";
+  if (to - from < 200) return `${Math.round(value)} ms`;
   return to - from < 10_000 ? `${(value / 1000).toFixed(to - from < 2_000 ? 2 : 1)} s` : duration(value);
 }
 
