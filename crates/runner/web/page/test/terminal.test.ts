@@ -191,6 +191,15 @@ test("a terminal is shown as it was", async () => {
   await past.getByRole("button", { name: "Later output" }).click();
   await past.getByRole("button", { name: "Later output" }).click();
   await shows("second");
+  await byte.fill("0");
+  await byte.press("Enter");
+  await past.getByRole("button", { name: "Earlier output" }).click();
+  strictEqual(await byte.inputValue(), "0", "nothing is earlier");
+  await page.waitForFunction(() => document.querySelector(".terminal-past .xterm-rows")?.textContent?.trim() === "");
+  await past.getByLabel("Speed").selectOption("20");
+  await past.getByRole("button", { name: "Play" }).click();
+  await shows("second");
+  await past.getByRole("button", { name: "Play" }).waitFor();
   await past.getByRole("button", { name: "To the present" }).click();
   await past.waitFor({ state: "detached" });
   ok((await page.locator(".xterm-rows").innerText()).includes("second"));

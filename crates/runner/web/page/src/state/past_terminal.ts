@@ -14,7 +14,7 @@ export class PastTerminal extends Store {
   end = 0;
   /** The parts of the output with their times; empty without times. */
   arrivals: readonly StreamArrival[] = [];
-  /** The offset that is shown, once it is. */
+  /** The offset that is shown, or that is about to be. */
   at = 0;
   isPlaying = false;
   speed: number = SPEEDS[0];
@@ -58,7 +58,9 @@ export class PastTerminal extends Store {
 
   /** Shows the screen after so many bytes. Of those that are asked for meanwhile, the last one counts. */
   show(offset: number): void {
-    this.#wanted = Math.min(this.end, Math.max(0, offset));
+    this.at = Math.min(this.end, Math.max(0, offset));
+    this.#wanted = this.at;
+    this.changed();
     void this.#showWanted();
   }
 
@@ -70,9 +72,9 @@ export class PastTerminal extends Store {
   /** Shows the moment at which the next part had arrived, or the one before. */
   step(parts: 1 | -1): void {
     this.pause();
-    const at = this.#partIndex(this.at - 1) + parts;
+    const next = this.#partIndex(this.at - 1) + parts + 1;
     if (this.arrivals.length === 0) this.show(this.at + parts);
-    else this.show(this.arrivals[at + 1]?.offset ?? this.end);
+    else this.show(next < 0 ? 0 : (this.arrivals[next]?.offset ?? this.end));
   }
 
   play(): void {
@@ -154,7 +156,6 @@ export class PastTerminal extends Store {
       this.#wanted = null;
       try {
         const screen = await this.client.screen(this.session, at, this.#abort.signal);
-        this.at = at;
         this.error = null;
         this.onScreen(screen);
       } catch (error) {
