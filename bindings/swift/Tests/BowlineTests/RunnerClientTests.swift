@@ -60,6 +60,37 @@ final class RunnerClientTests: TimedTestCase {
         XCTAssertEqual(address, "Configuration")
     }
 
+    /// Answers each request as no runner of this version does, with an empty object. Perl is part of macOS and Debian.
+    private static let otherVersion = #"""
+        $| = 1;
+        my $server = IO::Socket::INET->new(Listen => 5, LocalAddr => "127.0.0.1") or die $!;
+        print "listening on ", $server->sockport, "\n";
+        while (my $client = $server->accept) {
+            my $length = 0;
+            while (my $line = <$client>) {
+                $length = $1 if $line =~ /^content-length: (\d+)/i;
+                last if $line =~ /^\r?$/;
+            }
+            read($client, my $body, $length);
+            print $client "HTTP/1.1 201 Created\r\nContent-Length: 2\r\nConnection: close\r\n\r\n{}";
+            close($client);
+        }
+        """#
+
+    func testRunnerOfAnotherVersionIsNamedWithTheRemedy() async throws {
+        let perl = URL(fileURLWithPath: "/usr/bin/perl")
+        let other = try RunningProgram(at: perl, ["-MIO::Socket::INET", "-e", Self.otherVersion])
+        defer { other.stop() }
+        let port = try other.line(after: "listening on ")
+        var started = try configuration()
+        started.runner = RunnerConfiguration(url: "http://127.0.0.1:\(port)", token: "t")
+        let configuration = started
+        let reason = await reason {
+            _ = try await engine().start(configuration: configuration)
+        }
+        XCTAssertTrue(reason.contains("use a runner of this version"), reason)
+    }
+
     /// Returns the reason of the `Start` error that `body` throws.
     private func reason(_ body: () async throws -> Void) async -> String {
         do {
