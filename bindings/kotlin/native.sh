@@ -16,4 +16,5 @@ case "$(uname -s)-$(uname -m)" in
 esac
 bindings/library.sh "$@"
 mkdir -p "bindings/kotlin/target/native/$platform"
-cp "target/small/$library" "bindings/kotlin/target/native/$platform"
+[ "${1:-}" != --local ] && built=target/small || built=target/local/small
+cp "$built/$library" "bindings/kotlin/target/native/$platform"

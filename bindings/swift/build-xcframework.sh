@@ -11,8 +11,7 @@ package=bindings/swift
 out=target/xcframework
 targets=(aarch64-apple-darwin x86_64-apple-darwin)
 [ "$(uname)" != Darwin ] || targets+=(aarch64-apple-ios aarch64-apple-ios-sim x86_64-apple-ios)
-features=()
-[ "${1:-}" != --local ] || features=(--no-default-features)
+is_local="$([ "${1:-}" != --local ] || echo yes)"
 headers=("$package"/Sources/BowlineCoreFFI/{BowlineCoreFFI.h,module.modulemap})
 
 # Prints problems of the repository.
@@ -75,6 +74,12 @@ else
     built="$root/target"
     compiler=("$(echo "$root"/zig-*/bin/python3)" -m ziglang cc)
     macos=-macos.14.0
+fi
+features=()
+if [ -n "$is_local" ]; then
+    # A folder of its own: cargo does not notice that a library of the same name has other features.
+    built="$built/local"
+    features=(--no-default-features --target-dir "$built")
 fi
 rm -rf "$out" && mkdir -p "$out"
 

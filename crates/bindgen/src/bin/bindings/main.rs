@@ -29,6 +29,10 @@ const LOCK: &str = "bindings/revision.lock";
 /// The file that defines `API_REVISION`.
 const REVISION_SOURCE: &str = "crates/ffi/src/diagnostics.rs";
 
+/// Where the library for local sessions only is built. A folder of its own: cargo does not notice that a library of
+/// the same name has other features.
+const LOCAL_TARGET: &str = "target/local";
+
 fn main() -> ExitCode {
     let has = |option: &str| std::env::args().any(|arg| arg == option);
     match run(has("--check") || has("--local"), has("--local")) {
@@ -58,15 +62,17 @@ fn run(is_check: bool, is_local: bool) -> Result<(), Failure> {
 fn build(is_local: bool) -> Result<PathBuf, Failure> {
     let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
     for package in ["bowline-bindgen", "bowline-ffi"] {
-        let features = (is_local && package == "bowline-ffi").then_some("--no-default-features");
         let mut build = Command::new(&cargo);
-        call(
-            build
-                .args(["build", "--quiet", "-p", package])
-                .args(features),
-        )?;
+        build.args(["build", "--quiet", "-p", package]);
+        if is_local && package == "bowline-ffi" {
+            build.args(["--no-default-features", "--target-dir", LOCAL_TARGET]);
+        }
+        call(&mut build)?;
     }
     let mut path = std::env::current_exe()?;
+    if is_local {
+        path = Path::new(LOCAL_TARGET).join("debug/bindings");
+    }
     path.set_file_name(format!(
         "{}bowline_ffi{}",
         std::env::consts::DLL_PREFIX,
