@@ -1,15 +1,15 @@
 //! Version 2 of the protocol, a draft. Every message is checked by the schema of that version.
 
 use agent_client_protocol_schema::v2;
-use bowline_reducer::{Cursor, HostEvent, Meta};
-use bowline_runner::acp::{Answer, Attachment, Failure, FailureKind, Input, Intent, PromptEnd};
+use bowline_reducer::Cursor;
+use bowline_runner::acp::{Answer, Failure, FailureKind, Input, Intent, PromptEnd};
 use serde_json::{Value, json};
 
 use crate::editor::{Editor, Shown};
+use crate::fixture::{Fixture, SESSION};
 use crate::recorded::{self, Recorded};
 use crate::replay::expected;
 
-const SESSION: &str = "s";
 const ASK: &str = "session/request_permission";
 
 fn loaded(recorded: &mut Recorded) -> Shown {
@@ -152,67 +152,21 @@ fn resumption_reports_the_state_before_its_response() {
     }
 }
 
-/// A session without a conversation, whose prompts the test sends.
-struct Fixture {
-    editor: Editor,
-    attachment: Attachment,
-    recorded: Recorded,
-    cursor: Cursor,
-}
-
-impl Fixture {
-    fn new(name: &str) -> Self {
-        let (mut recorded, mut cursor) = (recorded::named(name), Cursor::default());
-        let mut editor = Editor::draft(&json!({}));
-        let attachment = editor.load(SESSION, recorded.changes(&mut cursor));
-        Self {
-            editor,
-            attachment,
-            recorded,
-            cursor,
-        }
-    }
-
-    /// Sends a prompt; returns the request and the uuid.
-    fn prompt(&mut self, text: &str) -> (u64, String) {
-        let prompt = vec![v2::ContentBlock::Text(v2::TextContent::new(text))];
-        let params = v2::PromptRequest::new(SESSION, prompt);
-        let params = serde_json::to_value(params).expect("JSON");
-        let id = self.editor.request("session/prompt", &params);
-        match self.editor.intent() {
-            Intent::Prompt { prompt, .. } => (id, prompt.uuid.expect("a uuid")),
-            other => panic!("{other:?}"),
-        }
-    }
-
-    fn sent(&mut self, uuid: &str, text: &str) {
-        let uuid = Some(uuid);
-        let event = HostEvent::PromptSent { uuid, text };
-        self.recorded.transcript.apply_host(event, Meta::default());
-        self.changes();
-    }
-
-    fn changes(&mut self) {
-        let changes = self.recorded.changes(&mut self.cursor);
-        self.editor.changes(self.attachment, changes);
-    }
-
-    fn end(&mut self, uuid: String, end: PromptEnd) {
-        let attachment = self.attachment;
-        self.editor.input(Input::PromptEnded {
-            attachment,
-            uuid,
-            end,
-        });
-    }
+/// Sends a prompt; returns the request and the uuid.
+fn prompt(it: &mut Fixture, text: &str) -> (u64, String) {
+    let parts = vec![v2::ContentBlock::Text(v2::TextContent::new(text))];
+    let parts = serde_json::to_value(parts).expect("JSON");
+    let (id, _, uuid) = it.prompt(&parts);
+    (id, uuid)
 }
 
 #[test]
 fn prompt_is_answered_when_it_is_part_of_the_conversation() {
-    let mut it = Fixture::new("unicode_partial.jsonl");
-    let (id, uuid) = it.prompt("go");
+    let mut it = Fixture::draft("unicode_partial.jsonl");
+    let (id, uuid) = prompt(&mut it, "go");
     assert!(it.editor.answer(id).is_none(), "it waits");
     it.sent(&uuid, "go");
+    it.changes();
     let result = it.editor.answer(id).expect("an answer")["result"].clone();
     let echo = it.editor.lines.iter().position(|it| {
         let update = &it["params"]["update"];
@@ -237,7 +191,7 @@ fn work_begins_running_and_ends_idle_with_its_reason() {
     ] {
         // Line by line, and all at once.
         for is_slow in [false, true] {
-            let mut it = Fixture::new(name);
+            let mut it = Fixture::draft(name);
             while it.recorded.step() {
                 if !is_slow {
                     it.changes();
@@ -260,13 +214,13 @@ fn work_begins_running_and_ends_idle_with_its_reason() {
 
 #[test]
 fn refused_and_dropped_prompts_are_errors() {
-    let mut it = Fixture::new("unicode_partial.jsonl");
-    let (first, uuid) = it.prompt("a");
+    let mut it = Fixture::draft("unicode_partial.jsonl");
+    let (first, uuid) = prompt(&mut it, "a");
     let failure = Failure::new(FailureKind::Failed, "the agent takes no images");
     it.end(uuid, PromptEnd::Failed(failure));
     let error = &it.editor.answer(first).expect("an answer")["error"];
     assert_eq!(error["message"], "the agent takes no images");
-    let (second, uuid) = it.prompt("b");
+    let (second, uuid) = prompt(&mut it, "b");
     it.end(uuid, PromptEnd::Cancelled);
     let error = &it.editor.answer(second).expect("an answer")["error"];
     assert_eq!(error["code"], -32800);

@@ -18,7 +18,7 @@ pub(crate) struct Editor {
     pub(crate) server: Server,
     /// Every message of the server.
     pub(crate) lines: Vec<Value>,
-    /// Intents that were not looked at.
+    /// Intents that the test has not read.
     pub(crate) intents: Vec<Intent>,
     pub(crate) shown: Shown,
     /// The version that it speaks.

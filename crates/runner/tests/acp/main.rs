@@ -2,6 +2,7 @@
 
 mod draft;
 mod editor;
+mod fixture;
 mod messages;
 mod permissions;
 mod prompts;

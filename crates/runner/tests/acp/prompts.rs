@@ -1,69 +1,10 @@
 //! Prompts, and how their turns end.
 
 use bowline_jsonl::{PromptPart, Source};
-use bowline_reducer::{Cursor, HostEvent, Meta};
-use bowline_runner::acp::{Attachment, Failure, FailureKind, Input, Intent, PromptEnd};
+use bowline_runner::acp::{Failure, FailureKind, Input, Intent, PromptEnd};
 use serde_json::{Value, json};
 
-use crate::editor::Editor;
-use crate::recorded::{self, Recorded};
-
-const SESSION: &str = "s";
-
-/// An editor with a session that has not begun to work.
-struct Fixture {
-    editor: Editor,
-    attachment: Attachment,
-    recorded: Recorded,
-    cursor: Cursor,
-}
-
-impl Fixture {
-    fn new(name: &str) -> Self {
-        let (mut recorded, mut cursor) = (recorded::named(name), Cursor::default());
-        let mut editor = Editor::new(&json!({}));
-        let attachment = editor.load(SESSION, recorded.changes(&mut cursor));
-        Self {
-            editor,
-            attachment,
-            recorded,
-            cursor,
-        }
-    }
-
-    /// Sends a prompt; returns the request and the uuid.
-    fn prompt(&mut self, parts: &Value) -> (u64, Vec<PromptPart>, String) {
-        let params = json!({"sessionId": SESSION, "prompt": parts});
-        let id = self.editor.request("session/prompt", &params);
-        let Intent::Prompt { prompt, .. } = self.editor.intent() else {
-            panic!("a prompt");
-        };
-        (id, prompt.parts, prompt.uuid.expect("a uuid"))
-    }
-
-    /// Folds the recording to its end.
-    fn run(&mut self) {
-        self.recorded.finish();
-        let changes = self.recorded.changes(&mut self.cursor);
-        self.editor.changes(self.attachment, changes);
-    }
-
-    fn end(&mut self, uuid: String, end: PromptEnd) {
-        self.editor.input(Input::PromptEnded {
-            attachment: self.attachment,
-            uuid,
-            end,
-        });
-    }
-
-    fn sent(&mut self, uuid: &str, text: &str) {
-        let event = HostEvent::PromptSent {
-            uuid: Some(uuid),
-            text,
-        };
-        self.recorded.transcript.apply_host(event, Meta::default());
-    }
-}
+use crate::fixture::{Fixture, SESSION};
 
 fn text(text: &str) -> Value {
     json!([{"type": "text", "text": text}])
