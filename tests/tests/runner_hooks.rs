@@ -81,7 +81,7 @@ fn call_states(transcript: &Value) -> Vec<&str> {
         .collect()
 }
 
-/// Waits for so many results and returns the states of the tool calls.
+/// Waits for a number of results and returns the states of the tool calls.
 async fn results(session: &DialogueSession, count: usize) -> Value {
     until(session, "the results", |it| {
         bowline_tests::session::entries(it, "result").len() == count

@@ -103,7 +103,7 @@ pub(crate) fn connection_failure(
     }
 }
 
-/// Waits until the connection has failed for good; for ever if its session ends first. Cancel safe.
+/// Waits until the connection has failed for good; never returns if its session ends first. Cancel safe.
 pub(crate) async fn until_connection_failed(
     connection: &mut Receiver<ConnectionState>,
 ) -> ReconnectFailed {

@@ -14,7 +14,7 @@ pub struct FleetPlan {
     pub nodes: Vec<String>,
     /// The runners.
     pub runners: Vec<String>,
-    /// The hosts: machines from which a person looks at sessions.
+    /// The hosts: machines that use the sessions of runners and run none.
     pub hosts: Vec<String>,
 }
 

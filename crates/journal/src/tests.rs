@@ -51,7 +51,7 @@ fn arrival_of(stream: StreamId, offset: u64) -> Arrival {
     }
 }
 
-/// Appends so many bytes to a stream, where it stands.
+/// Appends this number of bytes at the end of a stream.
 fn append<D: Disk>(writer: &mut JournalWriter<D>, stream: StreamId, count: u64, now: Instant) {
     let from = writer.end(stream);
     let bytes = bytes_of(stream, from, from + count);

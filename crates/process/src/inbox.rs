@@ -11,7 +11,7 @@ use tokio::sync::mpsc::{
 ///
 /// Once it is dropped, no request is left in the queue, so that each reply that was not sent has been
 /// dropped. Tokio's receiver does not promise this: a message that another thread is sending at that moment
-/// stays in the channel until the last sender is dropped, and the caller waits for its reply for ever.
+/// stays in the channel until the last sender is dropped, and the caller never receives its reply.
 #[derive(Debug)]
 pub struct Inbox<T>(Queue<T>);
 

@@ -76,7 +76,7 @@ impl RecordedTranscript {
         }
     }
 
-    /// Decides about the dialect by the first line that tells.
+    /// Determines the dialect by the first line that identifies one.
     pub fn decide(&mut self, line: RawJson<'_>) {
         if !self.is_decided
             && let Some(dialect) = recognize([line])

@@ -75,7 +75,7 @@ pub struct Transcript {
     /// The dialect of the stream; `None` for Claude Code's.
     pub(crate) dialect: Option<Box<dyn Dialect>>,
     pub(crate) dialect_name: DialectName,
-    /// Whether the agent tells its own history again.
+    /// Whether the agent repeats its own history.
     pub(crate) is_history: bool,
 }
 

@@ -226,7 +226,7 @@ pub(crate) fn random_instance() -> u64 {
     Uuid::new_v4().as_u64_pair().1
 }
 
-/// Sets the dialect of a transcript by the first line that tells.
+/// Sets the dialect of a transcript by the first line that identifies one.
 fn recognize_dialect(transcript: &mut Transcript, is_known: &mut bool, line: RawJson<'_>) {
     if !*is_known && let Some(dialect) = recognize([line]) {
         *is_known = true;

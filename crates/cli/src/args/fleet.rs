@@ -76,7 +76,7 @@ pub(crate) struct FleetInit {
     /// The name of a runner; may be repeated.
     #[arg(long = "runner", value_name = "NAME", required = true)]
     pub(crate) runners: Vec<String>,
-    /// The name of a machine from which sessions are looked at; may be repeated. A runner is one as well.
+    /// The name of a machine that uses the sessions of others and runs none; may be repeated.
     #[arg(long = "host", value_name = "NAME")]
     pub(crate) hosts: Vec<String>,
     /// The folder to write to, which must not have the files yet.

@@ -38,7 +38,7 @@ pub(crate) struct Editor {
     text: String,
     /// The texts of the prompts that it was shown.
     prompts: Vec<String>,
-    /// Requests of the agent that were not looked at.
+    /// Requests of the agent that the test has not read.
     asked: Vec<Value>,
     pub(crate) cancelled: Vec<Value>,
 }

@@ -13,7 +13,7 @@ use bowline_wire::StreamId;
 
 const OUTPUT: StreamId = StreamId::STDOUT;
 
-/// What happened in a session: so many bytes of output, or of input.
+/// An event of a session: a number of bytes of output, or of input.
 #[derive(Clone, Copy, Debug)]
 enum Occurrence {
     Output(u64),

@@ -29,7 +29,7 @@ impl Extent {
 }
 
 impl Replay {
-    /// Returns the replay of a history of so many bytes of output, of input and of the control stream, or
+    /// Returns the replay of a history with these numbers of bytes of output, input and the control stream, or
     /// `None` if there is none.
     #[cfg(any(test, feature = "remote"))]
     pub(super) fn new(output: u64, input: u64, control: u64) -> Option<Self> {

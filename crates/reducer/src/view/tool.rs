@@ -40,7 +40,7 @@ pub(super) fn of_tool(name: &str, input: Option<&str>) -> Shown<'static> {
     }
 }
 
-/// Returns the exit code that Claude Code's Bash tells: only that of a command that failed, at the
+/// Returns the exit code that Claude Code's Bash reports: only that of a command that failed, at the
 /// beginning of its result.
 pub(super) fn exit_code(result: &str) -> Option<i64> {
     let number = result.strip_prefix("Exit code ")?;

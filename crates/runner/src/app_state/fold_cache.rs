@@ -117,7 +117,7 @@ impl<F> FoldCache<F> {
         Arc::clone(fold)
     }
 
-    /// Reserves memory for a fold of so many bytes of output, unless another request has. `None` if others
+    /// Reserves memory for a fold of this number of bytes of output, unless another request has. `None` if others
     /// use all of it for 10 s.
     pub(crate) async fn reserve(
         &self,

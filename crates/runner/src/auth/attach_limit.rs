@@ -21,7 +21,7 @@ pub(crate) struct ConnectionAttaches {
 pub(crate) struct AttachSlot(Arc<ConnectionAttaches>);
 
 impl ConnectionAttaches {
-    /// No session yet, and at most so many of the owner.
+    /// Returns the attaches of a new connection, with the limit of an owner.
     pub(crate) fn new(owner_limit: usize) -> Arc<Self> {
         Arc::new(Self {
             owner_limit,

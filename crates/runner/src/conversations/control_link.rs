@@ -110,7 +110,7 @@ mod tests {
             control.queue_line("i", Bytes::from(vec![b'x'; LINE]));
         }
         assert!(received < SENT, "every intent was received");
-        // What the socket takes is sent meanwhile; the rest waits, however often the queue is looked at.
+        // What the socket takes is sent meanwhile; the rest waits, however often the queue is polled.
         for _ in 0..SENT {
             if let Some(event) = control.next().now_or_never() {
                 assert!(matches!(event, ControlEvent::Submission(_)), "{event:?}");

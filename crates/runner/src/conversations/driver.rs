@@ -150,7 +150,7 @@ impl Driver {
             .insert(id, PendingIntent { line, replies });
     }
 
-    /// Appends a decision of the session, which takes effect when it comes back.
+    /// Appends a decision of the session, which takes effect when it is read from the control stream.
     fn decided(&mut self, mut line: ControlLine) {
         if line.id.len() > MAX_LINE_ID {
             line.id = Uuid::new_v4().to_string();
@@ -180,7 +180,7 @@ impl Driver {
         }
     }
 
-    /// Handles the shim's reply to a line. One that it has now appended comes back as data.
+    /// Handles the shim's reply to a line. A line that was appended is received as data.
     fn kept(&mut self, id: &str, state: PromptStatus) {
         if self.queues.reports.remove(id).is_some() {
             return;

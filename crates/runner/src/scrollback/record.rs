@@ -102,7 +102,7 @@ pub(crate) struct ScreenLog {
 }
 
 impl ScreenLog {
-    /// Creates a log of a session that has so many bytes of output in memory, and possibly a journal.
+    /// Creates a log of a session with this number of bytes of output in memory, and possibly a journal.
     pub(crate) fn new(ring_bytes: usize, has_journal: bool) -> Self {
         let interval = if has_journal {
             INTERVAL

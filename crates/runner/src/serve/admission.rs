@@ -59,7 +59,7 @@ pub(super) struct ConnectionSlot {
 }
 
 impl Admission {
-    /// Limits for a process that may open so many descriptors.
+    /// Returns the limits for a process with this limit of descriptors.
     pub(super) fn new(descriptors: usize) -> Self {
         let total = (descriptors / CONNECTION_SHARE).clamp(4, MAX_CONNECTIONS);
         let unauthenticated = (total / UNAUTHENTICATED_SHARE).min(MAX_UNAUTHENTICATED);

@@ -61,7 +61,7 @@ impl TestRunner {
         Self::inside(folder, change).await
     }
 
-    /// Starts a runner whose shims may write files of so many blocks of 512 bytes, which acts as a full
+    /// Starts a runner whose shims may write files of this number of blocks of 512 bytes, which acts as a full
     /// disk.
     pub(crate) async fn with_file_size_limit(blocks: u32) -> Self {
         let folder = tempfile::tempdir_in("/tmp").unwrap();

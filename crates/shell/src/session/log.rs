@@ -163,7 +163,7 @@ impl SessionLog {
         self.push(self.lock(), Entry::Line(line.text));
     }
 
-    /// Appends a gap of so many bytes. Readers are woken by [`notify`](Self::notify).
+    /// Appends a gap of this number of bytes. Readers are woken by [`notify`](Self::notify).
     pub fn push_gap(&self, bytes: u64) {
         let mut history = self.lock();
         history.lost += bytes;

@@ -351,7 +351,7 @@ fn reached_limit_says_what_is_unknown() {
     assert_eq!(ids, ["go_on", "stop"]);
 }
 
-/// The state of a shared budget of so many turns, of which so many are used.
+/// The state of a shared budget: the allowed turns, and the used ones.
 fn shared(allowed: u64, spent: u64) -> Input {
     let reached = ReachedLimit {
         limit: LimitKind::Turns,

@@ -43,7 +43,7 @@ pub(crate) fn is_childless() -> bool {
 pub(crate) struct GuardEvents {
     /// Reports ended children.
     children: OwnedFd,
-    /// Becomes readable when the host has exited. Kernels before 5.3 have none; the link tells.
+    /// Becomes readable when the host has exited. Kernels before 5.3 have none; the closed link shows it.
     host: Option<OwnedFd>,
 }
 

@@ -91,7 +91,7 @@ impl Transcript {
     }
 
     /// Takes the used part of the context from a message of the model. It is what was sent and
-    /// received; a message whose usage is all 0 tells nothing.
+    /// received; a usage of zeros carries no information.
     fn note_context(&mut self, message: &Message<'_>) {
         let Some(usage) = &message.usage else { return };
         let tokens = [

@@ -9,7 +9,7 @@ const RING: usize = 8 * KIB;
 
 #[derive(Clone, Debug)]
 enum Step {
-    /// The child writes so many bytes, also while it is paused.
+    /// The child writes this number of bytes, also while it is paused.
     Output(usize),
     /// The writer acknowledges so much of what it lacks, in percent.
     WriterAcknowledges(u64),

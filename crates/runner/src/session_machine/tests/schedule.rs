@@ -18,7 +18,7 @@ const STALE: u8 = 0xff;
 
 #[derive(Clone, Debug)]
 enum ScheduleStep {
-    /// The child writes so many bytes, unless it is paused.
+    /// The child writes this number of bytes, unless it is paused.
     Output(usize),
     /// A host connects, with its state or without.
     Connect { host: usize, fresh: bool },
@@ -30,7 +30,7 @@ enum ScheduleStep {
     Notice,
     /// A broken connection delivers frames that were in transit.
     Stale(usize),
-    /// A host receives up to so many frames.
+    /// A host receives up to this number of frames.
     Deliver(usize, usize),
     /// A host returns credit for what it has received.
     Consume(usize),

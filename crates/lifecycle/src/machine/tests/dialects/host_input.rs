@@ -18,7 +18,7 @@ fn is_answer(line: &Value) -> bool {
     line["method"].is_null() && line["id"].is_number()
 }
 
-/// The machine of a host that attached when the agent had written and read so many bytes.
+/// The machine of a host that attached when the agent had written and read this number of bytes.
 fn attached_at(dialect: DialectName, (output, input): (usize, usize)) -> Fixture {
     let opening = Opening {
         is_resumed: true,
