@@ -68,7 +68,9 @@ fn main() -> ExitCode {
         return code;
     }
     // A daemon and its sessions outlive this command, and so would a lock or a pipe of its starter with them.
-    bowline_runner::seal_descriptors();
+    bowline_process::seal_descriptors();
+    // A write past the file size limit is an error, as on a full disk.
+    bowline_process::ignore_write_signals();
     let mut words = std::env::args_os();
     match words.nth(1) {
         Some(word) if word == demo::UNDERSTUDY => return understudy::run(words),

@@ -66,7 +66,7 @@ pub use auth::{
 pub use bowline_transport::wire;
 pub use bowline_transport::{
     Identity, MessageReceiver, MessageSender, Piece, SessionActivity, SessionDamage, SessionExit,
-    SessionSummary, SessionSummaryState, Stream, TerminalSession, seal_descriptors,
+    SessionSummary, SessionSummaryState, Stream, TerminalSession,
 };
 pub use client::{LogRange, RunnerClient, RunnerError, RunnerProblem};
 pub use other_runners::{OtherRunnerError, OtherRunners, OtherSession};

@@ -106,8 +106,7 @@ pub use bowline_process::{
     LoginShell, LoginSource, MARKER, Overflow, Piece, Provenance, PtyBackend, PtyMode, RESOLVING,
     ResizeError, ResourceUsage, SessionId, Signal, SignalError, SpawnError, Stdio, Stream,
     TerminalState, TerminationPolicy, TerminationReport, WindowSize, WriteError, check_threads,
-    deadline_after, default_guard, probe, pty_system, run_guard, seal_descriptors, sync_file,
-    terminal_limits,
+    deadline_after, default_guard, probe, pty_system, run_guard, sync_file, terminal_limits,
 };
 pub use bowline_wire as wire;
 pub use connection::{ConnectionState, ReconnectFailed, ReconnectFailure, RetryError};
