@@ -31,6 +31,11 @@ pub enum BusError {
         "the credentials have no right to {0}; use others, or change the rights (`bowline fleet init`)"
     )]
     Denied(String),
+    /// The servers refuse the connection since it was made: the user was removed, or its credentials expired.
+    #[error(
+        "the NATS servers refuse the credentials, which were revoked or have expired; pass others with --creds"
+    )]
+    Refused,
     /// A reply that cannot be parsed.
     #[error("{0}")]
     Other(String),

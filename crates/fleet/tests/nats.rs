@@ -6,9 +6,9 @@ use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
 use bowline_fleet::{
-    Bucket, Bus as _, BusError, ConnectError, Connection, FleetPlan, KeyStore as _, LocalJournal,
-    LogStore as _, Messages as _, NatsCredentials, Positions, Replica, ReplicaState, StoredMessage,
-    accept_link, log_subject, open_link, provision, replicate,
+    Bucket, Bus as _, BusError, ConnectError, Connection, FleetPlan, KeyStore as _, LinkError,
+    LocalJournal, LogStore as _, Messages as _, NatsCredentials, Positions, Replica, ReplicaState,
+    SetupError, StoredMessage, accept_link, log_subject, open_link, provision, replicate,
 };
 use bowline_journal::{Arrival, Folder, JournalLimits, JournalTail, JournalWriter};
 use bowline_process::SessionId;
@@ -351,6 +351,109 @@ async fn generated_rights_are_enough_and_no_more() {
     let system = servers.connect(Some(&credentials("system"))).await;
     assert_eq!(system.is_sync_always().await, Some(true));
     assert_eq!(b.is_sync_always().await, None);
+}
+
+/// A tenant has an account of its own, and a third one has no JetStream.
+const TENANTS: &str = "accounts { \
+    A { jetstream: enabled, users: [ { nkey: A_KEY } ] } \
+    B { jetstream: enabled, users: [ { nkey: B_KEY } ] } \
+    C { users: [ { nkey: C_KEY } ] } }\n";
+
+/// Returns credentials with a new key, and its public part.
+fn new_credentials(folder: &std::path::Path, name: &str) -> (NatsCredentials, String) {
+    let key = nkeys::KeyPair::new_user();
+    let path = folder.join(name);
+    let seed = key.seed().expect("a seed");
+    std::fs::write(&path, format!("nkey {seed}\n")).expect("a file");
+    let credentials = NatsCredentials::read(&path).expect("credentials");
+    (credentials, key.public_key())
+}
+
+#[tokio::test]
+#[ignore = "needs a NATS server: .ci/nats"]
+async fn hosts_of_other_accounts_get_nothing() {
+    let folder = tempfile::tempdir().unwrap();
+    let users = ["A", "B", "C"].map(|name| (name, new_credentials(folder.path(), name)));
+    let mut accounts = TENANTS.to_owned();
+    for (name, (_, public)) in &users {
+        accounts = accounts.replace(&format!("{name}_KEY"), public);
+    }
+    let servers = NatsServers::start(1, &accounts);
+    let [a, b, c] = users.map(|(_, (credentials, _))| credentials);
+    let a = servers.connect(Some(&a)).await;
+    let (b, c) = (
+        servers.connect(Some(&b)).await,
+        servers.connect(Some(&c)).await,
+    );
+    a.set_up(Some(1)).await.unwrap();
+    a.append(SUBJECT, 0, &Positions::default(), "secret".into())
+        .await
+        .unwrap();
+    let _links = a.subscribe("bl.link.a").await.unwrap();
+    // The other tenant's host, before and after its own fleet is set up.
+    let missing = b.read(SUBJECT, 0).await.unwrap_err();
+    assert!(matches!(missing, BusError::NoStream(_)), "{missing:?}");
+    b.set_up(Some(1)).await.unwrap();
+    assert!(collect(b.read(SUBJECT, 0).await.unwrap()).await.is_empty());
+    assert_eq!(b.last(SUBJECT).await, Ok(None));
+    assert_eq!(b.entries(Bucket::Sessions).await, Ok(Vec::new()));
+    let link = open_link(&b, "bl.link.a", "b", "own").await;
+    assert!(matches!(link, Err(LinkError::Away)), "{link:?}");
+    // The wrong account.
+    let none = c.set_up(None).await;
+    assert!(matches!(none, Err(SetupError::NoJetStream)), "{none:?}");
+    for refused in [
+        c.read(SUBJECT, 0).await.map(drop),
+        c.last(SUBJECT).await.map(drop),
+        c.entries(Bucket::Sessions).await.map(drop),
+    ] {
+        assert!(matches!(refused, Err(BusError::NoStream(_))), "{refused:?}");
+    }
+    let link = open_link(&c, "bl.link.a", "c", "own").await;
+    assert!(matches!(link, Err(LinkError::Away)), "{link:?}");
+}
+
+#[tokio::test]
+#[ignore = "needs a NATS server: .ci/nats"]
+async fn revoked_host_gets_nothing_more() {
+    let folder = tempfile::tempdir().unwrap();
+    let (runner, runner_key) = new_credentials(folder.path(), "runner");
+    let (host, host_key) = new_credentials(folder.path(), "host");
+    let users = |users: &[&String]| {
+        let users: Vec<_> = users.iter().map(|it| format!("{{ nkey: {it} }}")).collect();
+        format!("authorization {{ users: [ {} ] }}\n", users.join(", "))
+    };
+    let mut servers = NatsServers::start(1, &users(&[&runner_key, &host_key]));
+    let runner = servers.connect(Some(&runner)).await;
+    runner.set_up(Some(1)).await.unwrap();
+    let revoked = servers.connect(Some(&host)).await;
+    // A link that is open.
+    let mut requests = runner.subscribe("bl.link.a").await.unwrap();
+    let accepting = runner.clone();
+    let accepted = tokio::spawn(async move {
+        let request = requests.recv().await.unwrap();
+        accept_link(&accepting, &request).await.unwrap().unwrap().0
+    });
+    let mut link = open_link(&revoked, "bl.link.a", "host", "own")
+        .await
+        .unwrap();
+    let mut other_end = accepted.await.unwrap();
+    servers.reload(0, &users(&[&runner_key]));
+    // The link ends, and nothing that is written to it arrives.
+    let mut received = Vec::new();
+    let _ = link.read_to_end(&mut received).await;
+    let _ = other_end.write_all(b"secret").await;
+    assert_eq!(received, b"");
+    let begin = Positions::default();
+    let append = revoked.append(SUBJECT, 0, &begin, "x".into()).await;
+    assert_eq!(append, Err(BusError::Refused));
+    assert_eq!(revoked.last(SUBJECT).await, Err(BusError::Refused));
+    let read = revoked.read(SUBJECT, 0).await;
+    assert_eq!(read.map(drop), Err(BusError::Refused));
+    let entries = revoked.entries(Bucket::Sessions).await;
+    assert_eq!(entries.map(drop), Err(BusError::Refused));
+    let again = Connection::open(&servers.url(), Some(&host), "host").await;
+    assert!(matches!(again, Err(ConnectError::Refused(_))), "{again:?}");
 }
 
 #[tokio::test]

@@ -5,8 +5,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use bowline_fleet::{
-    ConnectError, Connection, FleetUrl, LinkError, LinkOpening, LocalRunner, LocalSession, Member,
-    MemberConfiguration, NatsCredentials, Reach, RunnerId, fleet_session, fleet_sessions,
+    ConnectError, Connection, FleetUrl, Layout, LinkError, LinkOpening, LocalRunner, LocalSession,
+    Member, MemberConfiguration, NatsCredentials, Reach, RunnerId, fleet_session, fleet_sessions,
     open_link,
 };
 use bowline_lifecycle::SessionId;
@@ -74,10 +74,9 @@ impl Joining {
         runner.forward_to(Arc::clone(&gateway) as Arc<dyn OtherRunners>);
         match self.open(&id).await {
             Ok(bus) => {
-                set_up(&bus).await?;
+                let layout = set_up(&bus).await?;
                 let _ = gateway.bus.set(bus.clone());
-                let member = Member::join(bus, configuration(id), local);
-                tasks.spawn(hold(member));
+                tasks.spawn(join_and_hold(bus, layout, id, local));
             }
             Err(error @ ConnectError::Unreachable { .. }) => {
                 eprint(&format!("bowline: cannot {error}; trying again\n"));
@@ -96,10 +95,10 @@ impl Joining {
         loop {
             sleep(RETRY_AFTER).await;
             if let Ok(bus) = self.open(&id).await
-                && set_up(&bus).await.is_ok()
+                && let Ok(layout) = set_up(&bus).await
             {
                 let _ = gateway.bus.set(bus.clone());
-                return hold(Member::join(bus, configuration(id), local)).await;
+                return join_and_hold(bus, layout, id, local).await;
             }
         }
     }
@@ -118,17 +117,15 @@ impl Joining {
 }
 
 /// Creates the stream and the buckets that are missing.
-async fn set_up(bus: &Connection) -> Result<(), Failure> {
+async fn set_up(bus: &Connection) -> Result<Layout, Failure> {
     let layout = bus.set_up(None).await;
-    layout
-        .map(drop)
-        .map_err(|error| Failure::caused("cannot", &error))
+    layout.map_err(|error| Failure::caused("cannot", &error))
 }
 
-/// Keeps a member until the task is dropped.
-async fn hold(member: Member) {
-    std::future::pending::<()>().await;
-    drop(member);
+/// Is a member, and keeps what it needs at the servers, until the task is dropped.
+async fn join_and_hold(bus: Connection, layout: Layout, id: RunnerId, local: LocalDaemon) {
+    let _member = Member::join(bus.clone(), configuration(id), local);
+    bus.keep_set_up(layout.replicas).await;
 }
 
 fn local_client(runner: &Runner) -> Result<RunnerClient, Failure> {

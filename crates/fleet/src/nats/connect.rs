@@ -15,6 +15,10 @@ const MIN_VERSION: (i64, i64, i64) = (2, 12, 0);
 /// Time for connecting.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
 
+/// Interval between two pings. The client gives a connection up after three of them without an answer, as to a
+/// server that is frozen or behind a dead link.
+const PING_EVERY: Duration = Duration::from_secs(3);
+
 /// Pauses between attempts to connect again.
 const RECONNECT_AFTER: Duration = Duration::from_millis(100);
 const MAX_RECONNECT_AFTER: Duration = Duration::from_secs(2);
@@ -200,6 +204,7 @@ impl Connection {
         let mut options = ConnectOptions::new()
             .name(name)
             .connection_timeout(CONNECT_TIMEOUT)
+            .ping_interval(PING_EVERY)
             .subscription_capacity(SUBSCRIPTION_QUEUE)
             .reconnect_delay_callback(|attempts| {
                 let pause = RECONNECT_AFTER.saturating_mul(1 << attempts.min(8));

@@ -69,9 +69,7 @@ async fn open(
     };
     let consumer = tokio::select! {
         created = created => created?,
-        () = refusals.of(&subject) => {
-            return Err(BusError::Denied(format!("publish to {subject}")));
-        }
+        error = refusals.of(&subject) => return Err(error),
     };
     let pending = consumer.cached_info().num_pending;
     Ok(Opened { consumer, pending })

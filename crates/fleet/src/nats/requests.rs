@@ -21,6 +21,10 @@ use crate::log::{LastMessage, Positions};
 /// Time for a reply. A leader is elected within 4 to 9 s, and requests are repeated.
 const REPLY_TIMEOUT: Duration = Duration::from_secs(5);
 
+/// Time for the reply to a question about the last message. It is short: a question that comes during an election is
+/// never answered, and only delays the next one.
+const LAST_TIMEOUT: Duration = Duration::from_secs(2);
+
 /// The header with the position of each stream before a message.
 const POSITIONS: &str = "B-At";
 
@@ -73,7 +77,7 @@ impl Connection {
                     _ => BusError::Other(error.to_string()),
                 }),
             },
-            () = refusals.of(subject) => Err(BusError::Denied(format!("publish to {subject}"))),
+            error = refusals.of(subject) => Err(error),
         }
     }
 
@@ -112,7 +116,8 @@ impl Connection {
     ) -> Result<Option<StreamMessage>, BusError> {
         let api = format!("$JS.API.STREAM.MSG.GET.{stream}");
         let mut refusals = self.reports.refusals();
-        let context = jetstream::new(self.client.clone());
+        let mut context = jetstream::new(self.client.clone());
+        context.set_timeout(LAST_TIMEOUT);
         let found = async {
             let stream = context.get_stream_no_info(stream).await;
             let stream = stream.map_err(|error| BusError::Other(error.to_string()))?;
@@ -128,7 +133,7 @@ impl Connection {
         };
         tokio::select! {
             found = found => found,
-            () = refusals.of(&api) => Err(BusError::Denied(format!("publish to {api}"))),
+            error = refusals.of(&api) => Err(error),
         }
     }
 }
@@ -263,7 +268,7 @@ impl Messages for Connection {
                 let message = tokio::select! {
                     message = subscriber.next() => message,
                     () = sender.closed() => return,
-                    () = refusals.of(&subject) => return,
+                    _ = refusals.of(&subject) => return,
                 };
                 let Some(message) = message else { return };
                 let delivery = Delivery {

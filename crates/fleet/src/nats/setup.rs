@@ -1,7 +1,10 @@
 //! Creates the stream and the buckets of a fleet.
 
+use std::time::Duration;
+
 use async_nats::jetstream::context::{CreateStreamError, CreateStreamErrorKind};
 use async_nats::jetstream::{self, ErrorCode, kv, stream};
+use tokio::time::sleep;
 
 use super::connect::Connection;
 use crate::bus::{Bucket, LOG_STREAM};
@@ -10,11 +13,19 @@ use crate::directory::LEASE_AGE;
 /// Replicas where the servers can have them.
 const REPLICAS: usize = 3;
 
+/// Interval between two looks for a missing stream or bucket.
+const CHECK_EVERY: Duration = Duration::from_secs(60);
+
+/// Pause before servers that could not create them are asked again.
+const RETRY_AFTER: Duration = Duration::from_millis(500);
+
 /// How the servers keep a fleet's data.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Layout {
     /// Number of replicas of the stream of logs.
     pub replicas: usize,
+    /// Name of the server that leads the stream of logs; `None` of a server alone, or during an election.
+    pub leader: Option<String>,
 }
 
 /// Why the stream and the buckets cannot be created.
@@ -65,7 +76,26 @@ impl Connection {
         for bucket in Bucket::ALL {
             self.create_bucket(bucket, found).await?;
         }
-        Ok(Layout { replicas: found })
+        Ok(Layout {
+            replicas: found,
+            leader: None,
+        })
+    }
+
+    /// Creates the stream and the buckets again whenever they are missing, with this number of replicas: servers
+    /// that lost their disks come back without them. Looks after each connect and once a minute, until it is
+    /// dropped.
+    pub async fn keep_set_up(&self, replicas: usize) {
+        let mut connects = self.reports.connects();
+        loop {
+            tokio::select! {
+                _ = connects.changed() => {}
+                () = sleep(CHECK_EVERY) => {}
+            }
+            while self.set_up(Some(replicas)).await.is_err() {
+                sleep(RETRY_AFTER).await;
+            }
+        }
     }
 
     /// Creates the stream of logs unless it exists, and returns its number of replicas.
@@ -90,7 +120,7 @@ impl Connection {
         }
         let max_age = match bucket {
             Bucket::Runners => LEASE_AGE,
-            Bucket::Seen | Bucket::Sessions | Bucket::Claims => std::time::Duration::ZERO,
+            Bucket::Seen | Bucket::Sessions | Bucket::Claims => Duration::ZERO,
         };
         let config = kv::Config {
             bucket: bucket.name().to_owned(),
@@ -119,20 +149,21 @@ impl Connection {
             what: LOG_STREAM,
             reason: error.to_string(),
         })?;
-        let replicas = found.cached_info().config.num_replicas;
-        Ok(Layout { replicas })
+        let info = found.cached_info();
+        Ok(Layout {
+            replicas: info.config.num_replicas,
+            leader: info.cluster.as_ref().and_then(|it| it.leader.clone()),
+        })
     }
 }
 
-/// Returns whether the server has no others for replicas.
+/// Returns whether the server has no others for replicas. A cluster that lacks some of its servers at present is not
+/// alone: its stream would have one replica for ever.
 fn is_alone(error: &CreateStreamError) -> bool {
     let CreateStreamErrorKind::JetStream(error) = error.kind() else {
         return false;
     };
-    matches!(
-        error.error_code(),
-        ErrorCode::STREAM_REPLICAS_NOT_SUPPORTED | ErrorCode::CLUSTER_NO_PEERS
-    )
+    error.error_code() == ErrorCode::STREAM_REPLICAS_NOT_SUPPORTED
 }
 
 fn failed(what: &'static str, error: &CreateStreamError) -> SetupError {

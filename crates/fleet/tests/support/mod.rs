@@ -38,6 +38,19 @@ impl NatsServers {
     pub(crate) fn run(&mut self, n: usize) {
         let program = std::env::var_os("BOWLINE_NATS_SERVER");
         let program = program.expect("BOWLINE_NATS_SERVER names a nats-server; run .ci/nats");
+        let configuration = self.write_configuration(n);
+        let log = fs::File::create(self.folder.path().join(format!("n{n}.log"))).expect("a log");
+        let mut command = Command::new(program);
+        command
+            .arg("-c")
+            .arg(configuration)
+            .stdin(Stdio::null())
+            .stdout(Stdio::null())
+            .stderr(log);
+        self.children[n] = Some(command.spawn().expect("a server"));
+    }
+
+    fn write_configuration(&self, n: usize) -> std::path::PathBuf {
         let store = self.store(n);
         let mut text = format!(
             "server_name: n{n}\nlisten: \"127.0.0.1:{}\"\njetstream {{ store_dir: {:?}, sync_interval: always }}\n",
@@ -57,15 +70,17 @@ impl NatsServers {
         text.push_str(&self.extra);
         let configuration = self.folder.path().join(format!("n{n}.conf"));
         fs::write(&configuration, text).expect("a configuration");
-        let log = fs::File::create(self.folder.path().join(format!("n{n}.log"))).expect("a log");
-        let mut command = Command::new(program);
-        command
-            .arg("-c")
-            .arg(configuration)
-            .stdin(Stdio::null())
-            .stdout(Stdio::null())
-            .stderr(log);
-        self.children[n] = Some(command.spawn().expect("a server"));
+        configuration
+    }
+
+    /// Replaces what is added to the configurations, and has a server read its own again.
+    pub(crate) fn reload(&mut self, n: usize, extra: &str) {
+        extra.clone_into(&mut self.extra);
+        self.write_configuration(n);
+        let child = self.children[n].as_ref().expect("a server");
+        let pid = child.id().to_string();
+        let signal = Command::new("kill").args(["-HUP", &pid]).status();
+        assert!(signal.expect("a signal").success());
     }
 
     /// Kills a server by SIGKILL.
