@@ -7,6 +7,8 @@ mod both_full;
 mod exec_failures;
 mod fast_exits;
 mod fences;
+#[cfg(feature = "fleet")]
+mod fleet;
 pub mod hidden;
 mod host_killed;
 mod hostile_runner;
@@ -29,6 +31,12 @@ mod trees;
 use std::time::Duration;
 
 pub use random::Random;
+#[cfg(feature = "fleet")]
+pub(crate) use remote::cuts::dialogue::configuration as understudy;
+#[cfg(feature = "fleet")]
+pub(crate) use remote::daemon::SHIM;
+#[cfg(feature = "fleet")]
+pub(crate) use support::own;
 pub(crate) use support::{describe, marked};
 
 /// A fault campaign.
@@ -58,7 +66,7 @@ impl Campaign {
     /// case of something. Such a campaign takes less than an hour at its `stress_count`.
     #[must_use]
     pub fn is_single_batch(&self) -> bool {
-        const SINGLE: [&str; 7] = [
+        const SINGLE: [&str; 8] = [
             "overlap",
             "scaling",
             "slow-client",
@@ -66,6 +74,7 @@ impl Campaign {
             "damaged-journal",
             "full-disk",
             "runner-sessions",
+            "fleet-wiped",
         ];
         SINGLE.contains(&self.name)
     }
@@ -422,6 +431,56 @@ pub static ALL: &[Campaign] = &[
         ci_count: 10,
         stress_count: 200,
         run: machine::real_agent,
+    },
+    #[cfg(feature = "fleet")]
+    Campaign {
+        name: "fleet-kills",
+        what: "the NATS server that leads is killed, and an acknowledged message is lost, repeated or out of \
+               order",
+        ci_count: 2,
+        stress_count: 20,
+        run: fleet::kills,
+    },
+    #[cfg(feature = "fleet")]
+    Campaign {
+        name: "fleet-freezes",
+        what: "the same when it is frozen",
+        ci_count: 1,
+        stress_count: 20,
+        run: fleet::freezes,
+    },
+    #[cfg(feature = "fleet")]
+    Campaign {
+        name: "fleet-stops",
+        what: "the same when it is stopped by SIGTERM",
+        ci_count: 2,
+        stress_count: 20,
+        run: fleet::stops,
+    },
+    #[cfg(feature = "fleet")]
+    Campaign {
+        name: "fleet-power",
+        what: "the same when all three lose their power",
+        ci_count: 1,
+        stress_count: 5,
+        run: fleet::power_cuts,
+    },
+    #[cfg(feature = "fleet")]
+    Campaign {
+        name: "fleet-wiped",
+        what: "NATS servers come back without their data while sessions run, and a replica differs from the \
+               journal, or a session has noticed (sessions)",
+        ci_count: 6,
+        stress_count: 100,
+        run: fleet::wiped,
+    },
+    #[cfg(feature = "fleet")]
+    Campaign {
+        name: "fleet-cuts",
+        what: "a dialogue through NATS, whose connection is cut every 200 ms, has another transcript",
+        ci_count: 4,
+        stress_count: 1_000,
+        run: fleet::cuts,
     },
     Campaign {
         name: "soak",

@@ -2,6 +2,8 @@
 
 pub mod campaign;
 pub mod chaos;
+#[cfg(feature = "fleet")]
+pub mod fleet;
 pub mod normalize;
 pub mod other_agents;
 pub mod real_agent;

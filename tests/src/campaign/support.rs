@@ -18,7 +18,7 @@ use super::{Job, Random, Report};
 pub(super) const TIMEOUT: Duration = Duration::from_secs(120);
 
 /// Path of this binary, which also serves as guard, host and child.
-pub(super) fn own() -> PathBuf {
+pub(crate) fn own() -> PathBuf {
     std::env::current_exe().expect("the system knows what it runs")
 }
 

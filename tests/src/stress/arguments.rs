@@ -20,7 +20,7 @@ const MAX_MINUTES: f64 = 7.0 * 24.0 * 60.0;
 #[derive(Debug, Parser)]
 #[command(name = "stress", bin_name = "cargo stress", after_help = after_help())]
 pub struct Arguments {
-    /// The campaigns to run, or `all`
+    /// The campaigns to run, the first word of several, or `all`
     #[arg(value_name = "NAME", required_unless_present = "list")]
     names: Vec<String>,
 
@@ -77,7 +77,7 @@ impl Arguments {
     ///
     /// A name is unknown; the message contains it.
     pub(super) fn campaigns(&self) -> Result<Vec<&'static Campaign>, String> {
-        let is_known = |name: &str| name == ALL_NAMES || ALL.iter().any(|one| one.name == name);
+        let is_known = |name: &str| name == ALL_NAMES || ALL.iter().any(|one| is_of(one, name));
         if let Some(name) = self.names.iter().find(|name| !is_known(name)) {
             return Err(format!(
                 "unknown campaign {name:?}; `cargo stress --list` shows all campaigns"
@@ -85,7 +85,7 @@ impl Arguments {
         }
         let is_named = |one: &Campaign| {
             let mut names = self.names.iter();
-            names.any(|name| name == ALL_NAMES || name == one.name)
+            names.any(|name| name == ALL_NAMES || is_of(one, name))
         };
         Ok(ALL.iter().filter(|one| is_named(one)).collect())
     }
@@ -101,6 +101,12 @@ impl Arguments {
         let or_default = || self.minutes.is_none().then_some(campaign.stress_count);
         self.count.or_else(or_default)
     }
+}
+
+/// Whether a name is that of a campaign, or of a group: `fleet` selects each `fleet-NAME`.
+fn is_of(campaign: &Campaign, name: &str) -> bool {
+    let rest = campaign.name.strip_prefix(name);
+    rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('-'))
 }
 
 fn minutes(text: &str) -> Result<f64, String> {
@@ -130,6 +136,17 @@ mod tests {
         let arguments = read("all simulation").expect("both can be named");
         let campaigns = arguments.campaigns().expect("both are known");
         assert_eq!(campaigns.len(), ALL.len());
+    }
+
+    #[test]
+    fn first_word_selects_a_group() {
+        let names = |line| {
+            let campaigns = read(line).expect("a name is a word").campaigns();
+            let campaigns = campaigns.expect("known").into_iter();
+            campaigns.map(|one| one.name).collect::<Vec<_>>()
+        };
+        assert_eq!(names("runner"), ["runner-killed", "runner-sessions"]);
+        assert_eq!(names("disk"), ["disk"]);
     }
 
     #[test]

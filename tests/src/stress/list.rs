@@ -4,13 +4,15 @@ use std::fmt::Write as _;
 
 use crate::campaign::{ALL, Campaign};
 
-/// Explains runs in parts.
+/// Explains runs in parts and with servers.
 const PARTS: &str = "\
 A long run in parts of 90 minutes, until the printed count is the wanted one:
   cargo stress cuts --count 100000 --minutes 90 --resume cuts.json
 A part ends after the batch during which its time is over, and an interrupted batch is repeated. A
 campaign whose count is a size, or that covers every case, is a single batch of less than an hour:
-overlap, scaling, slow-client, idle-sessions, damaged-journal, full-disk, runner-sessions.
+overlap, scaling, slow-client, idle-sessions, damaged-journal, full-disk, runner-sessions, fleet-wiped.
+
+The campaigns of a fleet need NATS servers: .ci/nats cargo stress fleet
 
 ";
 

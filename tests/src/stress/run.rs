@@ -139,7 +139,8 @@ mod tests {
         let trees = named("trees");
         assert_eq!(batch_count(trees, Some(10_000)), trees.ci_count);
         let single = ALL.iter().filter(|one| one.is_single_batch());
-        assert_eq!(single.count(), 7, "each name is listed");
+        let is_fleet = usize::from(cfg!(feature = "fleet"));
+        assert_eq!(single.count(), 7 + is_fleet, "each name is listed");
     }
 
     #[test]

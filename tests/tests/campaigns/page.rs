@@ -14,9 +14,12 @@ fn quoted() -> impl Iterator<Item = &'static str> {
 
 #[test]
 fn page_names_exactly_the_campaigns() {
-    let named: BTreeSet<_> = quoted()
+    let commands = quoted().map(|text| text.strip_prefix(".ci/nats ").unwrap_or(text));
+    let named: BTreeSet<_> = commands
         .filter_map(|text| text.strip_prefix("cargo stress ")?.split(' ').next())
         .filter(|&name| name != "NAME")
+        // Without the feature, the campaigns with NATS servers are not compiled.
+        .filter(|name| cfg!(feature = "fleet") || !name.starts_with("fleet-"))
         .collect();
     let campaigns: BTreeSet<_> = ALL.iter().map(|campaign| campaign.name).collect();
     assert_eq!(named, campaigns);

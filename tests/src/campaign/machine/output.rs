@@ -10,7 +10,7 @@ pub(super) const BLOCK: usize = 1 << 10;
 
 /// The byte sequence of a seed.
 #[derive(Clone, Debug)]
-pub(super) struct OutputSequence {
+pub(in crate::campaign) struct OutputSequence {
     random: Random,
     block: Vec<u8>,
     at: usize,
@@ -18,7 +18,7 @@ pub(super) struct OutputSequence {
 }
 
 impl OutputSequence {
-    pub(super) fn new(seed: u64) -> Self {
+    pub(in crate::campaign) fn new(seed: u64) -> Self {
         Self {
             random: Random::new(seed),
             block: Vec::new(),
@@ -61,7 +61,7 @@ impl OutputSequence {
     }
 
     /// The same for bytes at the current offset.
-    pub(super) fn check_bytes(&mut self, mut bytes: &[u8]) -> Result<u64, String> {
+    pub(in crate::campaign) fn check_bytes(&mut self, mut bytes: &[u8]) -> Result<u64, String> {
         while !bytes.is_empty() {
             if self.at == self.block.len() {
                 self.block = self.random.bytes(BLOCK);

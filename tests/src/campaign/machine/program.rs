@@ -18,7 +18,7 @@ pub(super) const RUNNER: &str = "--runner";
 pub(super) const SHIM: &str = "--shim";
 /// Writes the bytes of a seed, one block per interval, until its input ends. Arguments: seed,
 /// interval in milliseconds.
-pub(super) const SPEAK: &str = "--speak";
+pub(in crate::campaign) const SPEAK: &str = "--speak";
 
 /// Allocates memory until none is left.
 pub(super) const HOG: &str = "--hog";

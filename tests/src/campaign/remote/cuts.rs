@@ -6,7 +6,7 @@
 //! after the last byte, and then the session is gone; a dialogue's transcript equals that of a
 //! local dialogue.
 
-mod dialogue;
+pub(in crate::campaign) mod dialogue;
 mod stream;
 
 use std::sync::Arc;

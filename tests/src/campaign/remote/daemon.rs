@@ -23,7 +23,7 @@ use super::super::support::{own, within};
 /// Serves until its standard input ends. Arguments: folder, attaches per second, address.
 pub(in crate::campaign) const MODE: &str = "--daemon";
 /// Owns one session.
-pub(in crate::campaign) const SHIM: &str = "--daemon-shim";
+pub(crate) const SHIM: &str = "--daemon-shim";
 
 /// The allowed origin.
 pub(in crate::campaign) const ORIGIN: &str = "https://panel.example";

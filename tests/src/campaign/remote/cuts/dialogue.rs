@@ -2,6 +2,7 @@
 //! local conversation.
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use bowline_lifecycle::{AgentLocation, DialogueConfiguration, DialogueSession, TerminationPolicy};
@@ -18,7 +19,7 @@ use crate::normalize::{difference, normalized};
 use crate::session::{converse, terminate, transcript};
 
 /// The transcript of a local conversation.
-pub(super) async fn expected() -> Result<Value, String> {
+pub(in crate::campaign) async fn expected() -> Result<Value, String> {
     transcript_of(configuration(AgentLocation::Local), || {}).await
 }
 
@@ -28,11 +29,8 @@ pub(super) async fn run(
     expected: &Value,
     is_grpc: bool,
 ) -> Result<Tally, String> {
-    let network = BehindTheFirst {
-        runner: Detour(daemon.address()),
-        proxy: Detour(faults.proxy.address()),
-        is_made: false.into(),
-    };
+    let first = Arc::new(Detour(daemon.address()));
+    let network = BehindTheFirst::new(first, Arc::new(Detour(faults.proxy.address())));
     let mut remote = daemon.remote_over(Arc::new(Impatient::new(Arc::new(network))));
     if is_grpc {
         let url = format!("grpc://{}", daemon.address()).parse();
@@ -51,7 +49,7 @@ pub(super) async fn run(
     }
 }
 
-fn configuration(place: AgentLocation) -> DialogueConfiguration {
+pub(crate) fn configuration(place: AgentLocation) -> DialogueConfiguration {
     DialogueConfiguration {
         program: own().into(),
         leading_args: vec![hidden::AGENT.into()],
@@ -66,7 +64,8 @@ fn configuration(place: AgentLocation) -> DialogueConfiguration {
     }
 }
 
-async fn transcript_of(
+/// Holds a conversation, and returns its transcript, which is whole when `at_its_end` is called.
+pub(in crate::campaign) async fn transcript_of(
     configuration: DialogueConfiguration,
     at_its_end: impl Fn(),
 ) -> Result<Value, String> {
@@ -79,24 +78,31 @@ async fn transcript_of(
     Ok(transcript_of)
 }
 
-/// The request that creates the session is not retried, so it goes directly to the runner;
-/// everything after it goes through the proxy.
+/// The request that creates the session is not retried, so its connection is made over a network that is not
+/// interrupted, and the connections after it over another one.
 #[derive(Debug)]
-struct BehindTheFirst {
-    runner: Detour,
-    proxy: Detour,
-    is_made: std::sync::atomic::AtomicBool,
+pub(in crate::campaign) struct BehindTheFirst {
+    first: Arc<dyn Network>,
+    later: Arc<dyn Network>,
+    is_made: AtomicBool,
+}
+
+impl BehindTheFirst {
+    pub(in crate::campaign) fn new(first: Arc<dyn Network>, later: Arc<dyn Network>) -> Self {
+        Self {
+            first,
+            later,
+            is_made: AtomicBool::new(false),
+        }
+    }
 }
 
 impl Network for BehindTheFirst {
     fn connect<'a>(&'a self, to: Address<'a>) -> Boxed<'a, std::io::Result<Box<dyn ByteStream>>> {
-        if self
-            .is_made
-            .swap(true, std::sync::atomic::Ordering::Relaxed)
-        {
-            self.proxy.connect(to)
+        if self.is_made.swap(true, Ordering::Relaxed) {
+            self.later.connect(to)
         } else {
-            self.runner.connect(to)
+            self.first.connect(to)
         }
     }
 }
