@@ -9,6 +9,8 @@ pub mod contenders;
 pub mod corpus;
 pub mod count;
 mod exit;
+#[cfg(feature = "fleet")]
+pub mod fleet;
 pub mod job;
 pub mod peers;
 pub mod receive;
