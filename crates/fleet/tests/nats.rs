@@ -354,10 +354,12 @@ async fn generated_rights_are_enough_and_no_more() {
 }
 
 /// A tenant has an account of its own, and a third one has no JetStream.
-const TENANTS: &str = "accounts { \
-    A { jetstream: enabled, users: [ { nkey: A_KEY } ] } \
-    B { jetstream: enabled, users: [ { nkey: B_KEY } ] } \
-    C { users: [ { nkey: C_KEY } ] } }\n";
+const TENANTS: &str = "accounts {
+    A { jetstream: enabled, users: [ { nkey: A_KEY } ] }
+    B { jetstream: enabled, users: [ { nkey: B_KEY } ] }
+    C { users: [ { nkey: C_KEY } ] }
+}
+";
 
 /// Returns credentials with a new key, and its public part.
 fn new_credentials(folder: &std::path::Path, name: &str) -> (NatsCredentials, String) {

@@ -12,6 +12,7 @@ use tokio::sync::mpsc;
 use tokio::time::timeout;
 
 use super::connect::Connection;
+use super::setup::has_no_jetstream;
 use crate::bus::{Bucket, BusError, Entry, LOG_STREAM, StoredMessage};
 
 /// The header of a key that was deleted.
@@ -59,7 +60,8 @@ async fn open(
             match error.kind() {
                 Kind::TimedOut | Kind::Request => BusError::Unanswered,
                 Kind::JetStream(error)
-                    if error.error_code() == jetstream::ErrorCode::STREAM_NOT_FOUND =>
+                    if error.error_code() == jetstream::ErrorCode::STREAM_NOT_FOUND
+                        || has_no_jetstream(&error) =>
                 {
                     BusError::NoStream(stream.to_owned())
                 }

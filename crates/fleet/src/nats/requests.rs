@@ -13,6 +13,7 @@ use tokio::sync::{mpsc, watch};
 
 use super::connect::Connection;
 use super::consume;
+use super::setup::has_no_jetstream;
 use crate::bus::{
     Bucket, Bus, BusError, Delivery, Entry, KeyStore, LOG_STREAM, LogStore, Messages, StoredMessage,
 };
@@ -166,6 +167,7 @@ fn no_stream_of(subject: &str) -> impl Fn(BusError) -> BusError {
 pub(super) fn stream_error(error: &jetstream::Error) -> BusError {
     match error.error_code() {
         jetstream::ErrorCode::STREAM_NOT_FOUND => BusError::NoStream(LOG_STREAM.to_owned()),
+        _ if has_no_jetstream(error) => BusError::NoStream(LOG_STREAM.to_owned()),
         _ => BusError::Other(error.to_string()),
     }
 }

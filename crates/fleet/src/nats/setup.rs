@@ -166,9 +166,20 @@ fn is_alone(error: &CreateStreamError) -> bool {
     error.error_code() == ErrorCode::STREAM_REPLICAS_NOT_SUPPORTED
 }
 
+/// Returns whether the server or the account has no JetStream.
+pub(super) fn has_no_jetstream(error: &jetstream::Error) -> bool {
+    matches!(
+        error.error_code(),
+        ErrorCode::JETSTREAM_NOT_ENABLED | ErrorCode::JETSTREAM_NOT_ENABLED_FOR_ACCOUNT
+    )
+}
+
 fn failed(what: &'static str, error: &CreateStreamError) -> SetupError {
     match error.kind() {
         CreateStreamErrorKind::JetStreamUnavailable => SetupError::NoJetStream,
+        CreateStreamErrorKind::JetStream(error) if has_no_jetstream(&error) => {
+            SetupError::NoJetStream
+        }
         _ => SetupError::Failed {
             what,
             reason: error.to_string(),
