@@ -45,11 +45,10 @@ const UNSEEN = ".offset";
 
 /** Compares the page with a picture that is kept. Of a real session, durations and the test's folder are replaced, and what varies is hidden. */
 export async function looksLike(page: Page, path: string, folder: string | null = null): Promise<void> {
-  // What the pointer or the keyboard is at is shown otherwise.
+  // What the pointer is at is shown otherwise.
   await page.mouse.move(0, 0);
   await page.evaluate(
     async ([real, varying, unseen]) => {
-      (document.activeElement as HTMLElement | null)?.blur();
       // The port is another one each time.
       document.querySelector(".sessions footer p")!.textContent = "127.0.0.1:7420";
       if (real !== null) {
