@@ -14,6 +14,7 @@ mod grpc;
 mod mcp;
 mod page;
 mod problem;
+mod rate_limit;
 mod request_id;
 mod rest;
 mod trace;
@@ -52,6 +53,10 @@ pub(crate) fn router(app: &Arc<AppState>, hub: &Arc<EventHub>) -> Router {
         .layer(from_fn(authenticate::require_scope));
     let attach = Router::new()
         .route("/api/sessions/{id}/attach", get(attach::session))
+        .route_layer(from_fn_with_state(
+            Arc::clone(app),
+            rate_limit::describe_attaches,
+        ))
         .route("/api/panel", get(attach::web_terminal))
         .route("/bowline.runner.v1.Runner/{method}", any(grpc_call));
     owner_only

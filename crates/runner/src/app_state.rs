@@ -34,7 +34,7 @@ pub(crate) use metrics::EndpointMetrics;
 use metrics::Metrics;
 pub(crate) use metrics::{MetricsFormat, OtherCounts};
 pub(crate) use page::{OpenPage, PageListener};
-pub(crate) use rate_limiter::RateLimiter;
+pub(crate) use rate_limiter::{Quota, RateLimiter};
 
 /// Wrong tokens per second from one address before responses are delayed.
 const FAILED_LOGINS_PER_SECOND: u32 = 5;
@@ -152,6 +152,11 @@ impl AppState {
             Ok(()) => Duration::ZERO,
             Err(_) => FAILED_LOGIN_DELAY,
         }
+    }
+
+    /// Returns how often a session may still be attached to.
+    pub(crate) fn attach_quota(&self, session: SessionId) -> Quota {
+        self.attaches.lock().quota(&session, Instant::now())
     }
 
     /// Counts an attach against the session's rate limit.

@@ -24,7 +24,7 @@ const REQUEST_HEADERS: &str = "authorization, content-type, idempotency-key, if-
 
 /// Headers of responses that a page may read.
 const RESPONSE_HEADERS: &str = "accept-ranges, bowline-damage, bowline-end, bowline-from, bowline-gap, bowline-next, \
-     content-range, etag, ratelimit, retry-after, x-request-id";
+     content-range, etag, ratelimit, ratelimit-policy, retry-after, x-request-id";
 
 /// How long a browser may remember a permission, in seconds.
 const MAX_AGE: &str = "600";

@@ -19,7 +19,7 @@ use crate::sessions::ShimLinkError;
 const PROBLEM_JSON: &str = "application/problem+json";
 
 /// What is left of a rate limit.
-const RATE_LIMIT: HeaderName = HeaderName::from_static("ratelimit");
+pub(super) const RATE_LIMIT: HeaderName = HeaderName::from_static("ratelimit");
 
 /// Why a request failed.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]

@@ -17,6 +17,19 @@ pub(crate) struct RateLimiter<K> {
     full_at: HashMap<K, Instant>,
 }
 
+/// What a key may still do.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Quota {
+    /// Permits of a full bucket.
+    pub(crate) burst: u32,
+    /// Time in which an empty bucket fills.
+    pub(crate) window: Duration,
+    /// Permits that are left.
+    pub(crate) remaining: u32,
+    /// Time until the bucket is full.
+    pub(crate) reset: Duration,
+}
+
 impl<K: Hash + Eq> RateLimiter<K> {
     /// Allows `burst` permits at once and `per_second` after that. Zero counts as one.
     pub(crate) fn new(burst: u32, per_second: u32) -> Self {
@@ -42,6 +55,19 @@ impl<K: Hash + Eq> RateLimiter<K> {
         }
         *full_at = now + missing + self.refill;
         Ok(())
+    }
+
+    /// Returns what a key may still do, without taking a permit.
+    pub(crate) fn quota(&self, key: &K, now: Instant) -> Quota {
+        let full_at = self.full_at.get(key);
+        let reset = full_at.map_or(Duration::ZERO, |it| it.saturating_duration_since(now));
+        let used = reset.as_nanos().div_ceil(self.refill.as_nanos());
+        Quota {
+            burst: self.burst,
+            window: self.refill * self.burst,
+            remaining: self.burst - u32::try_from(used).map_or(self.burst, |it| it.min(self.burst)),
+            reset,
+        }
     }
 
     fn drop_full_buckets(&mut self, now: Instant) {
@@ -70,6 +96,30 @@ mod tests {
         let refilled = now + Duration::from_secs(60);
         assert!((0..5).all(|_| limiter.acquire("a", refilled).is_ok()));
         assert!(limiter.acquire("a", refilled).is_err());
+    }
+
+    #[test]
+    fn quota_is_what_is_left() {
+        let now = Instant::now();
+        let mut limiter = RateLimiter::new(2, 1);
+        let quota = |remaining, reset| Quota {
+            burst: 2,
+            window: Duration::from_secs(2),
+            remaining,
+            reset: Duration::from_millis(reset),
+        };
+        assert_eq!(limiter.quota(&"a", now), quota(2, 0));
+        limiter.acquire("a", now).unwrap();
+        assert_eq!(limiter.quota(&"a", now), quota(1, 1000));
+        limiter.acquire("a", now).unwrap();
+        assert_eq!(limiter.quota(&"a", now), quota(0, 2000));
+        assert_eq!(limiter.quota(&"b", now), quota(2, 0));
+        let later = now + Duration::from_millis(999);
+        assert_eq!(limiter.quota(&"a", later), quota(0, 1001));
+        assert!(limiter.acquire("a", later).is_err());
+        let refilled = now + Duration::from_secs(1);
+        assert_eq!(limiter.quota(&"a", refilled), quota(1, 1000));
+        assert!(limiter.acquire("a", refilled).is_ok());
     }
 
     #[test]

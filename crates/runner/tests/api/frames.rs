@@ -198,6 +198,28 @@ async fn attach_rate_is_limited() {
 }
 
 #[tokio::test]
+async fn attach_rate_is_in_headers_of_every_response() {
+    let runner = TestRunner::with(|limits| limits.attaches_per_second = 1).await;
+    let id = runner.shell(ECHO).await;
+    let path = format!("/api/sessions/{id}/attach");
+    let left = async || {
+        let response = runner.request("GET", &path, None).await;
+        let policy = response.header("ratelimit-policy");
+        assert_eq!(policy, Some("\"attaches\";q=2;w=2"));
+        assert_eq!(response.status, 426, "no WebSocket was asked for");
+        response.header("ratelimit").map(str::to_owned)
+    };
+    assert_eq!(left().await.as_deref(), Some("\"attaches\";r=2;t=0"));
+    // One is used, unless the bucket is full again.
+    Frames::open(&runner, &id, runner.token()).await.unwrap();
+    let left = left().await.unwrap();
+    let known = ["r=1;t=1", "r=2;t=0"].map(|it| format!("\"attaches\";{it}"));
+    assert!(known.contains(&left), "{left}");
+    let sessions = runner.request("GET", "/api/sessions", None).await;
+    assert_eq!(sessions.header("ratelimit"), None, "it has no limit");
+}
+
+#[tokio::test]
 async fn client_of_stopped_shim_is_closed_after_the_deadline() {
     let runner = TestRunner::start().await;
     let id = runner.shell(ECHO).await;

@@ -41,6 +41,7 @@ impl Frames {
                     response.headers()["sec-websocket-protocol"],
                     "bowline.frames.v1"
                 );
+                assert!(response.headers().contains_key("ratelimit"));
                 Ok(Self {
                     socket,
                     decoder: Decoder::new(),
