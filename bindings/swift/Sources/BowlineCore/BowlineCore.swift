@@ -1464,6 +1464,16 @@ public protocol DialogueSessionProtocol: AnyObject, Sendable {
     func diagnostics(path: String, redaction: Redaction?) async throws
 
     /**
+     * Changes the content or the place of a prompt that waits, or drops it.
+     *
+     * # Errors
+     *
+     * `TooLate` if the prompt was sent to the agent; `NotFound` if it, or the one beside which it is placed, does not
+     * wait; `Invalid` if the new content is empty; `Ended` if the session has ended.
+     */
+    func editQueue(uuid: String, change: QueueChange) async throws
+
+    /**
      * Ends the session gracefully: waits for open prompts to be answered, then asks the agent to
      * exit.
      */
@@ -1539,6 +1549,11 @@ public protocol DialogueSessionProtocol: AnyObject, Sendable {
      * Returns the agent's process id on the machine it runs on.
      */
     func pid() throws  -> UInt32?
+
+    /**
+     * Returns the prompts that have no turn yet, in the order in which the agent will answer them.
+     */
+    func queue() async throws  -> [QueuedPrompt]
 
     /**
      * Returns the offset past the last byte of a stream so far, from which only later bytes are read.
@@ -1852,6 +1867,31 @@ open func diagnostics(path: String, redaction: Redaction? = nil)async throws   {
 }
 
     /**
+     * Changes the content or the place of a prompt that waits, or drops it.
+     *
+     * # Errors
+     *
+     * `TooLate` if the prompt was sent to the agent; `NotFound` if it, or the one beside which it is placed, does not
+     * wait; `Invalid` if the new content is empty; `Ended` if the session has ended.
+     */
+open func editQueue(uuid: String, change: QueueChange)async throws   {
+    return
+        try  await uniffiRustCallAsync(
+            rustFutureFunc: {
+                uniffi_bowline_ffi_fn_method_dialoguesession_edit_queue(
+                        self.uniffiCloneHandle(),FfiConverterString.lower(uuid),FfiConverterTypeQueueChange_lower(change)
+                )
+            },
+            pollFunc: ffi_bowline_ffi_rust_future_poll_void,
+            completeFunc: ffi_bowline_ffi_rust_future_complete_void,
+            freeFunc: ffi_bowline_ffi_rust_future_free_void,
+            cancelFunc: { ffi_bowline_ffi_rust_future_cancel_void($0) },
+            liftFunc: { $0 },
+            errorHandler: FfiConverterTypeBowlineError_lift
+        )
+}
+
+    /**
      * Ends the session gracefully: waits for open prompts to be answered, then asks the agent to
      * exit.
      */
@@ -2052,6 +2092,26 @@ open func pid()throws  -> UInt32?  {
             self.uniffiCloneHandle(),uniffiCallStatus
     )
 })
+}
+
+    /**
+     * Returns the prompts that have no turn yet, in the order in which the agent will answer them.
+     */
+open func queue()async throws  -> [QueuedPrompt]  {
+    return
+        try  await uniffiRustCallAsync(
+            rustFutureFunc: {
+                uniffi_bowline_ffi_fn_method_dialoguesession_queue(
+                        self.uniffiCloneHandle()
+                )
+            },
+            pollFunc: ffi_bowline_ffi_rust_future_poll_rust_buffer,
+            completeFunc: ffi_bowline_ffi_rust_future_complete_rust_buffer,
+            freeFunc: ffi_bowline_ffi_rust_future_free_rust_buffer,
+            cancelFunc: { ffi_bowline_ffi_rust_future_cancel_rust_buffer($0) },
+            liftFunc: FfiConverterSequenceTypeQueuedPrompt.lift,
+            errorHandler: FfiConverterTypeBowlineError_lift
+        )
 }
 
     /**
@@ -5538,11 +5598,12 @@ public func FfiConverterTypeRecording_lower(_ value: Recording) -> UInt64 {
 public protocol RunnerClientProtocol: AnyObject, Sendable {
 
     /**
-     * Terminates a session and its descendants, and removes it from the list.
+     * Terminates a session and its descendants.
      *
      * The session ends even if other clients are attached to it. With `isForced` the program is
-     * killed without being asked to exit. With `keepsLog` the session and its output stay in the
-     * list.
+     * killed without being asked to exit. The session and its output stay in the list, also if it had
+     * ended before. Without `keepsLog` they move to the runner's trash, from which `restore` brings
+     * them back within an hour.
      *
      * # Errors
      *
@@ -5560,6 +5621,15 @@ public protocol RunnerClientProtocol: AnyObject, Sendable {
      * As `session`.
      */
     func log(id: String, from: UInt64) async throws  -> Data
+
+    /**
+     * Brings a session back that was removed within the last hour, as it ended.
+     *
+     * # Errors
+     *
+     * As `session`; `Refused` if the session cannot be restored.
+     */
+    func restore(id: String) async throws  -> RunnerSession
 
     /**
      * Returns one session.
@@ -5657,17 +5727,18 @@ open class RunnerClient: RunnerClientProtocol, @unchecked Sendable {
 
 
     /**
-     * Terminates a session and its descendants, and removes it from the list.
+     * Terminates a session and its descendants.
      *
      * The session ends even if other clients are attached to it. With `isForced` the program is
-     * killed without being asked to exit. With `keepsLog` the session and its output stay in the
-     * list.
+     * killed without being asked to exit. The session and its output stay in the list, also if it had
+     * ended before. Without `keepsLog` they move to the runner's trash, from which `restore` brings
+     * them back within an hour.
      *
      * # Errors
      *
      * As `session`.
      */
-open func end(id: String, isForced: Bool = false, keepsLog: Bool = false)async throws   {
+open func end(id: String, isForced: Bool = false, keepsLog: Bool = true)async throws   {
     return
         try  await uniffiRustCallAsync(
             rustFutureFunc: {
@@ -5706,6 +5777,30 @@ open func log(id: String, from: UInt64 = UInt64(0))async throws  -> Data  {
             freeFunc: ffi_bowline_ffi_rust_future_free_rust_buffer,
             cancelFunc: { ffi_bowline_ffi_rust_future_cancel_rust_buffer($0) },
             liftFunc: FfiConverterData.lift,
+            errorHandler: FfiConverterTypeBowlineError_lift
+        )
+}
+
+    /**
+     * Brings a session back that was removed within the last hour, as it ended.
+     *
+     * # Errors
+     *
+     * As `session`; `Refused` if the session cannot be restored.
+     */
+open func restore(id: String)async throws  -> RunnerSession  {
+    return
+        try  await uniffiRustCallAsync(
+            rustFutureFunc: {
+                uniffi_bowline_ffi_fn_method_runnerclient_restore(
+                        self.uniffiCloneHandle(),FfiConverterString.lower(id)
+                )
+            },
+            pollFunc: ffi_bowline_ffi_rust_future_poll_rust_buffer,
+            completeFunc: ffi_bowline_ffi_rust_future_complete_rust_buffer,
+            freeFunc: ffi_bowline_ffi_rust_future_free_rust_buffer,
+            cancelFunc: { ffi_bowline_ffi_rust_future_cancel_rust_buffer($0) },
+            liftFunc: FfiConverterTypeRunnerSession_lift,
             errorHandler: FfiConverterTypeBowlineError_lift
         )
 }
@@ -25687,6 +25782,119 @@ public func FfiConverterTypeQuestionKind_lower(_ value: QuestionKind) -> RustBuf
 
 
 /**
+ * A change of a prompt that waits in the queue: one with the priority `Later`, until the agent is idle.
+ */
+
+public enum QueueChange: Equatable, Hashable {
+
+    /**
+     * New content.
+     */
+    case replace(
+        /**
+         * The parts of the prompt, in order.
+         */parts: [PromptPart]
+    )
+    /**
+     * A place before another prompt that waits.
+     */
+    case moveBefore(
+        /**
+         * The other prompt's UUID.
+         */uuid: String
+    )
+    /**
+     * A place after another prompt that waits.
+     */
+    case moveAfter(
+        /**
+         * The other prompt's UUID.
+         */uuid: String
+    )
+    /**
+     * The prompt is dropped.
+     */
+    case cancel
+
+
+
+
+
+}
+
+#if compiler(>=6)
+extension QueueChange: Sendable {}
+#endif
+
+#if swift(>=5.8)
+@_documentation(visibility: private)
+#endif
+public struct FfiConverterTypeQueueChange: FfiConverterRustBuffer {
+    typealias SwiftType = QueueChange
+
+    public static func read(from buf: inout (data: Data, offset: Data.Index)) throws -> QueueChange {
+        let variant: Int32 = try readInt(&buf)
+        switch variant {
+
+        case 1: return .replace(parts: try FfiConverterSequenceTypePromptPart.read(from: &buf)
+        )
+
+        case 2: return .moveBefore(uuid: try FfiConverterString.read(from: &buf)
+        )
+
+        case 3: return .moveAfter(uuid: try FfiConverterString.read(from: &buf)
+        )
+
+        case 4: return .cancel
+
+        default: throw UniffiInternalError.unexpectedEnumCase
+        }
+    }
+
+    public static func write(_ value: QueueChange, into buf: inout [UInt8]) {
+        switch value {
+
+
+        case let .replace(parts):
+            writeInt(&buf, Int32(1))
+            FfiConverterSequenceTypePromptPart.write(parts, into: &buf)
+
+
+        case let .moveBefore(uuid):
+            writeInt(&buf, Int32(2))
+            FfiConverterString.write(uuid, into: &buf)
+
+
+        case let .moveAfter(uuid):
+            writeInt(&buf, Int32(3))
+            FfiConverterString.write(uuid, into: &buf)
+
+
+        case .cancel:
+            writeInt(&buf, Int32(4))
+
+        }
+    }
+}
+
+
+#if swift(>=5.8)
+@_documentation(visibility: private)
+#endif
+public func FfiConverterTypeQueueChange_lift(_ buf: RustBuffer) throws -> QueueChange {
+    return try FfiConverterTypeQueueChange.lift(buf)
+}
+
+#if swift(>=5.8)
+@_documentation(visibility: private)
+#endif
+public func FfiConverterTypeQueueChange_lower(_ value: QueueChange) -> RustBuffer {
+    return FfiConverterTypeQueueChange.lower(value)
+}
+
+
+
+/**
  * Where a queued prompt waits.
  */
 
@@ -31933,10 +32141,13 @@ private let initializationResult: InitializationResult = {
     if (uniffi_bowline_ffi_checksum_method_tokenprovider_token() != 46436) {
         return InitializationResult.apiChecksumMismatch
     }
-    if (uniffi_bowline_ffi_checksum_method_runnerclient_end() != 4232) {
+    if (uniffi_bowline_ffi_checksum_method_runnerclient_end() != 14918) {
         return InitializationResult.apiChecksumMismatch
     }
     if (uniffi_bowline_ffi_checksum_method_runnerclient_log() != 6910) {
+        return InitializationResult.apiChecksumMismatch
+    }
+    if (uniffi_bowline_ffi_checksum_method_runnerclient_restore() != 12100) {
         return InitializationResult.apiChecksumMismatch
     }
     if (uniffi_bowline_ffi_checksum_method_runnerclient_session() != 37502) {
@@ -31967,6 +32178,9 @@ private let initializationResult: InitializationResult = {
         return InitializationResult.apiChecksumMismatch
     }
     if (uniffi_bowline_ffi_checksum_method_dialoguesession_diagnostics() != 41966) {
+        return InitializationResult.apiChecksumMismatch
+    }
+    if (uniffi_bowline_ffi_checksum_method_dialoguesession_edit_queue() != 43619) {
         return InitializationResult.apiChecksumMismatch
     }
     if (uniffi_bowline_ffi_checksum_method_dialoguesession_end() != 5407) {
@@ -32000,6 +32214,9 @@ private let initializationResult: InitializationResult = {
         return InitializationResult.apiChecksumMismatch
     }
     if (uniffi_bowline_ffi_checksum_method_dialoguesession_pid() != 53526) {
+        return InitializationResult.apiChecksumMismatch
+    }
+    if (uniffi_bowline_ffi_checksum_method_dialoguesession_queue() != 17528) {
         return InitializationResult.apiChecksumMismatch
     }
     if (uniffi_bowline_ffi_checksum_method_dialoguesession_raw_end() != 24748) {

@@ -964,6 +964,8 @@ internal object IntegrityCheckingUniffiLib {
     ): Int
     external fun uniffi_bowline_ffi_checksum_method_runnerclient_log(
     ): Int
+    external fun uniffi_bowline_ffi_checksum_method_runnerclient_restore(
+    ): Int
     external fun uniffi_bowline_ffi_checksum_method_runnerclient_session(
     ): Int
     external fun uniffi_bowline_ffi_checksum_method_runnerclient_sessions(
@@ -983,6 +985,8 @@ internal object IntegrityCheckingUniffiLib {
     external fun uniffi_bowline_ffi_checksum_method_dialoguesession_detach(
     ): Int
     external fun uniffi_bowline_ffi_checksum_method_dialoguesession_diagnostics(
+    ): Int
+    external fun uniffi_bowline_ffi_checksum_method_dialoguesession_edit_queue(
     ): Int
     external fun uniffi_bowline_ffi_checksum_method_dialoguesession_end(
     ): Int
@@ -1005,6 +1009,8 @@ internal object IntegrityCheckingUniffiLib {
     external fun uniffi_bowline_ffi_checksum_method_dialoguesession_phase(
     ): Int
     external fun uniffi_bowline_ffi_checksum_method_dialoguesession_pid(
+    ): Int
+    external fun uniffi_bowline_ffi_checksum_method_dialoguesession_queue(
     ): Int
     external fun uniffi_bowline_ffi_checksum_method_dialoguesession_raw_end(
     ): Int
@@ -1400,6 +1406,8 @@ internal object UniffiLib {
     ): Long
     external fun uniffi_bowline_ffi_fn_method_runnerclient_log(`ptr`: Long,`id`: RustBuffer.ByValue,`from`: Long,
     ): Long
+    external fun uniffi_bowline_ffi_fn_method_runnerclient_restore(`ptr`: Long,`id`: RustBuffer.ByValue,
+    ): Long
     external fun uniffi_bowline_ffi_fn_method_runnerclient_session(`ptr`: Long,`id`: RustBuffer.ByValue,
     ): Long
     external fun uniffi_bowline_ffi_fn_method_runnerclient_sessions(`ptr`: Long,
@@ -1424,6 +1432,8 @@ internal object UniffiLib {
     ): Long
     external fun uniffi_bowline_ffi_fn_method_dialoguesession_diagnostics(`ptr`: Long,`path`: RustBuffer.ByValue,`redaction`: RustBuffer.ByValue,
     ): Long
+    external fun uniffi_bowline_ffi_fn_method_dialoguesession_edit_queue(`ptr`: Long,`uuid`: RustBuffer.ByValue,`change`: RustBuffer.ByValue,
+    ): Long
     external fun uniffi_bowline_ffi_fn_method_dialoguesession_end(`ptr`: Long,
     ): Long
     external fun uniffi_bowline_ffi_fn_method_dialoguesession_entries_before(`ptr`: Long,`entry`: RustBuffer.ByValue,
@@ -1446,6 +1456,8 @@ internal object UniffiLib {
     ): Long
     external fun uniffi_bowline_ffi_fn_method_dialoguesession_pid(`ptr`: Long,uniffi_out_err: UniffiRustCallStatus,
     ): RustBuffer.ByValue
+    external fun uniffi_bowline_ffi_fn_method_dialoguesession_queue(`ptr`: Long,
+    ): Long
     external fun uniffi_bowline_ffi_fn_method_dialoguesession_raw_end(`ptr`: Long,`kind`: RustBuffer.ByValue,uniffi_out_err: UniffiRustCallStatus,
     ): Long
     external fun uniffi_bowline_ffi_fn_method_dialoguesession_raw_stream(`ptr`: Long,`kind`: RustBuffer.ByValue,uniffi_out_err: UniffiRustCallStatus,
@@ -1988,10 +2000,13 @@ private fun uniffiCheckApiChecksums(lib: IntegrityCheckingUniffiLib) {
     if ((lib.uniffi_bowline_ffi_checksum_method_tokenprovider_token() and 0xFFFF) != 46436) {
         throw RuntimeException("UniFFI API checksum mismatch: try cleaning and rebuilding your project")
     }
-    if ((lib.uniffi_bowline_ffi_checksum_method_runnerclient_end() and 0xFFFF) != 4232) {
+    if ((lib.uniffi_bowline_ffi_checksum_method_runnerclient_end() and 0xFFFF) != 14918) {
         throw RuntimeException("UniFFI API checksum mismatch: try cleaning and rebuilding your project")
     }
     if ((lib.uniffi_bowline_ffi_checksum_method_runnerclient_log() and 0xFFFF) != 6910) {
+        throw RuntimeException("UniFFI API checksum mismatch: try cleaning and rebuilding your project")
+    }
+    if ((lib.uniffi_bowline_ffi_checksum_method_runnerclient_restore() and 0xFFFF) != 12100) {
         throw RuntimeException("UniFFI API checksum mismatch: try cleaning and rebuilding your project")
     }
     if ((lib.uniffi_bowline_ffi_checksum_method_runnerclient_session() and 0xFFFF) != 37502) {
@@ -2022,6 +2037,9 @@ private fun uniffiCheckApiChecksums(lib: IntegrityCheckingUniffiLib) {
         throw RuntimeException("UniFFI API checksum mismatch: try cleaning and rebuilding your project")
     }
     if ((lib.uniffi_bowline_ffi_checksum_method_dialoguesession_diagnostics() and 0xFFFF) != 41966) {
+        throw RuntimeException("UniFFI API checksum mismatch: try cleaning and rebuilding your project")
+    }
+    if ((lib.uniffi_bowline_ffi_checksum_method_dialoguesession_edit_queue() and 0xFFFF) != 43619) {
         throw RuntimeException("UniFFI API checksum mismatch: try cleaning and rebuilding your project")
     }
     if ((lib.uniffi_bowline_ffi_checksum_method_dialoguesession_end() and 0xFFFF) != 5407) {
@@ -2055,6 +2073,9 @@ private fun uniffiCheckApiChecksums(lib: IntegrityCheckingUniffiLib) {
         throw RuntimeException("UniFFI API checksum mismatch: try cleaning and rebuilding your project")
     }
     if ((lib.uniffi_bowline_ffi_checksum_method_dialoguesession_pid() and 0xFFFF) != 53526) {
+        throw RuntimeException("UniFFI API checksum mismatch: try cleaning and rebuilding your project")
+    }
+    if ((lib.uniffi_bowline_ffi_checksum_method_dialoguesession_queue() and 0xFFFF) != 17528) {
         throw RuntimeException("UniFFI API checksum mismatch: try cleaning and rebuilding your project")
     }
     if ((lib.uniffi_bowline_ffi_checksum_method_dialoguesession_raw_end() and 0xFFFF) != 24748) {
@@ -4158,6 +4179,16 @@ public interface DialogueSessionInterface {
     suspend fun `diagnostics`(`path`: kotlin.String, `redaction`: Redaction? = null)
 
     /**
+     * Changes the content or the place of a prompt that waits, or drops it.
+     *
+     * # Errors
+     *
+     * `TooLate` if the prompt was sent to the agent; `NotFound` if it, or the one beside which it is placed, does not
+     * wait; `Invalid` if the new content is empty; `Ended` if the session has ended.
+     */
+    suspend fun `editQueue`(`uuid`: kotlin.String, `change`: QueueChange)
+
+    /**
      * Ends the session gracefully: waits for open prompts to be answered, then asks the agent to
      * exit.
      */
@@ -4233,6 +4264,11 @@ public interface DialogueSessionInterface {
      * Returns the agent's process id on the machine it runs on.
      */
     fun `pid`(): kotlin.UInt?
+
+    /**
+     * Returns the prompts that have no turn yet, in the order in which the agent will answer them.
+     */
+    suspend fun `queue`(): List<QueuedPrompt>
 
     /**
      * Returns the offset past the last byte of a stream so far, from which only later bytes are read.
@@ -4622,6 +4658,33 @@ open class DialogueSession: Disposable, AutoCloseable, DialogueSessionInterface
 
 
     /**
+     * Changes the content or the place of a prompt that waits, or drops it.
+     *
+     * # Errors
+     *
+     * `TooLate` if the prompt was sent to the agent; `NotFound` if it, or the one beside which it is placed, does not
+     * wait; `Invalid` if the new content is empty; `Ended` if the session has ended.
+     */
+    @Throws(BowlineException::class)
+    @Suppress("ASSIGNED_BUT_NEVER_ACCESSED_VARIABLE")
+    override suspend fun `editQueue`(`uuid`: kotlin.String, `change`: QueueChange) {
+        return uniffiRustCallAsync(
+        callWithHandle { uniffiHandle ->
+            UniffiArguments().run { UniffiLib.uniffi_bowline_ffi_fn_method_dialoguesession_edit_queue(own(FfiConverterTypeDialogueSession, uniffiHandle), lower(FfiConverterString, `uuid`), lower(FfiConverterTypeQueueChange, `change`)) }
+        },
+        { future, callback, continuation -> UniffiLib.ffi_bowline_ffi_rust_future_poll_void(future, callback, continuation) },
+        { future, continuation -> UniffiLib.ffi_bowline_ffi_rust_future_complete_void(future, continuation) },
+        { future -> UniffiLib.ffi_bowline_ffi_rust_future_free_void(future) },
+        // lift function
+        { },
+
+        // Error FFI converter
+        BowlineException.ErrorHandler,
+    )
+    }
+
+
+    /**
      * Ends the session gracefully: waits for open prompts to be answered, then asks the agent to
      * exit.
      */
@@ -4860,6 +4923,30 @@ open class DialogueSession: Disposable, AutoCloseable, DialogueSessionInterface
     )
     }
 
+
+
+    /**
+     * Returns the prompts that have no turn yet, in the order in which the agent will answer them.
+     */
+    @Throws(BowlineException::class)
+    @Suppress("ASSIGNED_BUT_NEVER_ACCESSED_VARIABLE")
+    override suspend fun `queue`() : List<QueuedPrompt> {
+        return uniffiRustCallAsync(
+        callWithHandle { uniffiHandle ->
+            UniffiLib.uniffi_bowline_ffi_fn_method_dialoguesession_queue(
+                uniffiHandle,
+
+            )
+        },
+        { future, callback, continuation -> UniffiLib.ffi_bowline_ffi_rust_future_poll_rust_buffer(future, callback, continuation) },
+        { future, continuation -> UniffiLib.ffi_bowline_ffi_rust_future_complete_rust_buffer(future, continuation) },
+        { future -> UniffiLib.ffi_bowline_ffi_rust_future_free_rust_buffer(future) },
+        // lift function
+        { FfiConverterSequenceTypeQueuedPrompt.lift(it) },
+        // Error FFI converter
+        BowlineException.ErrorHandler,
+    )
+    }
 
 
     /**
@@ -10041,17 +10128,18 @@ internal object FfiConverterTypeRecording: FfiConverter<Recording, Long> {
 public interface RunnerClientInterface {
 
     /**
-     * Terminates a session and its descendants, and removes it from the list.
+     * Terminates a session and its descendants.
      *
      * The session ends even if other clients are attached to it. With `isForced` the program is
-     * killed without being asked to exit. With `keepsLog` the session and its output stay in the
-     * list.
+     * killed without being asked to exit. The session and its output stay in the list, also if it had
+     * ended before. Without `keepsLog` they move to the runner's trash, from which `restore` brings
+     * them back within an hour.
      *
      * # Errors
      *
      * As `session`.
      */
-    suspend fun `end`(`id`: kotlin.String, `isForced`: kotlin.Boolean = false, `keepsLog`: kotlin.Boolean = false)
+    suspend fun `end`(`id`: kotlin.String, `isForced`: kotlin.Boolean = false, `keepsLog`: kotlin.Boolean = true)
 
     /**
      * Returns up to 1 MiB of a session's output from byte offset `from` on; empty at its end.
@@ -10063,6 +10151,15 @@ public interface RunnerClientInterface {
      * As `session`.
      */
     suspend fun `log`(`id`: kotlin.String, `from`: kotlin.ULong = 0uL): kotlin.ByteArray
+
+    /**
+     * Brings a session back that was removed within the last hour, as it ended.
+     *
+     * # Errors
+     *
+     * As `session`; `Refused` if the session cannot be restored.
+     */
+    suspend fun `restore`(`id`: kotlin.String): RunnerSession
 
     /**
      * Returns one session.
@@ -10211,11 +10308,12 @@ open class RunnerClient: Disposable, AutoCloseable, RunnerClientInterface
 
 
     /**
-     * Terminates a session and its descendants, and removes it from the list.
+     * Terminates a session and its descendants.
      *
      * The session ends even if other clients are attached to it. With `isForced` the program is
-     * killed without being asked to exit. With `keepsLog` the session and its output stay in the
-     * list.
+     * killed without being asked to exit. The session and its output stay in the list, also if it had
+     * ended before. Without `keepsLog` they move to the runner's trash, from which `restore` brings
+     * them back within an hour.
      *
      * # Errors
      *
@@ -10261,6 +10359,31 @@ open class RunnerClient: Disposable, AutoCloseable, RunnerClientInterface
         { future -> UniffiLib.ffi_bowline_ffi_rust_future_free_rust_buffer(future) },
         // lift function
         { FfiConverterByteArray.lift(it) },
+        // Error FFI converter
+        BowlineException.ErrorHandler,
+    )
+    }
+
+
+    /**
+     * Brings a session back that was removed within the last hour, as it ended.
+     *
+     * # Errors
+     *
+     * As `session`; `Refused` if the session cannot be restored.
+     */
+    @Throws(BowlineException::class)
+    @Suppress("ASSIGNED_BUT_NEVER_ACCESSED_VARIABLE")
+    override suspend fun `restore`(`id`: kotlin.String) : RunnerSession {
+        return uniffiRustCallAsync(
+        callWithHandle { uniffiHandle ->
+            UniffiArguments().run { UniffiLib.uniffi_bowline_ffi_fn_method_runnerclient_restore(own(FfiConverterTypeRunnerClient, uniffiHandle), lower(FfiConverterString, `id`)) }
+        },
+        { future, callback, continuation -> UniffiLib.ffi_bowline_ffi_rust_future_poll_rust_buffer(future, callback, continuation) },
+        { future, continuation -> UniffiLib.ffi_bowline_ffi_rust_future_complete_rust_buffer(future, continuation) },
+        { future -> UniffiLib.ffi_bowline_ffi_rust_future_free_rust_buffer(future) },
+        // lift function
+        { FfiConverterTypeRunnerSession.lift(it) },
         // Error FFI converter
         BowlineException.ErrorHandler,
     )
@@ -28486,6 +28609,151 @@ internal object FfiConverterTypeQuestionKind: FfiConverterRustBuffer<QuestionKin
 
     override fun write(value: QuestionKind, buf: ByteBuffer) {
         buf.putInt(value.ordinal + 1)
+    }
+}
+
+
+
+
+
+/**
+ * A change of a prompt that waits in the queue: one with the priority `Later`, until the agent is idle.
+ */
+sealed class QueueChange {
+
+    /**
+     * New content.
+     */
+    data class Replace(
+        /**
+         * The parts of the prompt, in order.
+         */
+        val `parts`: List<dev.bowline.PromptPart>) : QueueChange()
+
+    {
+
+
+        companion object
+    }
+
+    /**
+     * A place before another prompt that waits.
+     */
+    data class MoveBefore(
+        /**
+         * The other prompt's UUID.
+         */
+        val `uuid`: kotlin.String) : QueueChange()
+
+    {
+
+
+        companion object
+    }
+
+    /**
+     * A place after another prompt that waits.
+     */
+    data class MoveAfter(
+        /**
+         * The other prompt's UUID.
+         */
+        val `uuid`: kotlin.String) : QueueChange()
+
+    {
+
+
+        companion object
+    }
+
+    /**
+     * The prompt is dropped.
+     */
+    object Cancel : QueueChange()
+
+
+
+
+
+
+
+
+
+    companion object
+}
+
+/**
+ * @suppress
+ */
+internal object FfiConverterTypeQueueChange : FfiConverterRustBuffer<QueueChange>{
+    override fun read(buf: ByteBuffer): QueueChange {
+        return when(buf.getInt()) {
+            1 -> QueueChange.Replace(
+                FfiConverterSequenceTypePromptPart.read(buf),
+                )
+            2 -> QueueChange.MoveBefore(
+                FfiConverterString.read(buf),
+                )
+            3 -> QueueChange.MoveAfter(
+                FfiConverterString.read(buf),
+                )
+            4 -> QueueChange.Cancel
+            else -> throw RuntimeException("invalid enum value, something is very wrong!!")
+        }
+    }
+
+    override fun allocationSize(value: QueueChange): ULong = when(value) {
+        is QueueChange.Replace -> {
+            // Add the size for the Int that specifies the variant plus the size needed for all fields
+            (
+                4UL
+                + FfiConverterSequenceTypePromptPart.allocationSize(value.`parts`)
+            )
+        }
+        is QueueChange.MoveBefore -> {
+            // Add the size for the Int that specifies the variant plus the size needed for all fields
+            (
+                4UL
+                + FfiConverterString.allocationSize(value.`uuid`)
+            )
+        }
+        is QueueChange.MoveAfter -> {
+            // Add the size for the Int that specifies the variant plus the size needed for all fields
+            (
+                4UL
+                + FfiConverterString.allocationSize(value.`uuid`)
+            )
+        }
+        is QueueChange.Cancel -> {
+            // Add the size for the Int that specifies the variant plus the size needed for all fields
+            (
+                4UL
+            )
+        }
+    }
+
+    override fun write(value: QueueChange, buf: ByteBuffer) {
+        when(value) {
+            is QueueChange.Replace -> {
+                buf.putInt(1)
+                FfiConverterSequenceTypePromptPart.write(value.`parts`, buf)
+                Unit
+            }
+            is QueueChange.MoveBefore -> {
+                buf.putInt(2)
+                FfiConverterString.write(value.`uuid`, buf)
+                Unit
+            }
+            is QueueChange.MoveAfter -> {
+                buf.putInt(3)
+                FfiConverterString.write(value.`uuid`, buf)
+                Unit
+            }
+            is QueueChange.Cancel -> {
+                buf.putInt(4)
+                Unit
+            }
+        }.let { /* this makes the `when` an expression, which ensures it is exhaustive */ }
     }
 }
 
