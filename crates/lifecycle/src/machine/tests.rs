@@ -251,7 +251,10 @@ impl Fixture {
         let entries = json["entries"].as_array().expect("entries").iter();
         let errors = entries.filter(|entry| entry["kind"] == "error");
         errors
-            .map(|it| format!("{}: {}", it["error"], it["text"]).replace('"', ""))
+            .map(|it| {
+                let text = |name: &str| it[name].as_str().unwrap_or_default();
+                format!("{}: {}", text("error"), text("text"))
+            })
             .collect()
     }
 }

@@ -51,7 +51,7 @@ async fn idle_session_has_no_timer() {
 /// The first poll hands the fold to another thread; a fold on the reactor would be over with it.
 #[tokio::test]
 async fn past_conversation_is_folded_off_the_reactor() {
-    const LINES: usize = 12_000;
+    const LINES: usize = 16_000;
     let lines = (0..LINES).map(|n| {
         format!(
             r#"{{"type":"user","uuid":"{n}","message":{{"role":"user","content":"prompt {n}"}}}}"#
