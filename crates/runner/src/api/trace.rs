@@ -63,11 +63,22 @@ pub(super) async fn request_span(request: Request, next: Next) -> Response {
     let status = response.status().as_u16();
     span.record("http.response.status_code", status);
     let duration_us = u64::try_from(started.elapsed().as_micros()).unwrap_or(u64::MAX);
-    span.in_scope(|| info!(target: ACCESS_LOG, duration_us, "request"));
+    // A filter may leave the span out.
+    let fields = (id.as_str(), method.as_str(), route.as_deref());
+    span.in_scope(|| log_access(fields, status, duration_us));
     if let Ok(id) = HeaderValue::try_from(id) {
         response.headers_mut().insert(REQUEST_ID, id);
     }
     response
+}
+
+/// Writes a line of the access log, which is complete without the span.
+fn log_access((id, method, route): (&str, &str, Option<&str>), status: u16, duration_us: u64) {
+    info!(
+        target: ACCESS_LOG,
+        { request.id = id, http.request.method = method, http.route = route, http.response.status_code = status, duration_us },
+        "request"
+    );
 }
 
 /// Returns the id that the client gave, or a random one.
