@@ -197,43 +197,6 @@ async fn conversation_survives_detach_and_kill_of_its_terminals() {
     assert_eq!(order(&third.text()), shown, "{}", third.text());
     // The terminal that was killed has all but the last turn.
     assert_eq!(order(&left), shown[..shown.len() - 2], "{left}");
-    // Nothing else is lost or repeated either, whatever the width.
-    let (fresh, left) = (words(&fresh), words(&left));
-    assert_eq!(words(&third.text()), fresh);
-    assert_eq!(left, fresh[..left.len()]);
-}
-
-/// What the screens of one conversation do not share: the details of an open request, the name of a prompt's author,
-/// which may arrive after the prompt, and lines that are cut at the width of the terminal.
-const NOT_SHARED: [&str; 7] = [
-    "asks for permission",
-    "input of ",
-    "command: make",
-    "[a]lways",
-    "The user doesn't want",
-    "[Request interrupted",
-    "  by ann",
-];
-
-/// The words that a terminal shows above the line of the prompt, whatever its width, without times and costs.
-fn words(text: &str) -> Vec<String> {
-    let (shown, _) = text.rsplit_once("\n>").expect("a prompt");
-    let is_shared = |line: &&str| !NOT_SHARED.iter().any(|it| line.contains(it));
-    let words = shown.lines().filter(is_shared);
-    let words = words.flat_map(str::split_whitespace);
-    // A time that is short is not shown, and its unit neither.
-    let is_figure = |it: &&str| {
-        it.parse::<f64>().is_ok() || it.starts_with('$') || it.trim_end_matches(',') == "s"
-    };
-    let mut words: Vec<_> = words
-        .filter(|it| !is_figure(it))
-        .map(str::to_owned)
-        .collect();
-    // The note of the session, `· session ID with MODEL`, comes before or after the first prompt.
-    let note = words.windows(2).position(|it| it == ["·", "session"]);
-    let note = note.expect("the note of the session");
-    words.drain(note..note + 5);
-    words
 }
 
 /// Turns of which the first one goes on until the mode is changed.
