@@ -141,7 +141,7 @@ fn most_behind(session: &CopiedSession) -> u64 {
     end.saturating_sub(session.copied.borrow().copied.at(OUT))
 }
 
-/// Writes all journals, spread over each interval, until it is told to stop. Returns the rate in MB/s.
+/// Writes all journals, spread over each interval, until it is stopped. Returns the rate in MB/s.
 fn write(
     mut writers: Vec<JournalWriter<Folder>>,
     ends: &[Arc<AtomicU64>],

@@ -31,7 +31,7 @@ const RECORD_BYTES: u64 = 4_000;
 /// Pause before a replica is read again that could not be read.
 const RETRY_AFTER: Duration = Duration::from_millis(200);
 
-/// Journals that are written until they are told to end.
+/// Journals that are appended to until their writers are stopped.
 pub(super) struct Writers {
     sessions: Vec<WrittenSession>,
     stop: watch::Sender<bool>,
@@ -140,7 +140,7 @@ impl WrittenSession {
     }
 }
 
-/// Appends records of random lengths until it is told to stop.
+/// Appends records of random lengths until `stop` is set.
 async fn write(
     mut writer: JournalWriter<Folder>,
     seed: u64,
