@@ -9,9 +9,10 @@ use std::sync::mpsc::{Receiver, channel};
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
-use crate::runner::{TestRunner, TlsRunner};
+use crate::runner_tls::TlsRunner;
 use crate::started_runner::StartedRunner;
 use crate::support::{AGENT, ScriptedAgent, TIMEOUT, bowline, command, finish};
+use crate::test_runner::TestRunner;
 
 pub(crate) const DIALECTS: [&str; 3] = ["claude", "codex", "acp"];
 

@@ -18,8 +18,8 @@ use tokio::time::timeout;
 use tokio_util::compat::{TokioAsyncReadCompatExt as _, TokioAsyncWriteCompatExt as _};
 
 use crate::acp::{ASKS, DIALECTS};
-use crate::runner::TestRunner;
 use crate::support::{AGENT, BOWLINE, ScriptedAgent, TIMEOUT};
+use crate::test_runner::TestRunner;
 
 /// What an editor does with permission requests.
 #[derive(Clone, Copy, PartialEq)]

@@ -6,8 +6,8 @@ use std::collections::BTreeMap;
 use serde_json::{Value, json};
 
 use crate::acp::{ASKS, DIALECTS, Editor};
-use crate::runner::TestRunner;
 use crate::support::{AGENT, ScriptedAgent, bowline};
+use crate::test_runner::TestRunner;
 
 /// The messages that an editor shows, by their ids: whole ones replace, chunks append.
 #[derive(Default)]

@@ -6,11 +6,11 @@ use std::path::Path;
 use bowline_transport::ExitStatus;
 use rustix::process::Signal;
 
-use crate::runner::TestRunner;
 use crate::screen_model::ScreenCommand;
 use crate::socket_proxy::SocketProxy;
 use crate::support::BOWLINE;
 use crate::terminal::TerminalCommand;
+use crate::test_runner::TestRunner;
 
 /// A shell script that echoes its input.
 const ECHO: &str = "stty -echo; echo welcome; while read x; do echo \"got $x\"; done";

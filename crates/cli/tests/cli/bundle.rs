@@ -2,8 +2,8 @@
 
 use serde_json::{Value, json};
 
-use crate::runner::TestRunner;
 use crate::support::{bowline, fixture, json};
+use crate::test_runner::TestRunner;
 
 const SECRET: &str = "sk-ant-api03-Planted0123456789abcdef";
 

@@ -4,9 +4,9 @@ use std::path::PathBuf;
 
 use bowline_transport::ExitStatus;
 
-use crate::runner::TestRunner;
 use crate::screen_model::ScreenCommand;
 use crate::support::{AGENT, ScriptedAgent};
+use crate::test_runner::TestRunner;
 
 const ENTER: &str = "\r";
 

@@ -7,9 +7,9 @@ use bowline_runner::RunnerClient;
 use rustix::process::Signal;
 use serde_json::{Value, json};
 
-use crate::runner::TestRunner;
 use crate::socket_proxy::SocketProxy;
 use crate::support::{CommandOutput, Running, ScriptedAgent, command};
+use crate::test_runner::TestRunner;
 
 const LONG: &str = "[[turn]]\nsteps = [ { text = \"One line.\\n\" }, { wait_for = 'interrupt' } ]";
 

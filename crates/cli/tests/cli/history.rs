@@ -5,8 +5,8 @@ use std::process::Command;
 
 use tempfile::TempDir;
 
-use crate::runner::TestRunner;
 use crate::support::{AGENT, CommandOutput, ScriptedAgent, command, finish, fixtures, json};
+use crate::test_runner::TestRunner;
 
 /// Returns the command with the recorded histories as the user's, and a cache of its own.
 fn with_histories(args: &[&str], cache: &Path) -> Command {

@@ -26,6 +26,7 @@ mod policy;
 mod real_agent;
 mod recordings;
 mod runner;
+mod runner_tls;
 mod screen_model;
 mod scripts;
 #[cfg(target_os = "linux")]
@@ -36,3 +37,4 @@ mod started_runner;
 mod state_folder;
 mod support;
 mod terminal;
+mod test_runner;

@@ -1,7 +1,7 @@
 //! Agents of older versions, which refuse options and lack features of the newest.
 
-use crate::runner::TestRunner;
 use crate::support::{BOWLINE, CommandOutput, ScriptedAgent, command, finish};
+use crate::test_runner::TestRunner;
 
 /// A sub-agent in the foreground, whose text older agents do not send.
 const SUBAGENT: &str = r#"

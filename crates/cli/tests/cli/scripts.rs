@@ -1,7 +1,7 @@
 //! Commands for scripts: `run -d`, `send`, `answer`, `wait`, `logs`, lists, settings and completions.
 
-use crate::runner::TestRunner;
 use crate::support::{AGENT, CommandOutput, ScriptedAgent, command, finish, json, json_lines};
+use crate::test_runner::TestRunner;
 
 const ASKS: &str = r#"
 [[turn]]

@@ -4,8 +4,8 @@ use std::process::{Command, Stdio};
 
 use tempfile::TempDir;
 
-use crate::runner::{TestRunner, serve_with};
 use crate::support::{BOWLINE, bowline, finish};
+use crate::test_runner::{TestRunner, serve_with};
 
 /// A file size limit of 0 fails each write as a full disk does.
 #[test]
