@@ -59,23 +59,24 @@ fn attach(keys: usize) -> Result<Vec<Duration>> {
         "no bowline beside this program; build it with `cargo build --release -p bowline-cli`"
     );
     let folder = tempfile::tempdir()?;
+    // The runner makes it, readable by this user only.
+    let state = folder.path().join("state");
     let mut served = Command::new(&program);
     served
         .args(["serve", "--listen", "127.0.0.1:0"])
-        .env("BOWLINE_STATE_DIR", folder.path())
-        .stdout(Stdio::null())
-        .stderr(Stdio::null());
+        .env("BOWLINE_STATE_DIR", &state)
+        .stdout(Stdio::null());
     let _served = Running(served.spawn()?);
-    let socket = folder.path().join("runner.sock");
+    let socket = state.join("runner.sock");
     wait_for("the runner", || socket.exists())?;
     let id = create(&socket)?;
     let mut command = CommandBuilder::new(&program);
     command.args(["attach", &id]);
-    command.env("BOWLINE_STATE_DIR", folder.path());
+    command.env("BOWLINE_STATE_DIR", &state);
     let times = Screen::start(command)?.keys(keys);
     let ended = Command::new(&program)
         .args(["kill", &id])
-        .env("BOWLINE_STATE_DIR", folder.path())
+        .env("BOWLINE_STATE_DIR", &state)
         .stdout(Stdio::null())
         .stderr(Stdio::null())
         .status()?;
