@@ -34,7 +34,7 @@ use linux as platform;
 pub(crate) use cgroup::{Group, Nest, clear};
 pub(crate) use child::ExitWatch;
 pub use child::ignore_write_signals;
-pub(crate) use descriptor::{Filled, PIPE_BYTES, pipe, read_into, readable, watch};
+pub(crate) use descriptor::{ExitDescriptor, Filled, PIPE_BYTES, pipe, read_into, readable, watch};
 pub(crate) use guard::{Wake, ended_child, ignore_termination_signals, take_extra, take_stdio};
 pub(crate) use launch::{EXTRA, Image, Launched, Launching, Place, Refusal, Step, launch};
 #[cfg(target_os = "linux")]

@@ -17,7 +17,7 @@ use crate::error::SpawnError;
 use crate::guard::{Order, Program};
 use crate::program;
 use crate::session_id::SessionId;
-use crate::sys::{self, Image, Launched, MARKER, Place, Refusal, Step};
+use crate::sys::{self, ExitDescriptor, Image, Launched, MARKER, Place, Refusal, Step};
 
 /// Default of `TERM`: present in every system's terminal database and compatible with current
 /// terminals.
@@ -150,11 +150,10 @@ fn spawn_by_guard(
     let (guard, child) = Guard::start(guard, place, &order)?;
     let pid = child.map_err(|refusal| explain(refusal, path))?;
     let pid = Pid::from_raw(pid).ok_or_else(|| watch_failed(io::ErrorKind::InvalidData.into()))?;
-    let watched = guard.link().duplicate().map_err(watch_failed)?;
     // The guard writes to its link when the child ends, so the link serves as the exit descriptor.
     let child = Launched {
         pid,
-        descriptor: Some(watched),
+        descriptor: Some(ExitDescriptor::Link(guard.link().share())),
     };
     handle.guard = Some(Arc::new(guard));
     Ok(Spawned { child, handle })

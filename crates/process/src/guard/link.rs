@@ -3,6 +3,7 @@
 use std::io::{self, Read as _, Write as _};
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::os::unix::net::UnixStream;
+use std::sync::Arc;
 use std::time::Duration;
 
 use super::order::Order;
@@ -24,7 +25,7 @@ const SHUTDOWN: [u8; 1] = *b"f";
 
 /// One end of the socket.
 #[derive(Debug)]
-pub(crate) struct Link(UnixStream);
+pub(crate) struct Link(Arc<UnixStream>);
 
 /// Message from the guard to its host.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -89,7 +90,7 @@ impl Link {
 
     fn new(stream: UnixStream) -> io::Result<Self> {
         stream.set_write_timeout(Some(TIMEOUT))?;
-        Ok(Self(stream))
+        Ok(Self(Arc::new(stream)))
     }
 
     /// Sends the guard its order.
@@ -123,7 +124,7 @@ impl Link {
     /// Returns the guard's next answer or an error if the guard is gone; `None` if nothing has
     /// arrived.
     pub(crate) fn try_receive_answer(&self) -> Option<io::Result<Answer>> {
-        sys::readable(&self.0).then(|| self.receive_answer())
+        sys::readable(&*self.0).then(|| self.receive_answer())
     }
 
     /// Lets the guard reap the child.
@@ -146,18 +147,18 @@ impl Link {
         }
     }
 
-    /// Returns a duplicate of this end, to be registered with the runtime.
-    pub(crate) fn duplicate(&self) -> io::Result<OwnedFd> {
-        Ok(self.0.try_clone()?.into())
+    /// Returns this end, to be registered with the runtime.
+    pub(crate) fn share(&self) -> Arc<UnixStream> {
+        Arc::clone(&self.0)
     }
 
     fn send(&self, bytes: &[u8]) -> io::Result<()> {
-        (&self.0).write_all(bytes)
+        (&*self.0).write_all(bytes)
     }
 
     fn receive(&self, into: &mut [u8], timeout: Option<Duration>) -> io::Result<()> {
         self.0.set_read_timeout(timeout)?;
-        (&self.0).read_exact(into)
+        (&*self.0).read_exact(into)
     }
 }
 

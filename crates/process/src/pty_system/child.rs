@@ -14,7 +14,7 @@ use crate::containment::Containment;
 use crate::error::SpawnError;
 use crate::exit;
 use crate::session_id::SessionId;
-use crate::sys::{self, Launched};
+use crate::sys::{self, ExitDescriptor, Launched};
 
 /// Time limit of a kill, and the pause between its passes.
 const KILL: Duration = Duration::from_secs(2);
@@ -25,7 +25,7 @@ const PAUSE: Duration = Duration::from_millis(1);
 pub(super) struct Child {
     killer: Killer,
     /// Becomes readable when the child ends; for the session that the child belongs to.
-    descriptor: Option<OwnedFd>,
+    descriptor: Option<ExitDescriptor>,
 }
 
 impl Child {

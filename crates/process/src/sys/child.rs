@@ -1,16 +1,16 @@
 //! Waiting for the end of a child.
 
 use std::ffi::c_int;
-use std::os::fd::OwnedFd;
 use std::sync::Once;
 
 use rustix::process::Pid;
 use tokio::io::unix::AsyncFd;
 use tokio::signal::unix::{SignalKind, signal};
 
+use super::descriptor::{self, ExitDescriptor};
 use super::launch::Launched;
+use super::platform;
 use super::reap::{await_end, has_ended};
-use super::{descriptor, platform};
 
 /// Ignores SIGPIPE and SIGXFSZ unless the host handles them, so that a write to a closed pipe fails with
 /// EPIPE, and one past the file size limit with EFBIG (signal(7), setrlimit(2)). Rust programs ignore
@@ -38,17 +38,20 @@ fn ignore(number: c_int) {
 #[derive(Debug)]
 pub(crate) struct ExitWatch {
     pid: Pid,
-    descriptor: Option<AsyncFd<OwnedFd>>,
+    descriptor: Option<AsyncFd<ExitDescriptor>>,
 }
 
 impl ExitWatch {
     /// Falls back to SIGCHLD without a pidfd (old kernels, other systems).
     pub(crate) fn new(child: Launched) -> Self {
-        let open = || platform::exit_descriptor(child.pid).ok();
+        let open = || {
+            let opened = platform::exit_descriptor(child.pid);
+            opened.ok().map(ExitDescriptor::Process)
+        };
         let descriptor = child.descriptor.or_else(open);
         Self {
             pid: child.pid,
-            descriptor: descriptor.and_then(|fd| descriptor::register(fd).ok()),
+            descriptor: descriptor.and_then(|it| descriptor::register_exit(it).ok()),
         }
     }
 
@@ -64,7 +67,7 @@ impl ExitWatch {
         self.ended_by_signal().await;
     }
 
-    /// Closes the descriptor after the wait.
+    /// Stops watching after the wait, and closes a descriptor of its own.
     pub(crate) fn release(&mut self) {
         self.descriptor = None;
     }

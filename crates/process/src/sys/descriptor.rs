@@ -2,7 +2,9 @@
 //! runtime.
 
 use std::io;
-use std::os::fd::{AsFd, OwnedFd};
+use std::os::fd::{AsFd, AsRawFd, OwnedFd, RawFd};
+use std::os::unix::net::UnixStream;
+use std::sync::Arc;
 
 use bytes::BytesMut;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
@@ -32,9 +34,36 @@ pub(crate) fn watch(descriptor: OwnedFd) -> io::Result<AsyncFd<OwnedFd>> {
 
 /// Registers a descriptor with the runtime without changing its mode.
 #[expect(unsafe_code, reason = "AsyncFd asks its caller for I/O safety")]
-pub(super) fn register(descriptor: OwnedFd) -> io::Result<AsyncFd<OwnedFd>> {
+fn register(descriptor: OwnedFd) -> io::Result<AsyncFd<OwnedFd>> {
     // SAFETY: an `OwnedFd` is valid until dropped, always returns the same number, and is not
     // replaced or closed while the `AsyncFd` owns it.
+    Ok(unsafe { AsyncFd::register(descriptor) }?)
+}
+
+/// A descriptor that becomes readable when a process ends.
+#[derive(Debug)]
+pub(crate) enum ExitDescriptor {
+    /// Of the process itself.
+    Process(OwnedFd),
+    /// The link to the guard, which reports the end. Shared, since a duplicate would cost each session one
+    /// more descriptor.
+    Link(Arc<UnixStream>),
+}
+
+impl AsRawFd for ExitDescriptor {
+    fn as_raw_fd(&self) -> RawFd {
+        match self {
+            Self::Process(descriptor) => descriptor.as_raw_fd(),
+            Self::Link(link) => link.as_raw_fd(),
+        }
+    }
+}
+
+/// Registers the descriptor of a process's end with the runtime without changing its mode.
+#[expect(unsafe_code, reason = "AsyncFd asks its caller for I/O safety")]
+pub(super) fn register_exit(descriptor: ExitDescriptor) -> io::Result<AsyncFd<ExitDescriptor>> {
+    // SAFETY: both kinds own their descriptor, alone or with others, so that it is valid until they are
+    // dropped. They always return the same number, and neither is replaced while the `AsyncFd` owns it.
     Ok(unsafe { AsyncFd::register(descriptor) }?)
 }
 

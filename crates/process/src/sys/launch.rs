@@ -13,7 +13,8 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use rustix::io::fcntl_dupfd_cloexec;
 use rustix::process::Pid;
 
-use super::{descriptor, platform, reap};
+use super::descriptor::{self, ExitDescriptor};
+use super::{platform, reap};
 
 /// Number of the optional fourth descriptor of a child.
 pub(crate) const EXTRA: RawFd = 9;
@@ -113,7 +114,7 @@ fn lift(fd: OwnedFd, floor: RawFd) -> io::Result<OwnedFd> {
 pub(crate) struct Launched {
     pub(crate) pid: Pid,
     /// Becomes readable when the process ends, on systems with such a descriptor.
-    pub(crate) descriptor: Option<OwnedFd>,
+    pub(crate) descriptor: Option<ExitDescriptor>,
 }
 
 /// Reason why a process was not started or could not execute its program. The process is reaped.

@@ -19,6 +19,7 @@ use rustix::time::{ClockId, clock_gettime};
 pub(crate) mod guard;
 
 use super::Process;
+use super::descriptor::ExitDescriptor;
 use super::launch::{Fork, Launched};
 
 pub(super) const OPENPT_CLOEXEC: OpenptFlags = OpenptFlags::CLOEXEC;
@@ -189,7 +190,7 @@ pub(super) unsafe fn fork(cgroup: Option<BorrowedFd<'_>>) -> io::Result<Fork> {
             }
             pid => Ok(Fork::Parent(Launched {
                 pid: pid_of(pid as i32)?,
-                descriptor: Some(OwnedFd::from_raw_fd(descriptor)),
+                descriptor: Some(ExitDescriptor::Process(OwnedFd::from_raw_fd(descriptor))),
             })),
         }
     }

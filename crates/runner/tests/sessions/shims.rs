@@ -1,6 +1,8 @@
 //! Sessions in shim processes.
 
+use std::collections::BTreeMap;
 use std::os::unix::fs::MetadataExt as _;
+use std::path::{Path, PathBuf};
 
 use bowline_runner::wire::{Lease, Message, Prompt, PromptMode, PromptStatus};
 use bowline_runner::{SessionPhase, ShimError, ShimProgram, SpawnFault, spawn_shim};
@@ -20,7 +22,7 @@ async fn session_runs_and_leaves_a_record() {
     let mut spec = script("echo out; echo err >&2; exit 3");
     spec.name = Some("first".into());
     let shim = place.start(spec).await;
-    let mode = |path: &std::path::Path| std::fs::metadata(path).unwrap().mode() & 0o777;
+    let mode = |path: &Path| std::fs::metadata(path).unwrap().mode() & 0o777;
     assert_eq!(mode(&shim.folder.socket()), 0o600);
     let memory = Memory::new(shim.id, Lease::Write, &[OUT, ERR]);
     let memory = Client::join(&shim.folder, memory).await.finish().await;
@@ -150,6 +152,73 @@ async fn shim_inherits_no_descriptors() {
     assert!(theirs.len() < 24, "{own} here, there {theirs:?}");
     let scratch = place.file("ours");
     assert!(theirs.iter().all(|target| !target.starts_with(&scratch)));
+}
+
+/// Returns the descriptors of a process: their numbers, and what they are.
+fn open_descriptors(pid: u32) -> BTreeMap<u32, PathBuf> {
+    let open = std::fs::read_dir(format!("/proc/{pid}/fd")).expect("it runs");
+    let link = |entry: std::fs::DirEntry| {
+        let number = entry.file_name().to_str()?.parse().ok()?;
+        Some((number, std::fs::read_link(entry.path()).ok()?))
+    };
+    open.filter_map(|entry| link(entry.ok()?)).collect()
+}
+
+/// Counts the descriptors of a process by what they are.
+fn descriptors(pid: u32, folder: &Path) -> BTreeMap<String, usize> {
+    let mut counts = BTreeMap::new();
+    // What this process was started with may be passed on: a daemon closes it first.
+    let own = open_descriptors(std::process::id());
+    let is_own = |number: &u32, link: &PathBuf| {
+        *number > 2
+            && own.get(number) == Some(link)
+            && !link.to_string_lossy().starts_with("anon_inode:")
+    };
+    for (number, link) in open_descriptors(pid) {
+        if is_own(&number, &link) {
+            continue;
+        }
+        let text = link.display().to_string();
+        let kind = match (link.strip_prefix(folder), text.split_once(':')) {
+            (Ok(inside), _) => format!("session:{}", inside.display()),
+            (_, Some((kind @ ("socket" | "pipe"), _))) => kind.to_owned(),
+            _ if text.ends_with("/ptmx") => "terminal".to_owned(),
+            _ if text.starts_with("/dev/pts/") => "slave".to_owned(),
+            _ => text,
+        };
+        *counts.entry(kind).or_default() += 1;
+    }
+    counts
+}
+
+/// Each of them is listed in the benchmarks' README, with its reason.
+#[tokio::test]
+async fn idle_shim_has_no_descriptor_without_a_purpose() {
+    // Standard streams and log; reactor; those of the signals, the listener and the guard; lock and journal.
+    let common = [
+        ("/dev/null", 2),
+        ("anon_inode:[eventfd]", 1),
+        ("anon_inode:[eventpoll]", 2),
+        ("session:", 1),
+        ("session:journal/00000000.bjl", 1),
+        ("session:shim.log", 1),
+        ("socket", 5),
+    ];
+    let place = Place::new();
+    for (spec, own) in [
+        (script("cat"), vec![("pipe", 3)]),
+        (on_terminal("cat"), vec![("terminal", 2), ("slave", 1)]),
+    ] {
+        let shim = place.start(spec).await;
+        let expected = common.into_iter().chain(own);
+        let expected: BTreeMap<_, _> = expected
+            .map(|(kind, count)| (kind.to_owned(), count))
+            .collect();
+        let now = || descriptors(shim.shim_pid.unwrap(), shim.folder.path());
+        // The connection of the start closes after its reply.
+        until("five sockets", || now().get("socket") == Some(&5)).await;
+        assert_eq!(now(), expected);
+    }
 }
 
 #[tokio::test]
