@@ -1,7 +1,9 @@
 //! Puts the messages of a session's log together again.
 
+use std::collections::BTreeMap;
+
 use bowline_journal::{Body, Header, Record, encode_records};
-use bowline_wire::Epoch;
+use bowline_wire::{Epoch, StreamId};
 use bytes::{Buf as _, Bytes};
 
 use super::message::{LogMessage, MessageError};
@@ -17,8 +19,7 @@ pub struct Replica {
     identity: Option<(Epoch, u64)>,
     end: Positions,
     records: Vec<Record>,
-    /// Records that do not continue their stream, until what is missing before them comes.
-    held: Vec<Record>,
+    held: HeldRecords,
     damage: Vec<ReplicaDamage>,
 }
 
@@ -56,18 +57,14 @@ impl Replica {
     }
 
     fn take_record(&mut self, record: Record) {
-        if record.offset > self.end.at(record.stream) {
+        let stream = record.stream;
+        if record.offset > self.end.at(stream) {
             self.held.push(record);
             return;
         }
         self.append(record);
-        let held = std::mem::take(&mut self.held);
-        for record in held {
-            if record.offset > self.end.at(record.stream) {
-                self.held.push(record);
-            } else {
-                self.append(record);
-            }
+        while let Some(record) = self.held.take_until(stream, self.end.at(stream)) {
+            self.append(record);
         }
     }
 
@@ -89,7 +86,7 @@ impl Replica {
 
     /// Ends the replica after the last message: what is still missing becomes a gap.
     pub fn finish(&mut self) {
-        for record in std::mem::take(&mut self.held) {
+        for record in std::mem::take(&mut self.held).into_records() {
             let at = self.end.at(record.stream);
             if record.offset > at {
                 self.append(Record {
@@ -137,8 +134,122 @@ impl Replica {
             segment: 0,
             epoch,
             started_ms,
-            streams: std::collections::BTreeMap::new(),
+            streams: BTreeMap::new(),
         };
         encode_records(&header, &self.records)
+    }
+}
+
+/// Records that do not continue their stream, until what is missing before them arrives. Ordered by offset, so
+/// that a record is examined a constant number of times, however many of other streams are held.
+#[derive(Debug, Default)]
+struct HeldRecords {
+    /// By stream, offset and number of arrival.
+    records: BTreeMap<(StreamId, u64, u64), Record>,
+    /// Number of records that have been held.
+    arrived: u64,
+    /// Number of records that [`take_until`](Self::take_until) has looked at.
+    #[cfg(test)]
+    examined: usize,
+}
+
+impl HeldRecords {
+    fn push(&mut self, record: Record) {
+        let key = (record.stream, record.offset, self.arrived);
+        self.records.insert(key, record);
+        self.arrived += 1;
+    }
+
+    /// Removes and returns the first record of a stream that begins at `end` or before it.
+    fn take_until(&mut self, stream: StreamId, end: u64) -> Option<Record> {
+        let (&key, _) = self.records.range((stream, 0, 0)..).next()?;
+        #[cfg(test)]
+        {
+            self.examined += 1;
+        }
+        let is_due = key.0 == stream && key.1 <= end;
+        is_due.then(|| self.records.remove(&key)).flatten()
+    }
+
+    /// Returns the records: the streams in their order of arrival, each by offset, since what lies before the end
+    /// of a stream is dropped.
+    fn into_records(mut self) -> impl Iterator<Item = Record> {
+        let keys = self.records.keys();
+        let mut arrivals: Vec<_> = keys.map(|&(stream, _, number)| (number, stream)).collect();
+        arrivals.sort_unstable();
+        arrivals
+            .into_iter()
+            .filter_map(move |(_, stream)| self.take_until(stream, u64::MAX))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use bowline_journal::Arrival;
+
+    use super::*;
+
+    fn record(stream: StreamId, offset: u64, text: &'static str) -> Record {
+        Record {
+            stream,
+            offset,
+            arrival: Arrival::default(),
+            body: Body::Bytes(Bytes::from_static(text.as_bytes())),
+        }
+    }
+
+    /// Stream, offset and end of each record, and whether it is a gap.
+    fn shape(replica: &mut Replica) -> Vec<(StreamId, u64, u64, bool)> {
+        let records = replica.take_records();
+        let shape = |it: &Record| {
+            let is_gap = matches!(it.body, Body::Gap { .. });
+            (it.stream, it.offset, it.end(), is_gap)
+        };
+        records.iter().map(shape).collect()
+    }
+
+    #[test]
+    fn held_records_are_not_examined_for_each_arrival() {
+        const COUNT: u64 = 2_000;
+        let mut replica = Replica::default();
+        for number in 0..COUNT {
+            replica.take_record(record(StreamId::STDERR, 10 + 2 * number, "x"));
+        }
+        for number in 0..COUNT {
+            replica.take_record(record(StreamId::STDOUT, number, "y"));
+        }
+        // Each fills a hole before one held record.
+        replica.take_record(record(StreamId::STDERR, 0, "0123456789"));
+        for number in 0..COUNT {
+            replica.take_record(record(StreamId::STDERR, 11 + 2 * number, "z"));
+        }
+        assert_eq!(replica.take_records().len() as u64, 3 * COUNT + 1);
+        assert_eq!(replica.end().at(StreamId::STDERR), 10 + 2 * COUNT);
+        let examined = replica.held.examined as u64;
+        assert!(examined <= 4 * COUNT, "{examined} for {COUNT} held records");
+    }
+
+    #[test]
+    fn records_before_a_gap_are_kept_in_any_order() {
+        let mut replica = Replica::default();
+        for (stream, offset) in [
+            (StreamId::STDOUT, 20),
+            (StreamId::STDERR, 5),
+            (StreamId::STDOUT, 10),
+        ] {
+            replica.take_record(record(stream, offset, "abc"));
+        }
+        assert_eq!(shape(&mut replica), []);
+        replica.finish();
+        let (out, err) = (StreamId::STDOUT, StreamId::STDERR);
+        let expected = [
+            (out, 0, 10, true),
+            (out, 10, 13, false),
+            (err, 0, 5, true),
+            (err, 5, 8, false),
+            (out, 13, 20, true),
+            (out, 20, 23, false),
+        ];
+        assert_eq!(shape(&mut replica), expected);
     }
 }
