@@ -50,7 +50,7 @@ pub enum Tag {
 }
 
 /// Hash of the decoded values.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Deserialize)]
 pub struct Folded {
     /// Number of lines.
     pub events: u64,

@@ -7,11 +7,13 @@ mod check;
 mod measure;
 mod report;
 mod run;
+mod simdjson;
 
 pub use check::{Mismatch, check};
 pub use measure::{Times, measure};
 pub use report::{Row, build_features, json, table};
 pub use run::{Failure, Plan, Sample, rows, sample};
+pub use simdjson::{Absent, Simdjson};
 
 use bytes::Bytes;
 use memchr::{memchr, memrchr};

@@ -8,7 +8,7 @@ use std::process::{Command, ExitCode};
 use bowline_benches::contenders::Contender;
 use bowline_benches::corpus::{Corpus, DEFAULT_SIZE, Source};
 use bowline_benches::exit_code;
-use bowline_benches::peers::{Failure, Plan, build_features, json, rows, sample, table};
+use bowline_benches::peers::{Failure, Plan, Simdjson, build_features, json, rows, sample, table};
 use clap::Parser;
 
 /// Compares the parser with other parsers: the same lines, the same decoded members, CPU time
@@ -30,7 +30,7 @@ struct Arguments {
     #[arg(long)]
     json: bool,
 
-    /// Run one process with two rounds, for an estimate
+    /// Run one process with two rounds and without simdjson, for an estimate
     #[arg(long)]
     quick: bool,
 
@@ -89,11 +89,12 @@ impl Arguments {
     fn lead(&self) -> Result<(), Failure> {
         let plan = self.plan();
         let mut head = format!("build: {}\n", build_features());
+        let simdjson = self.simdjson(&mut head);
         for source in self.sources() {
             let name = source.name();
             let names = Contender::ALL.map(Contender::name);
             let base = Contender::SerdeJson.name();
-            let (rows, last) = rows(&name, &names, base, plan, |number| {
+            let (mut rows, last) = rows(&name, &names, base, plan, |number| {
                 progress(&format!(
                     "{name}: process {} of {}",
                     number + 1,
@@ -101,11 +102,22 @@ impl Arguments {
                 ));
                 self.worker(&source)
             })?;
+            if let Some(simdjson) = &simdjson
+                && let Some(row) = rows.iter().find(|row| row.contender == base)
+            {
+                progress(&format!("{name}: simdjson"));
+                let (more, version) = simdjson.measure(&source, row, plan)?;
+                if !head.is_empty() {
+                    head += &format!("{version}\n");
+                }
+                rows.extend(more);
+            }
             progress("");
             if self.json && last.unfit > 0 {
                 let unfit = last.unfit;
-                let note = format!("{name}: left out {unfit} lines that serde_json does not take");
-                let _ = writeln!(io::stderr().lock(), "{note}");
+                note(&format!(
+                    "{name}: left out {unfit} lines that serde_json does not take"
+                ));
             }
             let text = if self.json {
                 json(&rows)
@@ -115,6 +127,19 @@ impl Arguments {
             print(&text).map_err(Failure::Process)?;
         }
         Ok(())
+    }
+
+    /// Compiles simdjson's contender for a full run. If that fails, the reason is printed.
+    fn simdjson(&self, head: &mut String) -> Option<Simdjson> {
+        if self.quick {
+            return None;
+        }
+        match Simdjson::compile("g++") {
+            Ok(simdjson) => return Some(simdjson),
+            Err(absent) if self.json => note(&absent.to_string()),
+            Err(absent) => *head += &format!("{absent}\n"),
+        }
+        None
     }
 
     /// Returns the command that measures one source in a separate process.
@@ -148,6 +173,12 @@ fn print(text: &str) -> io::Result<()> {
     let mut out = io::stdout().lock();
     out.write_all(text.as_bytes())?;
     out.flush()
+}
+
+/// Prints what the figures lack, apart from them.
+fn note(text: &str) {
+    // Nothing can be reported when stderr is closed.
+    let _ = writeln!(io::stderr().lock(), "{text}");
 }
 
 /// Prints progress if stderr is a terminal.

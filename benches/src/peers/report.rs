@@ -30,7 +30,33 @@ const TYPED_PEERS: [Contender; 4] = [
     Contender::Jiter,
 ];
 
+/// Contenders of the same job, ours first: each string decoded; each as written. A third reads less than ours does.
+const SIMDJSON: [(&str, &str); 3] = [
+    ("bowline_decoded", "simdjson_decoded"),
+    ("bowline", "simdjson_raw"),
+    ("bowline", "simdjson_envelope"),
+];
+
 impl Row {
+    /// Returns the row of a contender that was measured apart from `base`, on the same stream: the median of the
+    /// times of its processes. `size` is the number of bytes and of lines.
+    pub(super) fn beside(
+        base: &Self,
+        contender: &'static str,
+        nanos: Vec<f64>,
+        [bytes, events]: [u64; 2],
+    ) -> Self {
+        let nanos = median(nanos);
+        let mb_s = bytes as f64 * 1e3 / nanos;
+        Self {
+            corpus: base.corpus.clone(),
+            contender,
+            mb_s: rounded(mb_s, 10.0),
+            ns_per_event: rounded(nanos / events as f64, 10.0),
+            ratio: rounded(mb_s / base.mb_s, 1000.0),
+        }
+    }
+
     /// Returns the medians over the processes for the contender at `place`, relative to the one at
     /// `base`.
     pub(super) fn median(
@@ -43,7 +69,6 @@ impl Row {
             let figures = samples.iter().map(|it| figure(it, it.nanos[place]));
             median(figures.collect())
         };
-        let rounded = |value: f64, digits: f64| (value * digits).round() / digits;
         Self {
             corpus: corpus.into(),
             contender,
@@ -52,6 +77,10 @@ impl Row {
             ratio: rounded(of(&|it, nanos| it.nanos[base] / nanos), 1000.0),
         }
     }
+}
+
+fn rounded(value: f64, digits: f64) -> f64 {
+    (value * digits).round() / digits
 }
 
 fn median(mut values: Vec<f64>) -> f64 {
@@ -98,7 +127,21 @@ pub fn table(rows: &[Row], sample: &Sample) -> String {
     if let Some((ratio, peer)) = over_best_peer(rows) {
         let _ = writeln!(out, "bowline over the best typed peer, {peer}: {ratio:.2}");
     }
+    for (ours, theirs, ratio) in over_simdjson(rows) {
+        let _ = writeln!(out, "{ours} over {theirs}: {ratio:.2}");
+    }
     out
+}
+
+/// Returns the speed of ours relative to simdjson's, where both were measured.
+fn over_simdjson(rows: &[Row]) -> impl Iterator<Item = (&'static str, &'static str, f64)> {
+    let speed = |name: &str| {
+        let mut rows = rows.iter();
+        rows.find(|row| row.contender == name).map(|row| row.mb_s)
+    };
+    SIMDJSON
+        .into_iter()
+        .filter_map(move |(ours, theirs)| Some((ours, theirs, speed(ours)? / speed(theirs)?)))
 }
 
 fn over_best_peer(rows: &[Row]) -> Option<(f64, &'static str)> {

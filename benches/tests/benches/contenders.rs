@@ -3,9 +3,9 @@
 use std::time::Duration;
 
 use bowline_benches::contenders::{Contender, Slice};
-use bowline_benches::corpus::Corpus;
+use bowline_benches::corpus::{Corpus, Source};
 use bowline_benches::job::{Ends, EveryByte};
-use bowline_benches::peers::{Mismatch, check, fit, measure, slices};
+use bowline_benches::peers::{Mismatch, Plan, Row, Simdjson, check, fit, measure, slices};
 use bytes::Bytes;
 
 const SIZE: usize = 1 << 20;
@@ -157,6 +157,37 @@ fn slices_have_whole_lines() {
     }
     let joined: Vec<u8> = slices.iter().flat_map(|it| it.bytes().to_vec()).collect();
     assert!(joined == bytes);
+}
+
+#[test]
+fn missing_compiler_names_remedy() {
+    let absent = Simdjson::compile("no-such-compiler").unwrap_err();
+    let text = absent.to_string();
+    assert!(text.contains("no-such-compiler"), "{text}");
+    assert!(text.contains("install g++ and libsimdjson-dev"), "{text}");
+}
+
+/// The library is not installed everywhere; then there is nothing to compare.
+#[test]
+fn simdjson_decodes_equal_values() {
+    let Ok(simdjson) = Simdjson::compile("g++") else {
+        return;
+    };
+    for corpus in Corpus::ALL {
+        let source = Source::Corpus(corpus, 1 << 20);
+        let base = Row {
+            corpus: corpus.name().into(),
+            contender: "serde_json",
+            mb_s: 1.0,
+            ns_per_event: 1.0,
+            ratio: 1.0,
+        };
+        let (rows, version) = simdjson.measure(&source, &base, Plan::QUICK).unwrap();
+        let names: Vec<_> = rows.iter().map(|row| row.contender).collect();
+        let expected = ["simdjson_decoded", "simdjson_raw", "simdjson_envelope"];
+        assert_eq!(names, expected);
+        assert!(version.starts_with("simdjson "), "{version}");
+    }
 }
 
 #[test]
