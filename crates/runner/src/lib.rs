@@ -15,6 +15,7 @@
 //! | `app_state` | state shared by all endpoints: limits, metrics, tickets |
 //! | `auth` | authentication of requests: token, tickets, `Host` and `Origin` checks |
 //! | `conversations` | the dialogue sessions that the daemon drives |
+//! | `current_request` | the id of the request that a task serves |
 //! | `inspection` | what a session consists of, for its inspection: lines, spans of time, search, parts of a transcript |
 //! | `session_fold` | the fold of a session's output and input |
 //! | `recordings` | recordings as sessions that have ended |
@@ -43,6 +44,7 @@ mod auth;
 mod blocking;
 mod client;
 mod conversations;
+mod current_request;
 mod descriptor_limit;
 mod inspection;
 mod other_runners;

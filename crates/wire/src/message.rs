@@ -316,6 +316,10 @@ pub struct Prompt {
     /// How they are written.
     #[serde(default)]
     pub mode: PromptMode,
+    /// Id of the HTTP request that it comes from, for the logs of the session. It has no effect, and an owner that
+    /// does not know it ignores it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub request_id: Option<String>,
 }
 
 impl Prompt {

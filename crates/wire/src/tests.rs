@@ -214,9 +214,13 @@ fn input() -> impl Strategy<Value = Message> {
         (stream(), any::<u64>()).prop_map(|(stream, n)| Message::Credit { stream, n }),
         (any::<u64>(), bytes(4000)).prop_map(|(offset, bytes)| Message::Input { offset, bytes }),
         any::<u64>().prop_map(|offset| Message::InputEnd { offset }),
-        (".*", bytes(300)).prop_map(|(id, bytes)| {
-            let mode = PromptMode::Paste;
-            Message::Prompt(Prompt { id, bytes, mode })
+        (".*", bytes(300), proptest::option::of(".*")).prop_map(|(id, bytes, request_id)| {
+            Message::Prompt(Prompt {
+                id,
+                bytes,
+                mode: PromptMode::Paste,
+                request_id,
+            })
         }),
         (any::<u64>(), size()).prop_map(|(seq, size)| Message::Resize { seq, size }),
         ".*".prop_map(|id| Message::Signal {
@@ -435,6 +439,7 @@ fn long_json_is_split_into_parts_and_raw_bytes_into_messages() {
             id: "p".into(),
             bytes: long.clone(),
             mode: PromptMode::Line,
+            request_id: None,
         }),
     );
     assert_eq!(decoded(encoded([&prompt])).unwrap(), [prompt]);
@@ -487,6 +492,7 @@ fn only_a_prompt_that_fits_is_decoded() {
         // Each takes two bytes in JSON.
         bytes: "\"".repeat(count).into(),
         mode: PromptMode::Control,
+        request_id: None,
     };
     for (count, fits) in [(MAX_MESSAGE / 2 - 64, true), (MAX_MESSAGE / 2, false)] {
         let prompt = prompt(count);
@@ -517,6 +523,24 @@ fn additions_of_later_versions_are_accepted() {
     let ping = Frame::new(0, Message::Ping { nonce: 1 });
     assert_eq!(decoder.next(), Ok(Some(ping)));
     assert_eq!(decoder.next(), Err(WireError::UnknownType { kind: 200 }));
+}
+
+#[test]
+fn request_of_a_prompt_may_be_unknown() {
+    let prompt = |request_id: Option<&str>| {
+        Message::Prompt(Prompt {
+            id: "p".to_owned(),
+            bytes: Bytes::new(),
+            mode: PromptMode::Line,
+            request_id: request_id.map(str::to_owned),
+        })
+    };
+    let json = |message: &Message| serde_json::to_value(message).unwrap();
+    let earlier = json(&prompt(None));
+    assert!(!earlier.to_string().contains("request_id"), "{earlier}");
+    let received: Message = serde_json::from_value(earlier).unwrap();
+    assert_eq!(received, prompt(None));
+    assert_eq!(json(&prompt(Some("r")))["prompt"]["request_id"], "r");
 }
 
 #[test]

@@ -1,8 +1,9 @@
 //! What hosts ask of the agent beside prompts and answers: stopping tasks, requests of its protocol, and interrupts
-//! that come late.
+//! that come late; and the ids of requests in the logs of a session.
 
 use bowline_jsonl::HostRequest;
 use bowline_lifecycle::{DialogueError, DialogueSession, InterruptScope};
+use bowline_runner::StateDir;
 use bowline_tests::session::{until, within};
 use serde_json::{Map, Value, json};
 
@@ -167,4 +168,48 @@ async fn late_interrupt_over_rest_does_not_reach_the_next_turn() {
             "{dialect}"
         );
     }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn request_id_reaches_the_span_of_the_shim() {
+    let daemon = Daemon::start().await;
+    let id = daemon.agent("claude", json!({"prompt": "/ask rm"})).await;
+    let asked = daemon.open_permission(&id).await;
+    let answer = json!({"request_id": asked["request_id"], "decision": "allow"});
+    let path = format!("/api/sessions/{id}/permissions");
+    let answered = daemon
+        .request_as(Some("trace-77"), "POST", &path, Some(&answer))
+        .await;
+    assert_eq!(answered.0, 202, "{}", answered.1);
+    let audit = format!("/api/sessions/{id}/log?stream=lifecycle");
+    let audited = daemon.get(&audit).await;
+    let events = audited
+        .lines()
+        .map(|line| -> Value { serde_json::from_str(line).expect("JSON") });
+    let requested: Vec<_> = events.filter(|it| it["event"] == "requested").collect();
+    let of_answer = requested
+        .iter()
+        .find(|it| it["request_id"] == "trace-77")
+        .unwrap_or_else(|| panic!("{audited}"));
+    // The line of the intent has the same id.
+    let control = daemon
+        .get(&format!("/api/sessions/{id}/log?stream=control"))
+        .await;
+    let line = format!("\"id\":{}", of_answer["prompt"]);
+    assert!(control.contains(&line), "no {line} in {control}");
+
+    let state = StateDir::at(daemon.folder().join("state")).expect("a state folder");
+    let folder = state.session(id.parse().expect("an id"));
+    let log = std::fs::read_to_string(folder.log_path()).expect("the shim's log");
+    let span = "}:request{request.id=\"trace-77\"}: ";
+    assert!(log.contains(span), "no {span} in {log}");
+    assert!(log.contains(&format!("session{{session.id={id} ")), "{log}");
+
+    let path = format!("/api/sessions/{id}");
+    let ended = daemon
+        .request_as(Some("trace-78"), "DELETE", &path, None)
+        .await;
+    assert_eq!(ended.0, 200, "{}", ended.1);
+    let audited = daemon.get(&audit).await;
+    assert!(audited.contains("request trace-78"), "{audited}");
 }

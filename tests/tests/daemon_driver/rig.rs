@@ -126,22 +126,41 @@ impl Daemon {
         path: &str,
         body: Option<&Value>,
     ) -> (u16, Value) {
-        let (status, text) = self.send(method, path, body).await;
+        self.request_as(None, method, path, body).await
+    }
+
+    /// Sends a request with an id.
+    pub(crate) async fn request_as(
+        &self,
+        request_id: Option<&str>,
+        method: &str,
+        path: &str,
+        body: Option<&Value>,
+    ) -> (u16, Value) {
+        let (status, text) = self.send(request_id, method, path, body).await;
         (status, serde_json::from_str(&text).unwrap_or(Value::Null))
     }
 
     /// Gets a text.
     pub(crate) async fn get(&self, path: &str) -> String {
-        let (status, text) = self.send("GET", path, None).await;
+        let (status, text) = self.send(None, "GET", path, None).await;
         assert_eq!(status, 200, "{path}: {text}");
         text
     }
 
-    async fn send(&self, method: &str, path: &str, body: Option<&Value>) -> (u16, String) {
+    async fn send(
+        &self,
+        request_id: Option<&str>,
+        method: &str,
+        path: &str,
+        body: Option<&Value>,
+    ) -> (u16, String) {
         let body = body.map(Value::to_string).unwrap_or_default();
+        let id = request_id.map(|it| format!("X-Request-Id: {it}\r\n"));
+        let id = id.unwrap_or_default();
         // HTTP/1.0: the response ends with the connection.
         let request = format!(
-            "{method} {path} HTTP/1.0\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Length: {}\r\n\r\n{body}",
+            "{method} {path} HTTP/1.0\r\nHost: localhost\r\n{id}Content-Type: application/json\r\nContent-Length: {}\r\n\r\n{body}",
             body.len(),
         );
         let exchange = async {
@@ -218,6 +237,7 @@ impl Daemon {
             id: line_id.to_owned(),
             bytes: line.to_owned().into(),
             mode: PromptMode::Control,
+            request_id: None,
         };
         let status = within("the reply", session.prompt(line)).await;
         assert_eq!(status.expect("a reply"), PromptStatus::Written);

@@ -68,6 +68,7 @@ async fn write_as_another_host(rig: &Rig, id: SessionId, line: &Value) {
         id: "answer".to_owned(),
         bytes: format!("{line}\n").into(),
         mode: PromptMode::Line,
+        request_id: None,
     };
     let written = within("a write", other.prompt(prompt)).await;
     assert_eq!(written.expect("it is accepted"), PromptStatus::Written);

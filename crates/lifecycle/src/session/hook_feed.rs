@@ -112,6 +112,7 @@ impl HookFeed {
             id: format!("hook:{id}"),
             bytes: reply.into(),
             mode: PromptMode::Hook,
+            request_id: None,
         };
         let terminal = self.terminal.clone();
         async move { matches!(terminal.prompt(prompt).await, Ok(PromptStatus::Written)) }

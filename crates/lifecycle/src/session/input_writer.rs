@@ -116,7 +116,13 @@ async fn write(
     } else {
         PromptMode::Line
     };
-    match terminal.prompt(Prompt { id, bytes, mode }).await? {
+    let prompt = Prompt {
+        id,
+        bytes,
+        mode,
+        request_id: None,
+    };
+    match terminal.prompt(prompt).await? {
         PromptStatus::Refused { reason } => Err(io::Error::other(reason).into()),
         _ => Ok(()),
     }
@@ -157,6 +163,7 @@ fn end_of_input() -> Prompt {
         id: "end-of-input".to_owned(),
         bytes: Bytes::new(),
         mode: PromptMode::End,
+        request_id: None,
     }
 }
 

@@ -12,6 +12,7 @@ use tracing::{Instrument as _, Span, info, info_span};
 use uuid::Uuid;
 
 use crate::auth::Peer;
+use crate::current_request::{current_request_id, with_request_id};
 
 /// The header with the id of a request, which the response repeats.
 const REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
@@ -21,23 +22,6 @@ const MAX_ID_BYTES: usize = 64;
 
 /// The target of the access log, by which a filter selects it.
 const ACCESS_LOG: &str = "bowline::access";
-
-tokio::task_local! {
-    static CURRENT: String;
-}
-
-/// Returns the id of the request that the current task serves.
-pub(super) fn current_request_id() -> Option<String> {
-    CURRENT.try_with(String::clone).ok()
-}
-
-/// Runs work with a request id as the current one.
-pub(super) async fn with_request_id<T>(id: Option<String>, work: impl Future<Output = T>) -> T {
-    match id {
-        Some(id) => CURRENT.scope(id, work).await,
-        None => work.await,
-    }
-}
 
 /// Runs a request in a span and writes the access log. The path and the query are not recorded, since they may
 /// contain secrets.
@@ -59,7 +43,7 @@ pub(super) async fn request_span(request: Request, next: Next) -> Response {
         client.address = peer.and_then(|it| it.address).map(display),
     );
     let run = next.run(request).instrument(span.clone());
-    let mut response = CURRENT.scope(id.clone(), run).await;
+    let mut response = with_request_id(Some(id.clone()), run).await;
     let status = response.status().as_u16();
     span.record("http.response.status_code", status);
     let duration_us = u64::try_from(started.elapsed().as_micros()).unwrap_or(u64::MAX);

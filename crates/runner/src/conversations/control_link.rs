@@ -48,9 +48,9 @@ impl ControlLink {
         }
     }
 
-    /// Queues a line for the control stream.
-    pub(super) fn queue_line(&mut self, id: &str, bytes: Bytes) {
-        self.queue(Message::Prompt(control_prompt(id, bytes)));
+    /// Queues a line for the control stream, with the id of the HTTP request that it comes from.
+    pub(super) fn queue_line(&mut self, id: &str, bytes: Bytes, request_id: Option<String>) {
+        self.queue(Message::Prompt(control_prompt(id, bytes, request_id)));
     }
 
     pub(super) fn queue(&mut self, message: Message) {
@@ -63,11 +63,12 @@ impl ControlLink {
     }
 }
 
-pub(super) fn control_prompt(id: &str, bytes: Bytes) -> Prompt {
+pub(super) fn control_prompt(id: &str, bytes: Bytes, request_id: Option<String>) -> Prompt {
     Prompt {
         id: id.to_owned(),
         bytes,
         mode: PromptMode::Control,
+        request_id,
     }
 }
 
@@ -86,6 +87,7 @@ mod tests {
         Submission {
             id: "i".to_owned(),
             intent: Intent::End,
+            request_id: None,
             reply: oneshot::channel().0,
         }
     }
@@ -107,14 +109,14 @@ mod tests {
                 "{event:?}"
             );
             received += 1;
-            control.queue_line("i", Bytes::from(vec![b'x'; LINE]));
+            control.queue_line("i", Bytes::from(vec![b'x'; LINE]), None);
         }
         assert!(received < SENT, "every intent was received");
         // What the socket takes is sent meanwhile; the rest waits, however often the queue is polled.
         for _ in 0..SENT {
             if let Some(event) = control.next().now_or_never() {
                 assert!(matches!(event, ControlEvent::Submission(_)), "{event:?}");
-                control.queue_line("i", Bytes::from(vec![b'x'; LINE]));
+                control.queue_line("i", Bytes::from(vec![b'x'; LINE]), None);
             }
         }
         assert!(control.link.unsent() < MAX_UNSENT + 2 * LINE);

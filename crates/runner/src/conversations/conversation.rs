@@ -6,12 +6,15 @@ use tokio::sync::{mpsc, oneshot};
 use uuid::Uuid;
 
 use super::error::ConversationError;
+use crate::current_request::current_request_id;
 
 /// An intent on its way to the control stream.
 #[derive(Debug)]
 pub(super) struct Submission {
     pub(super) id: String,
     pub(super) intent: Intent,
+    /// Id of the HTTP request that it comes from, for the logs of the session.
+    pub(super) request_id: Option<String>,
     pub(super) reply: oneshot::Sender<Result<(), ConversationError>>,
 }
 
@@ -95,7 +98,12 @@ impl Conversation {
     /// is dropped.
     pub(crate) async fn submit(&self, id: String, intent: Intent) -> Result<(), ConversationError> {
         let (reply, outcome) = oneshot::channel();
-        let submission = Submission { id, intent, reply };
+        let submission = Submission {
+            id,
+            intent,
+            request_id: current_request_id(),
+            reply,
+        };
         let sent = self.submissions.send(submission).await;
         sent.map_err(|_| self.closed())?;
         outcome.await.unwrap_or_else(|_| Err(self.closed()))

@@ -46,6 +46,8 @@ type Finished = (String, Outcome);
 /// An intent that is not carried out yet.
 struct PendingIntent {
     line: Bytes,
+    /// Id of the HTTP request that it comes from.
+    request_id: Option<String>,
     replies: Vec<Reply>,
 }
 
@@ -126,8 +128,13 @@ impl Driver {
     }
 
     fn submitted(&mut self, submission: Submission) {
-        let Submission { id, intent, reply } = submission;
-        let line = match line_of(&id, &intent) {
+        let Submission {
+            id,
+            intent,
+            request_id,
+            reply,
+        } = submission;
+        let line = match line_of(&id, &intent, request_id.clone()) {
             Ok(line) => line,
             Err(detail) => {
                 let _ = reply.send(Err(ConversationError::Refused(detail)));
@@ -143,11 +150,13 @@ impl Driver {
             }
             None => {}
         }
-        self.link.queue_line(&id, line.clone());
-        let replies = vec![reply];
-        self.queues
-            .pending
-            .insert(id, PendingIntent { line, replies });
+        self.link.queue_line(&id, line.clone(), request_id.clone());
+        let pending = PendingIntent {
+            line,
+            request_id,
+            replies: vec![reply],
+        };
+        self.queues.pending.insert(id, pending);
     }
 
     /// Appends a decision of the session, which takes effect when it is read from the control stream.
@@ -159,9 +168,10 @@ impl Driver {
         let Some(bytes) = line.encode().map(Bytes::from) else {
             return;
         };
-        self.link.queue_line(&id, bytes.clone());
+        self.link.queue_line(&id, bytes.clone(), None);
         let pending = PendingIntent {
             line: bytes,
+            request_id: None,
             replies: Vec::new(),
         };
         self.queues.pending.insert(id, pending);
@@ -247,7 +257,7 @@ impl Driver {
             },
         };
         if let Some(bytes) = line.encode().map(Bytes::from) {
-            self.link.queue_line(&line.id, bytes.clone());
+            self.link.queue_line(&line.id, bytes.clone(), None);
             self.queues.reports.insert(line.id, bytes);
         }
     }
@@ -289,17 +299,16 @@ impl Driver {
         };
         self.link.replace(link);
         let pending = self.queues.pending.iter();
-        let intents = pending.map(|(id, it)| (id, &it.line));
-        let lines = intents.chain(&self.queues.reports);
-        let lines: Vec<_> = lines.map(|(id, line)| (id.clone(), line.clone())).collect();
-        for (id, line) in lines {
-            self.link.queue_line(&id, line);
+        let intents = pending.map(|(id, it)| (id, &it.line, it.request_id.clone()));
+        let reports = self.queues.reports.iter();
+        for (id, line, request_id) in intents.chain(reports.map(|(id, line)| (id, line, None))) {
+            self.link.queue_line(id, line.clone(), request_id);
         }
     }
 }
 
 /// Returns the line that keeps an intent, or why it cannot be kept.
-fn line_of(id: &str, intent: &Intent) -> Result<Bytes, String> {
+fn line_of(id: &str, intent: &Intent, request_id: Option<String>) -> Result<Bytes, String> {
     let line = ControlLine {
         id: id.to_owned(),
         client: None,
@@ -310,7 +319,7 @@ fn line_of(id: &str, intent: &Intent) -> Result<Bytes, String> {
     };
     let line = Bytes::from(line);
     // The shim would end each connection on which it is sent, and no other intent would get through.
-    if !control_prompt(id, line.clone()).fits() {
+    if !control_prompt(id, line.clone(), request_id).fits() {
         return Err(format!(
             "a request of {} bytes is too large; send less",
             line.len()
@@ -336,8 +345,8 @@ mod tests {
                 ..DialoguePrompt::default()
             })
         };
-        assert!(line_of("u", &prompt(MAX_MESSAGE / 4 - 256)).is_ok());
-        let refused = line_of("u", &prompt(MAX_MESSAGE / 4)).unwrap_err();
+        assert!(line_of("u", &prompt(MAX_MESSAGE / 4 - 256), None).is_ok());
+        let refused = line_of("u", &prompt(MAX_MESSAGE / 4), None).unwrap_err();
         assert!(
             refused.ends_with("bytes is too large; send less"),
             "{refused}"

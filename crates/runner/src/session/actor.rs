@@ -473,6 +473,15 @@ impl<D: SharedDisk> SessionActor<D> {
                 };
                 self.recorder.audit(&mut self.machine, &event);
             }
+            Effect::Requested { request_id, prompt } => {
+                let span = tracing::info_span!("request", request.id = request_id);
+                span.in_scope(|| tracing::info!(bowline.prompt.id = prompt, "prompt received"));
+                let event = AuditEvent::Requested {
+                    request_id: &request_id,
+                    prompt: &prompt,
+                };
+                self.recorder.audit(&mut self.machine, &event);
+            }
             Effect::Detached {
                 client,
                 generation,

@@ -26,6 +26,12 @@ pub(super) enum AuditEvent<'a> {
         lease: Lease,
         generation: u64,
     },
+    /// An HTTP request has led to a prompt, an answer or another intent.
+    Requested {
+        request_id: &'a str,
+        /// Id of the prompt: of the line on the stream `CONTROL`, if it is one.
+        prompt: &'a str,
+    },
     /// The holder of the write lease is gone.
     Detached {
         client: &'a str,

@@ -60,6 +60,13 @@ pub enum Effect {
         /// Its generation; 0 without the write lease.
         generation: u64,
     },
+    /// Record that an HTTP request has led to a prompt.
+    Requested {
+        /// Id of the request.
+        request_id: String,
+        /// Id of the prompt.
+        prompt: String,
+    },
     /// Record that the holder of the write lease is gone.
     Detached {
         /// The name it gave itself.

@@ -202,7 +202,18 @@ impl SessionMachine {
     }
 
     fn prompt(&mut self, client: ClientId, prompt: Prompt) {
-        let Prompt { id, bytes, mode } = prompt;
+        let Prompt {
+            id,
+            bytes,
+            mode,
+            request_id,
+        } = prompt;
+        let is_id = |it: &String| (1..=MAX_ID_BYTES).contains(&it.len());
+        if let Some(request_id) = request_id.filter(is_id) {
+            let prompt = id.clone();
+            self.effects
+                .push_back(Effect::Requested { request_id, prompt });
+        }
         if mode == PromptMode::Control {
             let state = self.record_decision(&id, &bytes);
             return self.send(client, Message::PromptState { id, state });

@@ -14,6 +14,7 @@ use uuid::Uuid;
 use super::record::{SessionRecord, ShimStatus};
 use super::shim_link::{ShimLink, ShimLinkError};
 use super::store::SessionStore;
+use crate::current_request::client_name;
 use crate::shim::SessionDir;
 
 /// Time limit for a termination beyond the grace periods of its policy, for draining the output.
@@ -177,7 +178,7 @@ async fn terminate(
         resume_generation: generation,
         size: None,
         credit: 0,
-        client: "runner: end".to_owned(),
+        client: client_name("end"),
     })
     .await?;
     link.queue(kill_request(policy));

@@ -79,7 +79,12 @@ async fn paste_is_bracketed_or_refused() {
     let paste = |id: &str| {
         let mode = PromptMode::Paste;
         let (id, bytes) = (id.to_owned(), "a\x1b[201~\nb".into());
-        Message::Prompt(Prompt { id, bytes, mode })
+        Message::Prompt(Prompt {
+            id,
+            bytes,
+            mode,
+            request_id: None,
+        })
     };
     let settled = |message: &Message| match message {
         Message::PromptState { state, .. } if *state != PromptStatus::Queued => Some(state.clone()),

@@ -289,6 +289,7 @@ async fn repeated_prompt_is_written_once() {
             id: "p1".into(),
             bytes: "hello".into(),
             mode: PromptMode::Line,
+            request_id: None,
         };
         client.send(Message::Prompt(prompt)).await;
         client

@@ -309,6 +309,7 @@ async fn prompt_is_sent_once() {
             id: format!("p{number}"),
             bytes: "y".repeat(200).into(),
             mode: PromptMode::Line,
+            request_id: None,
         });
         assert_eq!(soon("prompt", status).await.unwrap(), PromptStatus::Written);
     }
@@ -329,6 +330,7 @@ async fn prompt_that_fits_no_message_is_refused() {
             id: "p".to_owned(),
             bytes: bytes.into(),
             mode: PromptMode::Line,
+            request_id: None,
         })
     };
     let refused = soon("refusal", prompt("y".repeat(MAX_MESSAGE))).await;

@@ -211,6 +211,7 @@ mod tests {
             id: "p".to_owned(),
             bytes: vec![b'x'; 4 << 20].into(),
             mode: PromptMode::Line,
+            request_id: None,
         });
         encode(&Frame::new(0, message), &mut prompt);
         let prompt = prompt.freeze();

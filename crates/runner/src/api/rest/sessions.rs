@@ -27,9 +27,9 @@ use super::shim_client::{ShimClient, read_record};
 use crate::api::extract::{JsonBody, QueryParams, SessionPath};
 use crate::api::problem::Problem;
 use crate::api::request_id::IdempotencyKey;
-use crate::api::trace::{current_request_id, with_request_id};
 use crate::app_state::AppState;
 use crate::conversations::{StartConversation, is_driven};
+use crate::current_request::{current_request_id, with_request_id};
 use crate::sessions::{
     CreateError, EndedSession, RestartError, SessionRecord, ShimStatus, TerminateError,
     damage_in_log, summary_of,

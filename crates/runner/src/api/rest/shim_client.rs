@@ -12,8 +12,8 @@ use bytes::Bytes;
 use tokio::time::timeout;
 
 use crate::api::problem::Problem;
-use crate::api::trace::current_request_id;
 use crate::app_state::AppState;
+use crate::current_request::{client_name, current_request_id};
 use crate::session_machine::REUSED_ID;
 use crate::sessions::{SessionRecord, ShimLink, ShimLinkError, has_no_listener};
 use crate::shim::SessionDir;
@@ -28,14 +28,6 @@ pub(in crate::api) async fn read_record(
 ) -> Result<SessionRecord, Problem> {
     let record = app.sessions.record(id).await.map_err(Problem::internal)?;
     record.ok_or_else(Problem::session_not_found)
-}
-
-/// Returns the name under which a request attaches: it has the request's id, so that the log of the shim has it too.
-fn client_name() -> String {
-    match current_request_id() {
-        Some(id) => format!("runner: REST, request {id}"),
-        None => "runner: REST".to_owned(),
-    }
 }
 
 /// A connection to a session's shim.
@@ -66,7 +58,7 @@ impl ShimClient {
             resume_generation: None,
             size: None,
             credit,
-            client: client_name(),
+            client: client_name("REST"),
         };
         let attached = link.attach(attach).await;
         let attached = attached.map_err(|error| link_problem(&session, error))?;
@@ -104,6 +96,7 @@ async fn send_prompt(
         id: id.to_owned(),
         bytes,
         mode,
+        request_id: current_request_id(),
     }));
     let mut is_queued = false;
     let settled = timeout(PROMPT_TIMEOUT, async {

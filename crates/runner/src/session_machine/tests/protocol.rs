@@ -295,6 +295,7 @@ fn leases_limit_requests() {
             id,
             bytes,
             mode: PromptMode::Line,
+            request_id: None,
         })
     };
     send(&mut machine, reader, prompt("p"));
@@ -384,7 +385,12 @@ fn reused_prompt_id_is_refused() {
     effects(&mut machine);
     let mut prompt = |bytes: &'static str| {
         let (id, bytes, mode) = ("p".to_owned(), bytes.into(), PromptMode::Line);
-        let prompt = Message::Prompt(Prompt { id, bytes, mode });
+        let prompt = Message::Prompt(Prompt {
+            id,
+            bytes,
+            mode,
+            request_id: None,
+        });
         send(&mut machine, client, prompt);
         let written = effects(&mut machine);
         if !written.is_empty() {

@@ -368,6 +368,7 @@ impl Simulation {
                 id: id.to_string(),
                 bytes: format!("P{id}").into(),
                 mode: PromptMode::Line,
+                request_id: None,
             };
             send(&mut self.machine, client, Message::Prompt(prompt));
         }
@@ -404,7 +405,7 @@ impl Simulation {
                         JournalRead::Bytes(bytes.into(), Arrival::default()),
                     );
                 }
-                Effect::Attached { .. } | Effect::Detached { .. } => {}
+                Effect::Attached { .. } | Effect::Detached { .. } | Effect::Requested { .. } => {}
                 other => panic!("unexpected: {other:?}"),
             }
         }
