@@ -57,20 +57,39 @@ impl ChangeParts {
         self.next >= self.records.len()
     }
 
+    /// Returns the number of changes beside the reset.
+    #[must_use]
+    pub const fn count(&self) -> usize {
+        self.records.len()
+    }
+
     /// Returns the next part, of at most `max_count` changes (at least one) beside the reset. `None` once all were
     /// taken.
     pub fn next_part(&mut self, max_count: usize) -> Option<Changes<'_>> {
-        if self.is_done() {
+        let from = self.next;
+        self.next = self.end_of(from, max_count);
+        self.part(from, max_count)
+    }
+
+    /// Returns the part that begins with the change `from`, counted from 0, and has at most `max_count` changes (at least
+    /// one) beside the reset. `None` past the last change.
+    #[must_use]
+    pub fn part(&self, from: usize, max_count: usize) -> Option<Changes<'_>> {
+        let records = self.records.get(from..self.end_of(from, max_count))?;
+        if records.is_empty() {
             return None;
         }
-        let (from, count) = (self.next, self.records.len());
-        self.next = count.min(from.saturating_add(max_count.max(1)));
         Some(Changes {
             transcript: &self.snapshot,
             cursor: self.cursor,
             is_reset: from == 0,
-            records: self.records[from..self.next].to_vec(),
+            records: records.to_vec(),
             revisions: Vec::new(),
         })
+    }
+
+    fn end_of(&self, from: usize, max_count: usize) -> usize {
+        let end = from.saturating_add(max_count.max(1));
+        end.min(self.records.len())
     }
 }

@@ -15,6 +15,7 @@
 //! | `source` | where the changes of a session come from |
 //! | `files` | changes of the files in a session's directory |
 //! | `feed` | the events of one session, shared by its readers |
+//! | `whole` | a whole transcript, in parts that its readers share |
 //! | `table` | what was published of all sessions |
 //! | `hub` | watches all sessions |
 //! | `lines` | the lines of a terminal |
@@ -40,6 +41,7 @@ mod since;
 mod source;
 mod stream;
 mod table;
+mod whole;
 
 use std::sync::Arc;
 
@@ -81,6 +83,9 @@ const LAST_EVENT_ID: HeaderName = HeaderName::from_static("last-event-id");
 
 /// Maximum size of a message from a client, in bytes: none is expected.
 const MAX_CLIENT_MESSAGE: usize = 4096;
+
+/// Bytes of messages that a WebSocket writes at once, so that a batch of small events is one write.
+const WRITE_BUFFER: usize = 32 << 10;
 
 type Upgrade = Result<WebSocketUpgrade, WebSocketUpgradeRejection>;
 
@@ -269,7 +274,7 @@ fn respond(
     let upgrade = upgrade
         .max_message_size(MAX_CLIENT_MESSAGE)
         .max_frame_size(MAX_CLIENT_MESSAGE)
-        .write_buffer_size(0);
+        .write_buffer_size(WRITE_BUFFER);
     let span = trace::attach_span("events", None);
     Ok(upgrade.on_upgrade(move |socket| {
         let serve = async move {

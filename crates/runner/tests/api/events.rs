@@ -205,7 +205,7 @@ async fn events_without_dialogue_or_terminal_are_refused() {
 #[tokio::test]
 async fn lines_of_a_terminal_are_events() {
     let runner = TestRunner::start().await;
-    let script = "printf 'one\\n\\033[32mtwo\\033[m\\n10%%\\r99%%\\n'; stty -echo; \
+    let script = "stty -echo; printf 'one\\n\\033[32mtwo\\033[m\\n10%%\\r99%%\\n'; \
                   while read x; do echo \"got $x\"; done; printf 'no end'";
     let id = runner.shell(script).await;
     let path = format!("/api/sessions/{id}/events");

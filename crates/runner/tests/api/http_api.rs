@@ -475,6 +475,31 @@ async fn transcript_since_a_cursor_has_what_changed() {
 }
 
 #[tokio::test]
+async fn long_transcript_since_nothing_is_complete() {
+    const MESSAGES: usize = 17_000;
+    let runner = TestRunner::start().await;
+    let script = format!(
+        r#"awk 'BEGIN {{ for (n = 0; n < {MESSAGES}; n++) printf "{{\"type\":\"assistant\",\"uuid\":\"a%d\",\"session_id\":\"s\",\"message\":{{\"id\":\"m%d\",\"role\":\"assistant\",\"content\":[]}}}}\n", n, n }}'"#
+    );
+    let spec = json!({"kind": "dialogue", "program": "/bin/sh", "args": ["-c", script], "journal": {"on": true}});
+    let id = runner.create(&spec).await;
+    while runner.session(&id).await["state"] != "exited" {}
+    let since = async |cursor: &str| {
+        let path = format!("/api/sessions/{id}/transcript?since={cursor}");
+        let response = runner.request("GET", &path, None).await;
+        assert_eq!(response.status, 200, "{}", response.text());
+        response.json()
+    };
+    let whole = since("").await;
+    let changes = whole["changes"].as_array().unwrap();
+    let entries = changes.iter().filter(|it| it["change"] == "entry").count();
+    assert_eq!(entries, MESSAGES);
+    // A reader continues after it.
+    let rest = since(whole["cursor"].as_str().unwrap()).await;
+    assert_eq!(rest["changes"], json!([]), "{}", rest["cursor"]);
+}
+
+#[tokio::test]
 async fn newest_entries_are_read_and_earlier_ones_by_pages() {
     let runner = TestRunner::start().await;
     let spec = json!({"kind": "dialogue", "program": "/bin/sh", "args": ["-c", AGENT]});

@@ -7,14 +7,14 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Weak};
 use std::time::Duration;
 
-use bowline_reducer::ChangeParts;
 use parking_lot::Mutex;
 use tokio::sync::Mutex as AsyncMutex;
 
 use super::cursor::Position;
-use super::event::{EventBatch, change_events};
-use super::item::{Item, ItemKind, SessionHead, part_items};
+use super::event::WrittenItems;
+use super::item::{Item, SessionHead, part_items};
 use super::source::{BATCH, NewChanges, SessionState, Source};
+use super::whole::{WholeReader, WholeTranscript};
 use crate::api::problem::Problem;
 use crate::app_state::AppState;
 use crate::sessions::{SessionRecord, summary_of};
@@ -56,10 +56,7 @@ pub(super) struct ReadFeed(Arc<SessionFeed>);
 pub(super) struct Batch {
     from: Position,
     pub(super) to: Position,
-    pub(super) items: Vec<Item>,
-    /// The changes, as readers of the session get them.
-    pub(super) events: EventBatch,
-    bytes: usize,
+    pub(super) written: WrittenItems,
 }
 
 /// What follows a position.
@@ -67,32 +64,11 @@ pub(super) struct Batch {
 pub(super) enum Next {
     Batch(Arc<Batch>),
     /// The position is not in the history: everything follows.
-    Whole(Whole),
+    Whole(WholeReader),
     /// Nothing at present. The number is for [`SessionFeed::changed`].
     Nothing(u64),
     /// Nothing any more.
     End,
-}
-
-/// The events that make up a whole session, in parts.
-#[derive(Debug)]
-pub(super) struct Whole {
-    /// The first ones, if they are not taken.
-    first: Option<Vec<Item>>,
-    parts: Box<ChangeParts>,
-    /// Where the reader is afterwards.
-    pub(super) to: Position,
-}
-
-impl Whole {
-    /// Returns the next events, and whether they are the last ones. `None` after these.
-    pub(super) fn next_part(&mut self, head: &SessionHead) -> Option<(Vec<Item>, bool)> {
-        let items = match self.first.take() {
-            Some(first) => first,
-            None => part_items(&mut self.parts, BATCH, head)?,
-        };
-        Some((items, self.parts.is_done()))
-    }
 }
 
 impl SessionFeed {
@@ -130,14 +106,12 @@ impl SessionFeed {
                 });
             }
             NewChanges::Some(changes) => changes.items(&self.head),
-            NewChanges::Whole(mut parts) => {
-                let first = part_items(&mut parts, BATCH, &self.head);
-                if !parts.is_done() {
-                    return Ok(Next::Whole(Whole { first, parts, to }));
-                }
-                // A small transcript is shared by its readers.
-                first.unwrap_or_default()
+            NewChanges::Whole(parts) if parts.count() > BATCH => {
+                let whole = WholeTranscript::new(*parts, to);
+                return Ok(Next::Whole(self.recent.lock().begin(whole, to)));
             }
+            // A small transcript is shared as a batch.
+            NewChanges::Whole(parts) => part_items(&parts, 0, BATCH, &self.head),
         };
         let batch = Arc::new(Batch::new(from, to, items));
         self.recent.lock().push(&batch, self.recent_limit());
@@ -150,13 +124,16 @@ impl SessionFeed {
         if let Some(batch) = recent.after(from) {
             return Some(Next::Batch(batch));
         }
+        if let Some(whole) = recent.begun(from) {
+            return Some(Next::Whole(whole));
+        }
         let growth = self.source.growth();
         let is_nothing = recent.nothing == Some((from, growth)) && !self.source.has_ended();
         is_nothing.then_some(Next::Nothing(growth))
     }
 
     /// Returns how many bytes are kept for slower readers.
-    fn recent_limit(&self) -> usize {
+    pub(super) fn recent_limit(&self) -> usize {
         let readers = self.readers.load(Ordering::Relaxed);
         MAX_RECENT_BYTES * readers.clamp(1, MAX_RECENT_READERS)
     }
@@ -222,21 +199,16 @@ impl Drop for ReadFeed {
 }
 
 impl Batch {
-    fn new(from: Position, to: Position, mut items: Vec<Item>) -> Self {
-        let events = EventBatch::new(change_events(&items, from, to));
-        // The JSON is kept once.
-        let changes = items.iter_mut().filter(|it| it.kind == ItemKind::Change);
-        for (item, event) in changes.zip(events.events()) {
-            item.json = event.data.clone().unwrap_or_default();
-        }
-        let bytes = items.iter().map(|it| it.json.len()).sum();
+    fn new(from: Position, to: Position, items: Vec<Item>) -> Self {
         Self {
             from,
             to,
-            items,
-            events,
-            bytes,
+            written: WrittenItems::new(items, from, to),
         }
+    }
+
+    const fn bytes(&self) -> usize {
+        self.written.bytes
     }
 }
 
@@ -251,6 +223,8 @@ struct Recent {
     large: Weak<Batch>,
     /// The whole transcript up to the beginning of one of them, or to their end.
     whole: Option<Arc<Batch>>,
+    /// The last one that was too long for a batch, while a reader has it.
+    beginning: Weak<WholeTranscript>,
     /// Where nothing followed, and how far the session had grown then.
     nothing: Option<(Position, u64)>,
 }
@@ -264,12 +238,38 @@ impl Recent {
             let is_whole = |it: &Arc<Batch>| it.from.instance != it.to.instance;
             return self.whole.clone().or_else(|| large.filter(is_whole));
         }
-        let kept = self.batches.iter().chain(large.as_ref());
-        kept.into_iter().find(|it| it.from == from).cloned()
+        // Each follows the one before.
+        let at = self
+            .batches
+            .binary_search_by_key(&from.revision, |it| it.from.revision);
+        let kept = at.ok().and_then(|at| self.batches.get(at).cloned());
+        kept.or_else(|| large.filter(|it| it.from == from))
+    }
+
+    /// Returns a reader of the whole transcript that others read, if a position is of another fold.
+    fn begun(&self, from: Position) -> Option<WholeReader> {
+        if from.instance == self.end.instance {
+            return None;
+        }
+        let whole = self.beginning.upgrade();
+        let whole = whole.filter(|it| it.leads_to(self.end));
+        whole.map(WholeReader::new)
+    }
+
+    /// Returns a reader of a whole transcript that ends at a position: of the one that others read, if that is new
+    /// enough.
+    fn begin(&mut self, new: WholeTranscript, to: Position) -> WholeReader {
+        if to.instance != self.end.instance {
+            self.restart(to);
+        }
+        let begun = self.beginning.upgrade().filter(|it| it.leads_to(to));
+        let whole = begun.unwrap_or_else(|| Arc::new(new));
+        self.beginning = Arc::downgrade(&whole);
+        WholeReader::new(whole)
     }
 
     fn push(&mut self, batch: &Arc<Batch>, limit: usize) {
-        if batch.bytes > MAX_RECENT_BYTES {
+        if batch.bytes() > MAX_RECENT_BYTES {
             self.large = Arc::downgrade(batch);
             return;
         }
@@ -288,7 +288,7 @@ impl Recent {
             self.restart(batch.from);
         }
         self.end = batch.to;
-        self.bytes += batch.bytes;
+        self.bytes += batch.bytes();
         self.batches.push_back(Arc::clone(batch));
         self.trim(limit);
     }
@@ -298,7 +298,7 @@ impl Recent {
         while self.bytes > limit
             && let Some(oldest) = self.batches.pop_front()
         {
-            self.bytes -= oldest.bytes;
+            self.bytes -= oldest.bytes();
             self.forget_whole_before(oldest.to);
         }
     }
@@ -416,6 +416,23 @@ mod tests {
             assert!(writes(readers) < 2500.0, "{readers}");
         }
         assert_eq!(pace_of(usize::MAX), MAX_PACE);
+    }
+
+    #[test]
+    fn readers_of_another_fold_begin_together() {
+        let mut recent = Recent::default();
+        let whole = || {
+            let parts = bowline_reducer::Transcript::new().change_parts();
+            WholeTranscript::new(parts, at(5))
+        };
+        assert!(recent.begun(Position::default()).is_none());
+        let first = recent.begin(whole(), at(5));
+        let second = recent.begun(Position::default()).expect("it is read");
+        assert!(first.is_with(&second));
+        assert!(first.is_with(&recent.begin(whole(), at(5))));
+        assert!(recent.begun(at(3)).is_none(), "a position of the fold");
+        drop((first, second));
+        assert!(recent.begun(Position::default()).is_none());
     }
 
     #[test]

@@ -249,13 +249,14 @@ impl ReadChanges {
     }
 }
 
-/// Returns the next events of a whole transcript; `None` at its end.
+/// Returns the events of a part of a whole transcript: those of at most `max_count` changes from one on.
 pub(super) fn part_items(
-    parts: &mut ChangeParts,
+    parts: &ChangeParts,
+    from: usize,
     max_count: usize,
     head: &SessionHead,
-) -> Option<Vec<Item>> {
-    let changes = parts.next_part(max_count)?;
-    let read = ReadChanges::of(&changes, head);
-    Some(read.items(head))
+) -> Vec<Item> {
+    let changes = parts.part(from, max_count);
+    let read = changes.map(|it| ReadChanges::of(&it, head));
+    read.map(|it| it.items(head)).unwrap_or_default()
 }

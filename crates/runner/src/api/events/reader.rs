@@ -5,16 +5,16 @@ use std::sync::Arc;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use bowline_transport::SessionId;
-use bytes::Bytes;
 use tokio::time::{Instant, sleep, timeout_at};
 use tracing::debug;
 
 use super::cursor::{HubCursor, Position, SessionCursor};
-use super::event::{Event, EventBatch, change_events};
-use super::feed::{Batch, Next, ReadFeed, SessionFeed, Whole};
+use super::event::{Event, EventBatch, ItemInAll};
+use super::feed::{Batch, Next, ReadFeed, SessionFeed};
 use super::hub::EventHub;
 use super::item::{Item, ItemKind, SessionHead};
 use super::table::Visit;
+use super::whole::WholeReader;
 use crate::api::problem::Problem;
 use crate::sessions::summary_of;
 
@@ -35,7 +35,7 @@ pub(super) struct SessionReader {
     position: Position,
     /// The last batch, kept until the next read so that readers at the same position find it.
     last: Option<Arc<Batch>>,
-    whole: Option<Whole>,
+    whole: Option<WholeReader>,
     is_paced: bool,
     is_over: bool,
 }
@@ -62,7 +62,7 @@ impl SessionReader {
                 sleep(self.feed.pace()).await;
                 self.is_paced = false;
             }
-            if let Some(events) = self.next_part() {
+            if let Some(events) = self.next_part().await {
                 return Ok(Some(events));
             }
             match self.read().await? {
@@ -85,19 +85,15 @@ impl SessionReader {
     }
 
     /// Returns the next part of a whole transcript, if it is being read.
-    fn next_part(&mut self) -> Option<EventBatch> {
+    async fn next_part(&mut self) -> Option<EventBatch> {
         let whole = self.whole.as_mut()?;
-        let (part, to) = (whole.next_part(&self.feed.head), whole.to);
-        let (items, is_last) = part.unwrap_or_default();
-        let events = if is_last || items.is_empty() {
+        let feed = &self.feed;
+        let part = whole.next_part(&feed.head, feed.recent_limit()).await;
+        if part.is_last {
+            self.position = whole.to();
             self.whole = None;
-            let from = std::mem::replace(&mut self.position, to);
-            change_events(&items, from, to)
-        } else {
-            // A reader that loses its connection here begins again.
-            change_events(&items, Position::default(), Position::default())
-        };
-        Some(EventBatch::new(events))
+        }
+        Some(part.written.events.clone())
     }
 
     /// Waits for the next events until a time. `None` if there are none by then, or the session has ended and all
@@ -107,7 +103,7 @@ impl SessionReader {
         until: Instant,
     ) -> Result<Option<EventBatch>, Problem> {
         while !self.is_over {
-            if let Some(events) = self.next_part() {
+            if let Some(events) = self.next_part().await {
                 return Ok(Some(events));
             }
             match self.read().await? {
@@ -128,6 +124,11 @@ impl SessionReader {
         Ok(None)
     }
 
+    /// Returns whether the last events are a part of a whole transcript, from whose middle no reader can continue.
+    pub(super) const fn is_within_whole(&self) -> bool {
+        self.whole.is_some()
+    }
+
     /// Returns whether the session has ended and all was read.
     pub(super) const fn has_ended(&self) -> bool {
         self.is_over
@@ -144,7 +145,7 @@ impl SessionReader {
 
     fn advance(&mut self, batch: Arc<Batch>) -> EventBatch {
         self.position = batch.to;
-        let events = batch.events.clone();
+        let events = batch.written.events.clone();
         self.last = Some(batch);
         events
     }
@@ -186,7 +187,7 @@ pub(super) struct HubReader {
     /// What remains to be read up to a tick.
     visits: VecDeque<Visit>,
     until: u64,
-    whole: Option<Whole>,
+    whole: Option<WholeReader>,
     /// Whether the beginning is to be prepared.
     is_new: bool,
     /// How often the first of the visits failed.
@@ -263,7 +264,7 @@ impl HubReader {
     }
 
     /// Reads the next part of the next session.
-    async fn step(&mut self) -> Vec<(Bytes, ItemKind)> {
+    async fn step(&mut self) -> Vec<ItemInAll> {
         let Some(visit) = self.visits.front_mut() else {
             return Vec::new();
         };
@@ -272,14 +273,14 @@ impl HubReader {
             return shown(&head, [created]);
         }
         match self.read().await {
-            Ok((items, false)) => shown(&head, items),
-            Ok((items, true)) => [shown(&head, items), self.leave()].concat(),
+            Ok((items, false)) => items,
+            Ok((items, true)) => [items, self.leave()].concat(),
             Err(problem) => self.failed(&problem).await,
         }
     }
 
     /// Ends the visit of a session, with its last events.
-    fn leave(&mut self) -> Vec<(Bytes, ItemKind)> {
+    fn leave(&mut self) -> Vec<ItemInAll> {
         self.failures = 0;
         let Some(visit) = self.visits.pop_front() else {
             return Vec::new();
@@ -292,7 +293,7 @@ impl HubReader {
     }
 
     /// Repeats a failed read later. Then the session is left for its next change, with which it begins anew.
-    async fn failed(&mut self, problem: &Problem) -> Vec<(Bytes, ItemKind)> {
+    async fn failed(&mut self, problem: &Problem) -> Vec<ItemInAll> {
         debug!(
             code = problem.code,
             detail = problem.detail,
@@ -312,7 +313,7 @@ impl HubReader {
     }
 
     /// Reads a batch of the session that is visited. Returns whether the reader is where the visit ends.
-    async fn read(&mut self) -> Result<(Vec<Item>, bool), Problem> {
+    async fn read(&mut self) -> Result<(Vec<ItemInAll>, bool), Problem> {
         let wants_changes = self.kinds.contains(&ItemKind::Change);
         let Some(visit) = self.visits.front_mut() else {
             return Ok((Vec::new(), true));
@@ -325,13 +326,12 @@ impl HubReader {
             return Ok((Vec::new(), true));
         };
         if let Some(whole) = &mut self.whole {
-            let to = whole.to;
-            let (items, is_last) = whole.next_part(&feed.head).unwrap_or((Vec::new(), true));
-            if is_last {
-                self.positions.insert(id, to);
+            let part = whole.next_part(&feed.head, feed.recent_limit()).await;
+            if part.is_last {
+                self.positions.insert(id, whole.to());
                 self.whole = None;
             }
-            return Ok((items, false));
+            return Ok((part.written.in_all(&feed.head).to_vec(), false));
         }
         let from = *self.positions.get(&id).unwrap_or(&visit.from);
         let reads_log = visit.reads_log;
@@ -349,14 +349,15 @@ impl HubReader {
             let permissions = state.permissions.iter();
             let permissions = permissions.map(|it| feed.head.permission_item(it));
             let phase = feed.head.phase_item(&state.phase);
-            let items = permissions.chain([phase]).collect();
+            let items = shown(&feed.head, permissions.chain([phase]));
             self.positions.insert(id, until);
             return Ok((items, true));
         }
         match feed.next(from).await? {
             Next::Batch(batch) => {
                 self.positions.insert(id, batch.to);
-                Ok((batch.items.clone(), is_there(batch.to)))
+                let items = batch.written.in_all(&feed.head).to_vec();
+                Ok((items, is_there(batch.to)))
             }
             Next::Whole(whole) => {
                 self.whole = Some(whole);
@@ -380,7 +381,7 @@ impl HubReader {
 
     /// Returns the events that are wanted. A reader that loses its connection before the last one reads all of them
     /// again.
-    fn events(&self, items: &[(Bytes, ItemKind)], before: &HubCursor) -> Vec<Event> {
+    fn events(&self, items: &[ItemInAll], before: &HubCursor) -> Vec<Event> {
         let wanted = items.iter().filter(|(_, kind)| self.kinds.contains(kind));
         let wanted: Vec<_> = wanted.map(|(data, _)| data.clone()).collect();
         let last = wanted.len().saturating_sub(1);
@@ -397,7 +398,7 @@ impl HubReader {
     }
 }
 
-fn shown(head: &SessionHead, items: impl IntoIterator<Item = Item>) -> Vec<(Bytes, ItemKind)> {
+fn shown(head: &SessionHead, items: impl IntoIterator<Item = Item>) -> Vec<ItemInAll> {
     let items = items.into_iter();
     items.map(|it| (head.in_all(&it), it.kind)).collect()
 }

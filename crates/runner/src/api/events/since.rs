@@ -23,7 +23,7 @@ use crate::sessions::SessionRecord;
 /// Maximum time that a request waits, in seconds.
 const MAX_WAIT: u64 = 300;
 
-/// Number of batches after which a response ends, though the session may have changed again.
+/// Number of batches after which a response ends, though the session may have changed again. A whole transcript is not cut.
 const MAX_BATCHES: usize = 64;
 
 /// What is still to be written.
@@ -74,7 +74,7 @@ pub(in crate::api) async fn changes_since(
 
 impl Rest {
     async fn next(mut self) -> (io::Result<Bytes>, Option<Self>) {
-        let has_room = self.batches < MAX_BATCHES;
+        let has_room = self.batches < MAX_BATCHES || self.reader.is_within_whole();
         let present = match has_room {
             true => self.reader.next_present(self.until).await,
             false => Ok(None),

@@ -5,13 +5,12 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use axum::body::Body;
-use axum::extract::ws::{Message, Utf8Bytes, WebSocket};
+use axum::extract::ws::{Message, WebSocket};
 use axum::http::header::{CACHE_CONTROL, CONTENT_TYPE};
 use axum::http::{HeaderName, HeaderValue, StatusCode};
 use axum::response::{IntoResponse as _, Response};
 use bytes::Bytes;
-use futures_util::{StreamExt as _, stream};
-use serde_json::json;
+use futures_util::{SinkExt as _, StreamExt as _, stream};
 use tokio::time::timeout;
 use tracing::debug;
 
@@ -192,7 +191,7 @@ pub(super) async fn serve(mut socket: WebSocket, mut reader: EventReader, permit
             },
         };
         let sent = match step {
-            Step::Events(events) => send_all(&mut socket, events.events(), &permit).await,
+            Step::Events(events) => send_all(&mut socket, &events, &permit).await,
             Step::Heartbeat => socket.send(Message::Ping(Bytes::new())).await.ok(),
             Step::End => {
                 let _ = socket.send(Message::Close(None)).await;
@@ -205,16 +204,16 @@ pub(super) async fn serve(mut socket: WebSocket, mut reader: EventReader, permit
     }
 }
 
-async fn send_all(socket: &mut WebSocket, events: &[Event], permit: &ReadPermit) -> Option<()> {
-    let last = events.last().filter(|it| !it.id.is_empty());
-    let cursor = last.map(|it| json!({"id": it.id}).to_string().into());
-    let data = events.iter().filter_map(|it| it.data.clone());
-    let texts = data.filter_map(|data| Utf8Bytes::try_from(data).ok());
-    for text in texts.chain(cursor) {
-        tokio::select! {
-            sent = socket.send(Message::Text(text)) => sent.ok()?,
-            () = permit.shutdown() => return None,
+/// Sends the messages of a batch together, which is one write as long as they fit the buffer.
+async fn send_all(socket: &mut WebSocket, batch: &EventBatch, permit: &ReadPermit) -> Option<()> {
+    let send = async {
+        for text in batch.messages() {
+            socket.feed(Message::Text(text.clone())).await?;
         }
+        socket.flush().await
+    };
+    tokio::select! {
+        sent = send => sent.ok(),
+        () = permit.shutdown() => None,
     }
-    Some(())
 }
