@@ -30,9 +30,11 @@ use axum::routing::{any, get};
 use axum::{Extension, Json, Router};
 use tower_http::CompressionLevel;
 use tower_http::compression::CompressionLayer;
+use utoipa::OpenApi as _;
 use utoipa::openapi::OpenApi;
 
 use crate::app_state::AppState;
+use crate::auth::AuthError;
 pub(crate) use authenticate::is_attached;
 #[cfg(feature = "fuzz")]
 pub use events::fuzz_cursor;
@@ -45,7 +47,8 @@ pub(crate) use web_terminal::restore_detach_timers;
 
 /// Builds the router of all endpoints.
 pub(crate) fn router(app: &Arc<AppState>, hub: &Arc<EventHub>) -> Router {
-    let (rest, document) = rest::routes(events::routes(Arc::clone(hub)));
+    let more = events::routes(Arc::clone(hub));
+    let (rest, document) = rest::routes(more, attach::AttachDocument::openapi());
     let owner_only = rest
         .layer(Extension(Arc::clone(hub)))
         .merge(openapi_route(document))
@@ -73,6 +76,11 @@ pub(crate) fn router(app: &Arc<AppState>, hub: &Arc<EventHub>) -> Router {
         .layer(from_fn_with_state(Arc::clone(app), cors::share))
         .layer(from_fn(trace::request_span))
         .with_state(Arc::clone(app))
+}
+
+/// Returns a router that refuses every request, since the sender is another user.
+pub(crate) fn refuse_user() -> Router {
+    Router::new().fallback(|| async { Problem::from(AuthError::User) })
 }
 
 fn openapi_route(document: OpenApi) -> Router<Arc<AppState>> {

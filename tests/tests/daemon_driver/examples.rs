@@ -18,6 +18,9 @@ const LAST: [&str; 5] = [
     "restoreSession",
 ];
 
+/// Those that are upgraded.
+const WEB_SOCKETS: [&str; 3] = ["attach", "panel", "editor"];
+
 #[tokio::test(flavor = "multi_thread")]
 async fn example_of_each_operation_succeeds() {
     let daemon = Daemon::start().await;
@@ -73,5 +76,8 @@ async fn example_of_each_operation_succeeds() {
             "{name}: {source}\n{text}"
         );
         assert!(!text.is_empty(), "{name}");
+        if WEB_SOCKETS.contains(&name) {
+            assert_eq!(text.trim(), "HTTP/1.1 101 Switching Protocols", "{name}");
+        }
     }
 }

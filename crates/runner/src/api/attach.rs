@@ -15,6 +15,7 @@ use bowline_transport::SessionId;
 use bowline_transport::wire::{HEADER_BYTES, Lease, MAX_PAYLOAD};
 use serde::Deserialize;
 use tracing::Instrument as _;
+use utoipa::OpenApi;
 
 use super::attach_permit::{AttachPermit, Endpoint};
 use super::extract::SessionPath;
@@ -44,7 +45,31 @@ type Guard = Option<Extension<ConnectionGuard>>;
 
 type Upgrade = Result<WebSocketUpgrade, WebSocketUpgradeRejection>;
 
-/// Attaches to a session with frames or as a web terminal, depending on the subprotocol.
+/// The description of the WebSocket endpoints.
+#[derive(OpenApi)]
+#[openapi(paths(session, web_terminal, editor))]
+pub(super) struct AttachDocument;
+
+/// Attach to a session over WebSocket.
+///
+/// The subprotocol `bowline.frames.v1` has the frames of the session's process; any other one, `bowline.panel.v1` by name, is a
+/// web terminal, whose protocol this document describes above. How often a session may be attached to is limited.
+#[utoipa::path(get, path = "/api/sessions/{id}/attach", operation_id = "attach",
+    params(("id" = String, Path, description = "Id of the session")),
+    responses(
+        (status = 101, description = "Attached",
+            headers(
+                ("RateLimit-Policy" = String, description = "How often the session may be attached to: `\"attaches\";q=20;w=2`"),
+                ("RateLimit" = String, description = "How often it may be now: `\"attaches\";r=19;t=1`"))),
+        (status = 429, description = "The session is attached to too often", body = Problem,
+            headers(
+                ("RateLimit-Policy" = String, description = "How often the session may be attached to"),
+                ("RateLimit" = String, description = "How often it may be now: `r=0`, and the time until all attaches are left"),
+                ("Retry-After" = u64, description = "Seconds until the next one"))),
+        (status = "default", description = "Error, such as 426 for a request that is no upgrade", body = Problem,
+            headers(
+                ("RateLimit-Policy" = String, description = "How often the session may be attached to"),
+                ("RateLimit" = String, description = "How often it may be now")))))]
 pub(super) async fn session(
     State(app): State<Arc<AppState>>,
     SessionPath(id): SessionPath,
@@ -78,27 +103,33 @@ pub(super) async fn session(
     Ok(serve_web_terminal(app, upgrade, guard, target))
 }
 
-/// Starts a session that ends with its web terminal, since no client knows its id.
+/// Start a session that ends with its web terminal, over WebSocket.
+///
+/// The protocol of web terminals, which this document describes above. No client knows the id of the session.
+#[utoipa::path(get, path = "/api/panel", operation_id = "panel",
+    responses((status = 101, description = "The protocol begins"),
+        (status = "default", description = "Error, such as 426 for a request that is no upgrade", body = Problem)))]
 pub(super) async fn web_terminal(
     State(app): State<Arc<AppState>>,
     Extension(principal): Extension<Principal>,
     guard: Guard,
     upgrade: Upgrade,
 ) -> Result<Response, Problem> {
+    let refused = |name: &str, scope: TokenScope| {
+        (scope < TokenScope::Own).then(|| Problem::scope_refused(name, scope, TokenScope::Own))
+    };
+    let refusal = match &principal {
+        Principal::Named { name, scope } => refused(name, *scope),
+        Principal::Link(scope) => refused("of the fleet", *scope),
+        Principal::Owner | Principal::Ticket(_) => None,
+    };
+    if let Some(problem) = refusal {
+        return Err(problem);
+    }
+    // A ticket is not used up by a request that is no upgrade.
     let upgrade = upgrade.map_err(upgrade_required)?;
     let spec = match principal {
-        Principal::Owner => None,
-        Principal::Named { name, scope } if scope < TokenScope::Own => {
-            return Err(Problem::scope_refused(&name, scope, TokenScope::Own));
-        }
-        Principal::Link(scope) if scope < TokenScope::Own => {
-            return Err(Problem::scope_refused(
-                "of the fleet",
-                scope,
-                TokenScope::Own,
-            ));
-        }
-        Principal::Named { .. } | Principal::Link(_) => None,
+        Principal::Owner | Principal::Named { .. } | Principal::Link(_) => None,
         Principal::Ticket(secret) => match app.redeem_ticket(&secret) {
             Some(OneTimeTicket::Create(spec)) => Some(spec),
             _ => return Err(Problem::invalid_ticket()),
@@ -110,7 +141,8 @@ pub(super) async fn web_terminal(
 }
 
 /// Query parameters of an editor's connection.
-#[derive(Debug, Deserialize)]
+#[derive(Debug, Deserialize, utoipa::IntoParams)]
+#[into_params(parameter_in = Query)]
 #[serde(deny_unknown_fields)]
 pub(super) struct EditorQuery {
     /// The agent of new sessions: a known name, or the path of a program.
@@ -123,7 +155,13 @@ pub(super) struct EditorQuery {
     protocol: Option<u8>,
 }
 
-/// Connects an editor, which speaks ACP.
+/// Connect an editor, which speaks ACP over WebSocket.
+///
+/// Each message is one of the Agent Client Protocol.
+#[utoipa::path(get, path = "/acp", operation_id = "editor",
+    params(EditorQuery),
+    responses((status = 101, description = "The protocol begins"),
+        (status = "default", description = "Error, such as 426 for a request that is no upgrade", body = Problem)))]
 pub(super) async fn editor(
     State(app): State<Arc<AppState>>,
     guard: Guard,

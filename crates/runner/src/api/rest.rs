@@ -76,9 +76,10 @@ impl utoipa::Modify for TokenSecurity {
     }
 }
 
-/// Returns the routes, beside `more`, and the document that describes them.
+/// Returns the routes, beside `more`, and the document that describes them and those of `others`.
 pub(super) fn routes(
     more: OpenApiRouter<Arc<AppState>>,
+    others: utoipa::openapi::OpenApi,
 ) -> (Router<Arc<AppState>>, utoipa::openapi::OpenApi) {
     let (router, mut document) = OpenApiRouter::with_openapi(Document::openapi())
         .merge(more)
@@ -115,6 +116,7 @@ pub(super) fn routes(
         .routes(routes!(system::metrics))
         .layer(DefaultBodyLimit::max(MAX_BODY))
         .split_for_parts();
+    document.merge(others);
     describe::add_idempotency_key(&mut document);
     describe::add_panel(&mut document);
     examples::add(&mut document);

@@ -32,6 +32,9 @@ pub(crate) enum AuthError {
     /// A browser sends the request for a page of another site.
     #[error("the request comes from a page of another site: send it without a browser")]
     Site,
+    /// The request comes over the Unix socket from a process of another user.
+    #[error("the runner belongs to another user: run the command as that user")]
+    User,
     /// The request has no secret.
     #[error("no token: send the contents of the token file as `Authorization: Bearer TOKEN`")]
     NoToken,
@@ -50,6 +53,7 @@ impl AuthError {
             Self::Host => "HOST_REFUSED",
             Self::Origin => "ORIGIN_REFUSED",
             Self::Site => "SITE_REFUSED",
+            Self::User => "USER_REFUSED",
             Self::NoToken => "TOKEN_MISSING",
             Self::WrongToken => "TOKEN_WRONG",
             Self::WrongLink => "LINK_WRONG",

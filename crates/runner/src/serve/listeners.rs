@@ -11,8 +11,8 @@ use std::time::Duration;
 use axum::Router;
 #[cfg(target_os = "linux")]
 use bowline_transport::wire::DEAD_AFTER;
-use tokio::net::{TcpListener, TcpStream, UnixListener};
-use tokio::time::{Instant, sleep, timeout_at};
+use tokio::net::{TcpListener, TcpStream, UnixListener, UnixStream};
+use tokio::time::{Instant, sleep, timeout, timeout_at};
 use tokio_util::sync::CancellationToken;
 use tracing::{debug, warn};
 
@@ -22,6 +22,7 @@ use super::connection::{Connection, HANDSHAKE_TIMEOUT};
 use super::progress::WriteDeadline;
 use super::state_lock::StateLock;
 use super::tls::CurrentEncryption;
+use crate::api;
 use crate::auth::{Peer, PeerKind};
 use crate::descriptor_limit;
 use crate::shim::is_ours;
@@ -30,6 +31,9 @@ pub(super) use unix_socket::BoundSocket;
 
 /// Pause after a failed accept(2), which mostly means that descriptors are exhausted.
 const ACCEPT_RETRY: Duration = Duration::from_millis(50);
+
+/// How long a process of another user may take to send a request and to read its refusal.
+const REFUSAL_TIMEOUT: Duration = Duration::from_secs(2);
 
 /// Bound sockets that are not served yet.
 pub(super) struct Listeners {
@@ -116,32 +120,45 @@ fn bind_unix(path: &Path) -> Result<(UnixListener, BoundSocket), ServeError> {
 }
 
 async fn serve_unix(listener: UnixListener, app: Router, shutdown: CancellationToken) {
-    let peer = Peer {
-        kind: PeerKind::Local,
-        address: None,
-    };
     while let Some(accepted) = shutdown.run_until_cancelled(listener.accept()).await {
-        let stream = match accepted {
-            Ok((stream, _)) if is_ours(&stream).unwrap_or(false) => UnixConnection::new(stream),
-            Ok(_) => {
+        let served = match accepted {
+            Ok((stream, _)) if is_ours(&stream).unwrap_or(false) => {
+                let connection = local_connection(app.clone(), shutdown.clone());
+                UnixConnection::new(stream)
+                    .map(|stream| drop(tokio::spawn(connection.serve(WriteDeadline::new(stream)))))
+            }
+            Ok((stream, _)) => {
                 warn!("refused a connection from a process of another user");
-                continue;
+                let refusal = refuse_user(stream, shutdown.clone());
+                drop(tokio::spawn(timeout(REFUSAL_TIMEOUT, refusal)));
+                Ok(())
             }
             Err(error) => Err(error),
         };
-        match stream {
-            Ok(stream) => {
-                let connection = Connection {
-                    peer,
-                    slot: None,
-                    app: app.clone(),
-                    shutdown: shutdown.clone(),
-                    deadline: Instant::now() + HANDSHAKE_TIMEOUT,
-                };
-                tokio::spawn(connection.serve(WriteDeadline::new(stream)));
-            }
-            Err(error) => pause_after(&error).await,
+        if let Err(error) = served {
+            pause_after(&error).await;
         }
+    }
+}
+
+/// Answers the requests of another user, that is of root: no other one can connect.
+async fn refuse_user(stream: UnixStream, shutdown: CancellationToken) {
+    if let Ok(stream) = UnixConnection::new(stream) {
+        let connection = local_connection(api::refuse_user(), shutdown);
+        connection.serve(WriteDeadline::new(stream)).await;
+    }
+}
+
+fn local_connection(app: Router, shutdown: CancellationToken) -> Connection {
+    Connection {
+        peer: Peer {
+            kind: PeerKind::Local,
+            address: None,
+        },
+        slot: None,
+        app,
+        shutdown,
+        deadline: Instant::now() + HANDSHAKE_TIMEOUT,
     }
 }
 
@@ -217,4 +234,28 @@ fn set_socket_options(stream: &TcpStream) -> io::Result<()> {
 async fn pause_after(error: &io::Error) {
     warn!(%error, "cannot accept a connection");
     sleep(ACCEPT_RETRY).await;
+}
+
+#[cfg(test)]
+mod tests {
+    use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+
+    use super::*;
+
+    #[tokio::test]
+    async fn other_user_is_refused_with_a_sentence() {
+        let (mut client, stream) = UnixStream::pair().unwrap();
+        let refusing = tokio::spawn(refuse_user(stream, CancellationToken::new()));
+        let request = b"GET /api/sessions HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n";
+        client.write_all(request).await.unwrap();
+        let mut response = String::new();
+        client.read_to_string(&mut response).await.unwrap();
+        let (head, body) = response.split_once("\r\n\r\n").unwrap();
+        assert!(head.starts_with("HTTP/1.1 403 Forbidden"), "{head}");
+        let problem: serde_json::Value = serde_json::from_str(body).unwrap();
+        assert_eq!(problem["code"], "USER_REFUSED");
+        assert_eq!(problem["detail"], "the runner belongs to another user");
+        assert_eq!(problem["next"], "run the command as that user");
+        refusing.await.unwrap();
+    }
 }

@@ -1,5 +1,6 @@
 //! Authentication: unauthenticated requests receive nothing.
 
+use bowline_runner::{NamedTokens, TokenScope};
 use futures_util::future::join_all;
 use serde_json::json;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
@@ -122,6 +123,62 @@ async fn unauthenticated_requests_and_upgrades_are_refused() {
         }
     }
     assert!(cases >= 40 * 7, "{cases} cases");
+}
+
+#[tokio::test]
+async fn each_refusal_has_its_code_and_sentence() {
+    let runner = TestRunner::start().await;
+    let bearer = ("Authorization", format!("Bearer {}", runner.token()));
+    let tokens = NamedTokens::at(runner.token_folder().join("tokens"));
+    let look = tokens.add("viewer", TokenScope::Look, 0).unwrap();
+    let with = |name, value: &str| vec![bearer.clone(), (name, value.to_owned())];
+    let cases = [
+        (
+            with("Host", "attacker.example"),
+            (403, "HOST_REFUSED"),
+            "the host name is not allowed",
+        ),
+        (
+            with("Origin", "https://attacker.example"),
+            (403, "ORIGIN_REFUSED"),
+            "the origin is not allowed",
+        ),
+        (
+            with("Sec-Fetch-Site", "cross-site"),
+            (403, "SITE_REFUSED"),
+            "the request comes from a page of another site",
+        ),
+        (vec![], (401, "TOKEN_MISSING"), "no token"),
+        (
+            vec![("Authorization", "Bearer wrong".to_owned())],
+            (401, "TOKEN_WRONG"),
+            "the token is wrong",
+        ),
+        (
+            vec![("Authorization", format!("Bearer {look}"))],
+            (403, "SCOPE_REFUSED"),
+            "the token viewer has the scope look; this needs own",
+        ),
+    ];
+    for (headers, (status, code), detail) in cases {
+        let shown = headers.iter().map(|(name, value)| (*name, value.as_str()));
+        let headers: Vec<_> = shown.collect();
+        let body = json!({"cwd": "/tmp"});
+        let refused = request(
+            runner.address(),
+            "POST",
+            "/api/sessions",
+            &headers,
+            Some(&body),
+        );
+        let refused = refused.await;
+        let problem = refused.json();
+        assert_eq!((refused.status, refused.code().as_str()), (status, code));
+        assert_eq!(problem["detail"], detail, "{code}");
+        assert_eq!(problem["type"], format!("urn:bowline:problem:{code}"));
+        let next = problem["next"].as_str().unwrap();
+        assert!(!next.is_empty(), "{code} has no remedy");
+    }
 }
 
 #[tokio::test]

@@ -54,6 +54,9 @@ async fn document_describes_every_endpoint() {
             "get /api/sessions/{id}/arrivals",
             "get /api/sessions/{id}/scrollback",
             "get /api/sessions/{id}/screen",
+            "get /api/sessions/{id}/attach",
+            "get /api/panel",
+            "get /acp",
             "patch /api/sessions/{id}",
             "get /healthz",
             "get /readyz",
@@ -90,6 +93,20 @@ async fn document_describes_every_endpoint() {
         let is_known = response.status != 404 || known.contains(&response.code().as_str());
         assert!(is_known, "{line}: {}", response.text());
     }
+}
+
+#[tokio::test]
+async fn document_describes_the_headers_of_attaches() {
+    let runner = TestRunner::start().await;
+    let document = runner.request("GET", "/openapi.json", None).await.json();
+    let responses = &document["paths"]["/api/sessions/{id}/attach"]["get"]["responses"];
+    for status in ["101", "429", "default"] {
+        let headers = responses[status]["headers"].as_object().unwrap();
+        for name in ["RateLimit-Policy", "RateLimit"] {
+            assert!(headers.contains_key(name), "{status} has no {name}");
+        }
+    }
+    assert!(responses["429"]["headers"]["Retry-After"].is_object());
 }
 
 /// A dialogue with a message, a tool call, a permission request, a plan, a result and a sub-agent.

@@ -11,7 +11,7 @@ use tokio::net::TcpStream;
 use crate::support::{Frames, TestResponse, TestRunner, request, within_limit};
 
 /// The scope that each route needs.
-const ROUTES: [(&str, TokenScope); 36] = [
+const ROUTES: [(&str, TokenScope); 39] = [
     ("get /api/sessions", TokenScope::Look),
     ("get /api/sessions/{id}", TokenScope::Look),
     ("get /api/sessions/{id}/permissions", TokenScope::Look),
@@ -54,6 +54,9 @@ const ROUTES: [(&str, TokenScope); 36] = [
     ("get /api/agents", TokenScope::Look),
     ("get /api/folders", TokenScope::Own),
     ("post /api/tickets", TokenScope::Own),
+    ("get /api/sessions/{id}/attach", TokenScope::Look),
+    ("get /api/panel", TokenScope::Own),
+    ("get /acp", TokenScope::Own),
 ];
 
 async fn send(runner: &TestRunner, secret: &str, route: &str) -> TestResponse {

@@ -12,8 +12,20 @@ use utoipa::openapi::path::{Operation, PathItem};
 /// The extension that documents have samples in.
 const SAMPLES: &str = "x-codeSamples";
 
+/// The end of a command that upgrades a path.
+macro_rules! web_socket {
+    ($path:literal) => {
+        concat!(
+            $path,
+            r#"" --http1.1 --include --max-time 2 --header "Connection: Upgrade" --header "Upgrade: websocket""#,
+            r#" --header "Sec-WebSocket-Version: 13" --header "Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==""#,
+            r#" | head --lines 1"#
+        )
+    };
+}
+
 /// Operations, each with the end of its command.
-const EXAMPLES: [(&str, &str); 36] = [
+const EXAMPLES: [(&str, &str); 39] = [
     (
         "createSession",
         r#"/api/sessions" --json '{"cwd": "/tmp", "label": "a shell"}'"#,
@@ -101,9 +113,19 @@ const EXAMPLES: [(&str, &str); 36] = [
     ("timeline", r#"/api/sessions/$SESSION/timeline""#),
     ("agents", r#"/api/agents""#),
     ("folders", r#"/api/folders?prefix=/""#),
+    ("attach", WEB_SOCKET[0]),
+    ("panel", WEB_SOCKET[1]),
+    ("editor", WEB_SOCKET[2]),
     ("healthz", r#"/healthz""#),
     ("readyz", r#"/readyz""#),
     ("metrics", r#"/metrics""#),
+];
+
+/// The ends of the commands that upgrade to WebSocket, of which curl shows the beginning.
+const WEB_SOCKET: [&str; 3] = [
+    web_socket!("/api/sessions/$TERMINAL/attach"),
+    web_socket!("/api/panel"),
+    web_socket!("/acp?protocol=1"),
 ];
 
 /// Adds the examples to the operations.
