@@ -13,7 +13,7 @@ use bowline_lifecycle::{
 };
 use bowline_reducer::Changes;
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
-use tokio::task::JoinSet;
+use tokio::task::{JoinHandle, JoinSet};
 use tokio::time::{Instant, Interval, MissedTickBehavior, interval};
 
 use super::answer::OpenAnswer;
@@ -93,6 +93,9 @@ pub(super) struct ChatView<'a> {
     outbox: UnboundedSender<Outgoing>,
     sent: UnboundedReceiver<Sent>,
     work: Work,
+    /// Ends once what happened before this terminal attached is folded, and who did it is known. Nothing is printed
+    /// before.
+    history: Option<JoinHandle<()>>,
     timer: Interval,
     leaving: Option<Leaving>,
     /// The end of the session was requested and has not happened yet.
@@ -121,6 +124,13 @@ impl<'a> ChatView<'a> {
                 renderer.await_names_of_answers();
             }
         }
+        let history = chat.is_remote().then(|| {
+            let session = chat.session.clone();
+            tokio::spawn(async move {
+                // A failed connection is shown as such.
+                let _ = session.history_folded().await;
+            })
+        });
         Self {
             notices: ConnectionNotices::new(chat.session.connection(), "the agent"),
             chat,
@@ -140,6 +150,7 @@ impl<'a> ChatView<'a> {
             outbox,
             sent,
             work: Work::new(),
+            history,
             timer,
             leaving: None,
             is_ending: false,
@@ -237,6 +248,9 @@ impl<'a> ChatView<'a> {
         // The author of a prompt is known before the prompt is printed.
         while let Some(event) = self.chat.events.try_next() {
             self.on_event(&event);
+        }
+        if self.history.is_some() && !self.chat.session.has_ended() {
+            return self.draw();
         }
         let mut printer = std::mem::replace(&mut self.printer, Printer::live(Output::Transcript));
         let cursor = printer.cursor();
@@ -361,6 +375,7 @@ impl<'a> ChatView<'a> {
     async fn wait(&mut self) -> Result<(), Failure> {
         let revision = self.printer.cursor().revision();
         let is_moving = self.state.is_working() || self.is_ending;
+        let is_waiting = self.history.is_some() || self.chat.session.has_ended();
         let mut connection = self.chat.session.connection();
         tokio::select! {
             event = self.keys.next() => match event {
@@ -368,7 +383,8 @@ impl<'a> ChatView<'a> {
                 // The terminal is gone.
                 None => self.on_hang_up(),
             },
-            () = self.chat.session.changed_since(revision), if !self.chat.session.has_ended() => {}
+            () = self.chat.session.changed_since(revision), if !is_waiting => {}
+            () = folded(&mut self.history) => {}
             _ = self.chat.session.ended() => {}
             Some(event) = self.chat.events.next() => self.on_event(&event),
             Some(sent) = self.sent.recv() => self.on_sent(sent),
@@ -437,4 +453,15 @@ impl<'a> ChatView<'a> {
 
 fn is_open_in(state: &ChatState, record: &bowline_lifecycle::PermissionRecord) -> bool {
     state.permissions.contains(&record.request_id)
+}
+
+/// Waits until the history is folded. Cancel safe.
+async fn folded(history: &mut Option<JoinHandle<()>>) {
+    match history {
+        Some(task) => {
+            let _ = task.await;
+            *history = None;
+        }
+        None => std::future::pending().await,
+    }
 }

@@ -195,6 +195,10 @@ async fn conversation_survives_detach_and_kill_of_its_terminals() {
     let shown = order(&fresh);
     assert_eq!(shown.len(), MARKS.len(), "{fresh}");
     assert_eq!(order(&third.text()), shown, "{}", third.text());
+    // Each prompt has its author, also those from before a terminal attached.
+    for text in [&fresh, &third.text()] {
+        assert_eq!(text.matches("\n  by ann (pts/").count(), 10, "{text}");
+    }
     // The terminal that was killed has all but the last turn.
     assert_eq!(order(&left), shown[..shown.len() - 2], "{left}");
 }

@@ -56,7 +56,8 @@ impl DialogueSession {
 
     /// Like [`attach`](Self::attach), with a subscription that receives the events of all output
     /// since the agent's start, except permission requests that are closed. Returns before that
-    /// output is folded, so that the caller can take the events meanwhile.
+    /// output is folded, so that the caller can take the events meanwhile; see
+    /// [`history_folded`](Self::history_folded).
     ///
     /// # Errors
     ///
@@ -132,8 +133,13 @@ impl DialogueSession {
         Ok(drive(machine, attached, &configuration, recorder, events))
     }
 
-    /// Waits until the agent's earlier output is folded, or the session has ended.
-    async fn history_folded(&self) -> Result<(), RemoteError> {
+    /// Waits until the agent's output before the attachment is folded, or the session has ended. Then the events about
+    /// it are with the subscribers. Completes at once for a session that this host has started.
+    ///
+    /// # Errors
+    ///
+    /// The connection fails.
+    pub async fn history_folded(&self) -> Result<(), RemoteError> {
         let (reply, folded) = oneshot::channel();
         // An error drops the reply: the session has ended.
         let _ = self.messages.send(Message::AwaitHistory(reply));
