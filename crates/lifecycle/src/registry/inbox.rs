@@ -165,3 +165,49 @@ impl Inbox {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::time::SystemTime;
+
+    use bowline_transport::SessionId;
+
+    use super::InboxEvent;
+    use crate::attention::{Attention, AttentionReason};
+    use crate::registry::{TerminalRegistry, TerminalTag, Tombstone};
+
+    fn ended(id: SessionId, cause: &str) -> Tombstone {
+        Tombstone {
+            id,
+            tag: TerminalTag::AgentDialogue,
+            pid: None,
+            started: SystemTime::UNIX_EPOCH,
+            ended: SystemTime::UNIX_EPOCH,
+            status: None,
+            expected: true,
+            reason: String::new(),
+            attention: Some(Attention {
+                id: cause.to_owned(),
+                reason: AttentionReason::Finished { text: None },
+            }),
+        }
+    }
+
+    #[test]
+    fn reattached_session_has_its_newest_attention_once() {
+        let registry = TerminalRegistry::default();
+        let id = SessionId::random();
+        for cause in ["first", "second"] {
+            registry.lock().add_tombstone(ended(id, cause));
+        }
+        let mut inbox = registry.inbox();
+        match inbox.try_next() {
+            Some(InboxEvent::Attention { session, attention }) => {
+                assert_eq!((session, attention.id.as_str()), (id, "second"));
+            }
+            other => panic!("{other:?}"),
+        }
+        registry.note_change();
+        assert_eq!(inbox.try_next(), None);
+    }
+}

@@ -143,7 +143,8 @@ impl TerminalRegistry {
             .await
     }
 
-    /// Returns what of each dialogue needs attention: of those that run, and of the last ones that ended.
+    /// Returns what of each dialogue needs attention: of those that run, and of the last ones that ended. A session
+    /// that the host left and attached to again is there once.
     #[must_use]
     pub fn attention(&self) -> Vec<(SessionId, Option<Attention>)> {
         let list = self.lock();
@@ -152,7 +153,8 @@ impl TerminalRegistry {
         let ended = ended.map(|it| (it.id, it.attention.clone()));
         let running = list.running.values().filter(|it| it.dialogue.is_some());
         let running = running.map(|it| (it.terminal.id, it.attention.clone()));
-        ended.chain(running).collect()
+        let newest: BTreeMap<_, _> = ended.chain(running).collect();
+        newest.into_iter().collect()
     }
 
     /// Returns the number of turns that have ended, by agent and outcome.
