@@ -78,7 +78,7 @@ let package = Package(
         ),
         .testTarget(
             name: "BowlineTests",
-            dependencies: ["Bowline", "BowlineUI"],
+            dependencies: ["Bowline", "BowlineUI", "ExampleApp"],
             swiftSettings: [.swiftLanguageMode(.v6)]
         ),
     ]

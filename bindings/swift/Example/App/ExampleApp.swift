@@ -2,13 +2,14 @@
 // box, the state of the connection and an inspector. What is shown is in the stores of BowlineUI.
 //
 //     swift run ExampleApp [PROGRAM]
-#if canImport(SwiftUI)
+#if canImport(SwiftUI) && !os(iOS)
     import Bowline
     import BowlineUI
     import SwiftUI
 
     @main
     struct ExampleApp: App {
+        @NSApplicationDelegateAdaptor(AppDelegate.self) private var delegate
         @State private var model = AppModel()
 
         var body: some Scene {
@@ -26,10 +27,37 @@
                 }
                 .frame(minWidth: 720, minHeight: 480)
                 .task {
+                    delegate.model = model
                     await model.open()
-                    await model.follow()
+                    await model.follow { _ in
+                        _ = NSApplication.shared.requestUserAttention(.informationalRequest)
+                    }
                 }
             }
+            .commands {
+                CommandGroup(before: .appTermination) {
+                    Button("End All Sessions and Quit") {
+                        delegate.endsAll = true
+                        NSApplication.shared.terminate(nil)
+                    }
+                }
+            }
+        }
+    }
+
+    /// Lets go of the sessions before the app exits. Those at a runner continue, and are in the list again at the
+    /// next launch.
+    final class AppDelegate: NSObject, NSApplicationDelegate {
+        var model: AppModel?
+        var endsAll = false
+
+        func applicationShouldTerminate(_ sender: NSApplication) -> NSApplication.TerminateReply {
+            guard let model else { return .terminateNow }
+            Task {
+                await model.close(endsAll: endsAll)
+                sender.reply(toApplicationShouldTerminate: true)
+            }
+            return .terminateLater
         }
     }
 
@@ -49,11 +77,13 @@
                 if let failure = model.failure {
                     FailureBanner(failure) { model.dismissFailure() }
                 }
-                if let id = list.selection, let store = list.store(of: id) {
+                if let session = selected, let store = list.store(of: session.id) {
                     HStack {
                         ConversationView(store).id(store.id)
-                        if showsInspector { InspectorView(session: id, model: model) }
+                        if showsInspector { InspectorView(session: store, model: model).id(store.id) }
                     }
+                    // Each notice of the session that is shown is read.
+                    .task(id: list.notice(of: session)?.id) { await list.markRead(session) }
                 } else {
                     ContentUnavailableView("No Session Selected", systemImage: "text.bubble")
                 }
@@ -62,6 +92,10 @@
                 guard case .success(let folder) = chosen else { return }
                 Task { await model.create(in: folder) }
             }
+        }
+
+        private var selected: ManagedSession? {
+            list.sessions.first { $0.id == list.selection }
         }
     }
 #else

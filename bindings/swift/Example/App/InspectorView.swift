@@ -1,44 +1,29 @@
-#if canImport(SwiftUI)
+#if canImport(SwiftUI) && !os(iOS)
     import Bowline
     import BowlineUI
     import SwiftUI
 
-    /// The newest bytes of an agent's output as text, and a report about its session.
+    /// The newest bytes of an agent's output as text, its newest hook events, and a report about the session.
     struct InspectorView: View {
-        let session: String
+        let session: SessionStore
         let model: AppModel
-        @State private var text = ""
         @State private var report: URL?
 
         var body: some View {
             VStack(alignment: .leading, spacing: 8) {
                 Button("Save Report") { Task { report = await model.report(on: session) } }
                 if let report { Text(report.path).font(.caption).textSelection(.enabled) }
-                Text(model.hookEvents.joined(separator: " ")).font(.caption)
+                Text(hookKinds.joined(separator: " ")).font(.caption)
                 ScrollView {
-                    Text(text).font(.system(.caption, design: .monospaced)).textSelection(.enabled)
+                    Text(session.output.text).font(.system(.caption, design: .monospaced)).textSelection(.enabled)
                 }
                 .defaultScrollAnchor(.bottom)
             }
-            .task(id: session) { await follow() }
+            .task(id: session.id) { await session.followOutput() }
         }
 
-        private func follow() async {
-            text = ""
-            do {
-                guard let output = try model.rawOutput(of: session) else { return }
-                for try await batch in output {
-                    for piece in batch.pieces {
-                        switch piece {
-                        case .bytes(_, let bytes): text += String(decoding: bytes, as: UTF8.self)
-                        case .gap(let from, let to): text += "\n[bytes \(from) to \(to) are no longer kept]\n"
-                        }
-                    }
-                    text = String(text.suffix(20_000))
-                }
-            } catch {
-                text += "\n[\(Failure(error).message)]"
-            }
+        private var hookKinds: [String] {
+            (model.hooks[session.id]?.events ?? []).suffix(20).map(\.kind)
         }
     }
 #endif

@@ -43,13 +43,7 @@ public final class ConnectionStore {
     /// - Parameter session: The session.
     public nonisolated func follow(_ session: DialogueSession) async {
         do {
-            // Few events are kept, since each batch only says that the state may have changed.
-            let limits = EventLimits(events: 16, bytes: 4_096)
-            let events = try session.events(limits: limits, coalesceFor: .milliseconds(100))
-            await update(try session.connection(), of: session)
-            for try await _ in events {
-                await update(try session.connection(), of: session)
-            }
+            for try await state in try session.connectionStates() { await update(state, of: session) }
             await end(Task.isCancelled ? .paused : .ended)
         } catch {
             await end(error is CancellationError ? .paused : .failed(Failure(error).error))

@@ -49,6 +49,8 @@ public final class SessionListStore {
     @ObservationIgnored private var stores: [String: SessionStore] = [:]
     /// The ids that the inbox has for running dialogues, by those of the list.
     private var inboxIds: [String: String] = [:]
+    /// The ids of the notices that were read, by session.
+    private var readNotices: [String: String] = [:]
 
     /// Creates a store of a manager's sessions.
     ///
@@ -74,6 +76,7 @@ public final class SessionListStore {
     public nonisolated func follow(coalesceFor: Duration = .milliseconds(50)) async {
         do {
             let events = try manager.events(coalesceFor: coalesceFor)
+            await loadReadNotices(try manager.sessions())
             await update(try manager.sessions())
             for try await batch in events where batch.events.contains(where: changesList) {
                 await update(try manager.sessions())
@@ -187,6 +190,59 @@ public final class SessionListStore {
         inboxIds[session.id].flatMap { inbox?.notices[$0] }
     }
 
+    /// Whether a session has a notice that was not read, also over restarts of the app.
+    ///
+    /// - Parameter session: The session.
+    public func isUnread(_ session: ManagedSession) -> Bool {
+        guard let notice = notice(of: session) else { return false }
+        return readNotices[session.id] != notice.id
+    }
+
+    /// Marks the notice of a session as read. The mark is kept in the member `readNotice` of the session's metadata,
+    /// a JSON object, whose other members stay as they are.
+    ///
+    /// - Parameter session: The session.
+    public func markRead(_ session: ManagedSession) async {
+        guard isUnread(session), let notice = notice(of: session) else { return }
+        let former = readNotices[session.id]
+        readNotices[session.id] = notice.id
+        let marked = await attempt { [manager] in
+            let metadata = try SessionMetadata(text: await manager.metadata(id: session.id))
+            try await manager.setMetadata(id: session.id, metadata: metadata.marked(notice.id))
+        }
+        if let failed = marked.failure { (failure, readNotices[session.id]) = (failed, former) }
+    }
+
+    /// Ends all sessions, also those at runners, and closes the list. Call it before the app exits.
+    public func endAll() async {
+        await shutDown { try await $0.endAll() }
+    }
+
+    /// Closes the list: sessions at runners continue, and `SessionManager.reattach` finds them again; the others end.
+    /// Call it before the app exits.
+    public func detachAll() async {
+        await shutDown { try await $0.detachAll() }
+    }
+
+    private func shutDown(_ action: @Sendable (SessionManager) async throws -> ShutdownReport) async {
+        if let reason = await run(action)?.listError { failure = Failure(BowlineError.Io(reason: reason)) }
+        await drafts.flush()
+    }
+
+    /// Reads which notices an earlier run of the app has marked.
+    private nonisolated func loadReadNotices(_ sessions: [ManagedSession]) async {
+        for session in sessions {
+            guard let text = try? await manager.metadata(id: session.id),
+                let notice = try? SessionMetadata(text: text).readNotice
+            else { continue }
+            await setReadNotice(notice, of: session.id)
+        }
+    }
+
+    private func setReadNotice(_ notice: String, of session: String) {
+        readNotices[session] = notice
+    }
+
     private nonisolated func changesList(_ event: SessionEvent) -> Bool {
         switch event {
         case .output, .gap, .lagged: false
@@ -199,6 +255,7 @@ public final class SessionListStore {
         if self.sessions != sessions { self.sessions = sessions }
         let ids = Set(sessions.map(\.id))
         for id in stores.keys where !ids.contains(id) { stores[id] = nil }
+        for id in readNotices.keys where !ids.contains(id) { readNotices[id] = nil }
         if inbox != nil { inboxIds = knownIds(of: sessions) }
         if let selection, !ids.contains(selection) { self.selection = nil }
     }

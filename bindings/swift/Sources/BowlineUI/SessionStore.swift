@@ -1,4 +1,5 @@
 import Bowline
+import Foundation
 import Observation
 
 /// One session: its transcript, permission requests, connection and prompt box.
@@ -15,6 +16,9 @@ public final class SessionStore: Identifiable {
     public let connection: ConnectionStore
     /// The prompt box.
     public let prompt: PromptStore
+    /// The agent's output, for an inspector. It is empty until ``followOutput()`` is called.
+    public let output = OutputStore()
+    private var reportFailure: Failure?
     private nonisolated let session: DialogueSession
 
     /// Creates the stores of a session. They are empty until ``follow()`` is called.
@@ -43,9 +47,28 @@ public final class SessionStore: Identifiable {
         await connected
     }
 
+    /// Keeps ``output`` current until the session ends or the task is cancelled.
+    public nonisolated func followOutput() async {
+        await output.follow(session)
+    }
+
+    /// Writes what is known of the session into a new file, for a report of a problem.
+    ///
+    /// - Parameters:
+    ///   - file: The file.
+    ///   - redaction: What is left out. The default is secrets, prompts, answers, and the content of tools and files.
+    /// - Returns: Whether it is written; otherwise ``failure`` says why not.
+    public func writeReport(to file: URL, redaction: Redaction = .content) async -> Bool {
+        let done: (Void?, failure: Failure?) = await attempt { [session] in
+            try await session.diagnostics(path: file.path, redaction: redaction)
+        }
+        reportFailure = done.failure
+        return done.0 != nil
+    }
+
     /// The newest failure of any part, to show in one place.
     public var failure: Failure? {
-        prompt.failure ?? connection.failure ?? transcript.failure
+        prompt.failure ?? connection.failure ?? transcript.failure ?? reportFailure
     }
 
     /// Removes the failures of all parts.
@@ -53,5 +76,6 @@ public final class SessionStore: Identifiable {
         prompt.dismissFailure()
         connection.dismissFailure()
         transcript.dismissFailure()
+        reportFailure = nil
     }
 }

@@ -66,6 +66,43 @@ public struct WindowGroup<Content: View>: Scene {
     public var body: Never { fatalError() }
 }
 
+public struct ModifiedScene<Content: Scene>: Scene {
+    public var body: Never { fatalError() }
+}
+
+@MainActor @preconcurrency public protocol Commands {}
+@resultBuilder public struct CommandsBuilder {
+    public static func buildBlock<Content: Commands>(_ content: Content) -> Content { content }
+}
+public struct CommandGroupPlacement: Sendable { public static let appTermination = CommandGroupPlacement() }
+public struct CommandGroup<Content: View>: Commands {
+    public nonisolated init(before group: CommandGroupPlacement, @ViewBuilder addition: () -> Content) {}
+}
+extension Scene {
+    public nonisolated func commands(@CommandsBuilder content: () -> some Commands) -> some Scene {
+        ModifiedScene<Self>()
+    }
+}
+
+// SwiftUI exports AppKit on macOS.
+@MainActor open class NSApplication: NSObject {
+    public enum TerminateReply: UInt, Sendable { case terminateCancel, terminateNow, terminateLater }
+    public enum RequestUserAttentionType: UInt, Sendable { case criticalRequest, informationalRequest }
+    public class var shared: NSApplication { fatalError() }
+    public func terminate(_ sender: Any?) {}
+    public func reply(toApplicationShouldTerminate shouldTerminate: Bool) {}
+    public func requestUserAttention(_ requestType: RequestUserAttentionType) -> Int { 0 }
+}
+@MainActor public protocol NSApplicationDelegate: AnyObject {
+    func applicationShouldTerminate(_ sender: NSApplication) -> NSApplication.TerminateReply
+}
+@MainActor @preconcurrency @propertyWrapper public struct NSApplicationDelegateAdaptor<
+    DelegateType: NSObject & NSApplicationDelegate
+> {
+    public nonisolated init(_ delegateType: DelegateType.Type = DelegateType.self) {}
+    public var wrappedValue: DelegateType { fatalError() }
+}
+
 @propertyWrapper public struct State<Value> {
     public init(wrappedValue: Value) { fatalError() }
     public var wrappedValue: Value {

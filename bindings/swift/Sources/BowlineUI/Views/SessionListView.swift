@@ -56,7 +56,8 @@
         }
 
         private func symbol(of session: ManagedSession) -> String {
-            switch session.state {
+            guard !store.isUnread(session) else { return "exclamationmark.circle" }
+            return switch session.state {
             case .creating, .active: "circle.dotted"
             case .idle: "circle"
             case .detached: "circle.dashed"
