@@ -118,6 +118,12 @@ suspend fun relaunch(runner: RunnerConfiguration, state: String): SessionManager
     return manager
 }
 
+suspend fun quit(manager: SessionManager, drafts: Map<String, String>, endsAll: Boolean) {
+    for ((id, draft) in drafts) manager.setMetadata(id, draft)
+    val report = if (endsAll) manager.endAll() else manager.detachAll()
+    report.listError?.let { println(it) }
+}
+
 suspend fun forwardHooks(url: String, authorities: String, tokens: TokenProvider): HookServer {
     val backend = HookBackend(url, "session-7", tokenProvider = tokens, authorities = authorities)
     val variables = HookVariables(url = "CODE_MY_SPEC_CALLBACK_URL")

@@ -138,6 +138,12 @@ func relaunch(_ runner: RunnerConfiguration, state: String) async throws -> Sess
     return manager
 }
 
+func quit(_ manager: SessionManager, drafts: [String: String], endsAll: Bool) async throws {
+    for (id, draft) in drafts { try await manager.setMetadata(id: id, metadata: draft) }
+    let report = try await endsAll ? manager.endAll() : manager.detachAll()
+    if let reason = report.listError { print(reason) }
+}
+
 func forwardHooks(to url: String, authorities: String, tokens: any TokenProvider) async throws -> HookServer {
     let backend = HookBackend(
         url: url, sessionId: "session-7", tokenProvider: tokens, authorities: authorities)
