@@ -23,7 +23,8 @@ pub struct DialogueConfiguration {
     /// agent or of the session at the runner, and otherwise Claude Code's.
     #[uniffi(default = None)]
     pub dialect: Option<String>,
-    /// The runner to start the agent at; a child process of the host when absent.
+    /// The runner to start the agent at; a child process of the host when absent. At a runner the agent outlives
+    /// the host, and its program, directories and variables are those of the runner's machine.
     #[uniffi(default = None)]
     pub runner: Option<RunnerConfiguration>,
     /// Arguments before those that the library adds.
@@ -119,8 +120,9 @@ pub struct DialogueConfiguration {
     /// absent. The time counts towards `endGraceMs`.
     #[uniffi(default = None)]
     pub exit: Option<ExitPolicy>,
-    /// Where the past of a resumed conversation is read from. The transcript then begins with it, marked
-    /// as history. When absent it begins empty.
+    /// Where the past of a conversation that is resumed on this machine is read from. The transcript then begins
+    /// with it, marked as history; when absent it begins empty. A session at a runner begins with the past that the
+    /// runner's machine keeps, and with that of this machine only if the runner keeps none.
     #[uniffi(default = None)]
     pub history: Option<HistoryConfiguration>,
     /// What happens when the agent is silent; `WatchdogPolicy.Standard` when absent.
@@ -160,7 +162,7 @@ pub struct Budget {
     /// Turns.
     #[uniffi(default = None)]
     pub turns: Option<u64>,
-    /// The time since the session began, in milliseconds.
+    /// The time since the session began, or since its manager was opened, in milliseconds.
     #[uniffi(default = None)]
     pub time_ms: Option<u64>,
 }

@@ -108,7 +108,7 @@ impl Engine {
     /// Attaches to a dialogue session at a runner, for example after a restart of the host.
     ///
     /// `session` is the id that `DialogueSession.id` or `RunnerClient.sessions` returns. The transcript
-    /// contains everything since the agent's start. Settings of `configuration` that only affect the
+    /// contains everything since the agent's start, after the past of a conversation that it resumed. Settings of `configuration` that only affect the
     /// start of an agent are ignored.
     ///
     /// # Errors
@@ -158,7 +158,7 @@ impl Engine {
         .await
     }
 
-    /// Finds the agent on this machine and runs it with `--version`, which takes up to 2 s. The result is
+    /// Finds the agent on this machine and runs it with `--version`, which may take seconds. The result is
     /// remembered until the program's file changes.
     ///
     /// `program` is a path, or a name to look up in `PATH`; the engine's when absent. Cancelling the call

@@ -118,7 +118,8 @@ pub struct HookForwardReport {
     pub dropped: u64,
 }
 
-/// A server on the loopback interface that receives the hooks of one session.
+/// A server on the loopback interface that receives the hooks of a session, or of several that share its token
+/// and its backend. Each event has the name of its interaction.
 #[derive(uniffi::Object)]
 pub struct HookServer {
     /// `None` after `stop`.

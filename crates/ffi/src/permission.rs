@@ -40,7 +40,7 @@ mirror! {
     RequestState = core::RequestState, else Orphaned {
         /// The request waits for an answer.
         Open,
-        /// The host answered.
+        /// A host or a rule answered.
         Answered,
         /// The agent cancelled the request.
         Withdrawn,

@@ -17,7 +17,7 @@ pub struct Prompt {
     /// The prompt's UUID; a new one when absent.
     #[uniffi(default = None)]
     pub uuid: Option<String>,
-    /// When the agent handles the prompt.
+    /// When the agent handles the prompt; in the order of arrival when absent.
     #[uniffi(default = None)]
     pub priority: Option<Priority>,
     /// Whether a leading slash is text and not a command.

@@ -233,9 +233,10 @@ impl DialogueSession {
     /// Reads entries that were dropped from the transcript's window from the session's recording.
     ///
     /// Returns the newest dropped entries of all threads before the number `entry`, or the newest of
-    /// all if it is absent; nothing if no earlier entry was dropped. Times are 0. Tool calls follow
-    /// all entries and may be on another page than the message that made them. Items that were still
-    /// open when their neighbours were dropped are in the window as well, with the same number.
+    /// all if it is absent; nothing if no earlier entry was dropped. Times are those of a journal; a
+    /// recording of the output alone has none, and they are 0. Tool calls follow all entries and may be on
+    /// another page than the message that made them. Items that were still open when their neighbours were
+    /// dropped are in the window as well, with the same number.
     ///
     /// # Errors
     ///
@@ -250,7 +251,8 @@ impl DialogueSession {
         .await
     }
 
-    /// Sends a prompt. A prompt that is sent during a turn waits for its end.
+    /// Sends a prompt. One that is sent during a turn waits for the next turn or joins the current one, by what
+    /// `supported` returns (`Queue`, `Steer`) and by its priority.
     ///
     /// # Errors
     ///

@@ -29,7 +29,7 @@ pub struct HookConfiguration {
     #[uniffi(default = None)]
     pub variables: Option<HookVariables>,
     /// Whether the URL in the variables has a secret path, to which events are posted without a token, for existing
-    /// hook scripts.
+    /// hook scripts. The agent's own settings do not use it.
     #[uniffi(default = false)]
     pub secret_path: bool,
     /// The backend that events are forwarded to.
