@@ -204,9 +204,9 @@ impl From<core::HookServerError> for BowlineError {
     fn from(error: core::HookServerError) -> Self {
         let reason = core::error_chain(&error);
         match error {
-            core::HookServerError::Listen(_) | core::HookServerError::Random(_) => {
-                Self::Start { reason }
-            }
+            core::HookServerError::Listen(_)
+            | core::HookServerError::ListenDenied(_)
+            | core::HookServerError::Random(_) => Self::Start { reason },
             core::HookServerError::Interaction { .. } => Self::Invalid { reason },
             _ => Self::Configuration { reason },
         }
@@ -287,4 +287,22 @@ map_error! {
 #[cfg(feature = "full")]
 map_error! {
     RemoteError => Start,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::BowlineError;
+    use crate::core::{SpawnError, StartError};
+
+    #[test]
+    fn refusal_of_the_app_sandbox_has_its_remedy() {
+        let path = "/usr/local/bin/claude".into();
+        let error = StartError::from(SpawnError::Sandboxed { path });
+        match BowlineError::from(error) {
+            BowlineError::Start { reason } => {
+                assert!(reason.ends_with("use a runner outside of it"), "{reason}");
+            }
+            other => panic!("{other:?}"),
+        }
+    }
 }

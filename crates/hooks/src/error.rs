@@ -13,6 +13,12 @@ pub enum HookServerError {
     /// No port of 127.0.0.1 could be bound.
     #[error("listen for hooks on 127.0.0.1; check the limits of open files")]
     Listen(#[source] io::Error),
+    /// The system denied this process a port, as the App Sandbox of macOS does without an entitlement.
+    #[error(
+        "listen for hooks on 127.0.0.1: the system denies it; sign a sandboxed app with the entitlement \
+         com.apple.security.network.server"
+    )]
+    ListenDenied(#[source] io::Error),
     /// The system returned no random bytes.
     #[error("create a hook token: {0}")]
     Random(String),
@@ -112,6 +118,15 @@ pub enum HookServerError {
     },
 }
 
+impl HookServerError {
+    pub(crate) fn listen(error: io::Error) -> Self {
+        match error.kind() {
+            io::ErrorKind::PermissionDenied => Self::ListenDenied(error),
+            _ => Self::Listen(error),
+        }
+    }
+}
+
 /// Why a reply was refused.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
@@ -146,4 +161,20 @@ pub enum HookReplyError {
         /// The event.
         kind: String,
     },
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io;
+
+    use super::HookServerError;
+
+    #[test]
+    fn denied_port_names_the_entitlement() {
+        let denied = HookServerError::listen(io::ErrorKind::PermissionDenied.into());
+        let remedy = "the entitlement com.apple.security.network.server";
+        assert!(denied.to_string().ends_with(remedy), "{denied}");
+        let failed = HookServerError::listen(io::ErrorKind::AddrInUse.into());
+        assert!(matches!(failed, HookServerError::Listen(_)), "{failed}");
+    }
 }

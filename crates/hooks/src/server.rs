@@ -88,7 +88,7 @@ impl HookServer {
         let has_path = configuration.secret_path;
         let secret_path = has_path.then(HookToken::random).transpose()?;
         let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await;
-        let listener = listener.map_err(HookServerError::Listen)?;
+        let listener = listener.map_err(HookServerError::listen)?;
         let address = listener.local_addr().map_err(HookServerError::Listen)?;
         let backend = configuration.backend.as_ref();
         let (queue, forwarder) = backend.map(forward::start).transpose()?.unzip();
