@@ -1483,9 +1483,10 @@ public protocol DialogueSessionProtocol: AnyObject, Sendable {
      * Reads entries that were dropped from the transcript's window from the session's recording.
      *
      * Returns the newest dropped entries of all threads before the number `entry`, or the newest of
-     * all if it is absent; nothing if no earlier entry was dropped. Times are 0. Tool calls follow
-     * all entries and may be on another page than the message that made them. Items that were still
-     * open when their neighbours were dropped are in the window as well, with the same number.
+     * all if it is absent; nothing if no earlier entry was dropped. Times are those of a journal; a
+     * recording of the output alone has none, and they are 0. Tool calls follow all entries and may be on
+     * another page than the message that made them. Items that were still open when their neighbours were
+     * dropped are in the window as well, with the same number.
      *
      * # Errors
      *
@@ -1616,7 +1617,8 @@ public protocol DialogueSessionProtocol: AnyObject, Sendable {
     func retry() throws
 
     /**
-     * Sends a prompt. A prompt that is sent during a turn waits for its end.
+     * Sends a prompt. One that is sent during a turn waits for the next turn or joins the current one, by what
+     * `supported` returns (`Queue`, `Steer`) and by its priority.
      *
      * # Errors
      *
@@ -1916,9 +1918,10 @@ open func end()async throws  -> DialogueEnd  {
      * Reads entries that were dropped from the transcript's window from the session's recording.
      *
      * Returns the newest dropped entries of all threads before the number `entry`, or the newest of
-     * all if it is absent; nothing if no earlier entry was dropped. Times are 0. Tool calls follow
-     * all entries and may be on another page than the message that made them. Items that were still
-     * open when their neighbours were dropped are in the window as well, with the same number.
+     * all if it is absent; nothing if no earlier entry was dropped. Times are those of a journal; a
+     * recording of the output alone has none, and they are 0. Tool calls follow all entries and may be on
+     * another page than the message that made them. Items that were still open when their neighbours were
+     * dropped are in the window as well, with the same number.
      *
      * # Errors
      *
@@ -2242,7 +2245,8 @@ open func retry()throws   {try rustCallWithError(FfiConverterTypeBowlineError_li
 }
 
     /**
-     * Sends a prompt. A prompt that is sent during a turn waits for its end.
+     * Sends a prompt. One that is sent during a turn waits for the next turn or joins the current one, by what
+     * `supported` returns (`Queue`, `Steer`) and by its priority.
      *
      * # Errors
      *
@@ -2525,7 +2529,7 @@ public protocol EngineProtocol: AnyObject, Sendable {
      * Attaches to a dialogue session at a runner, for example after a restart of the host.
      *
      * `session` is the id that `DialogueSession.id` or `RunnerClient.sessions` returns. The transcript
-     * contains everything since the agent's start. Settings of `configuration` that only affect the
+     * contains everything since the agent's start, after the past of a conversation that it resumed. Settings of `configuration` that only affect the
      * start of an agent are ignored.
      *
      * # Errors
@@ -2558,7 +2562,7 @@ public protocol EngineProtocol: AnyObject, Sendable {
     func attachWithEvents(runner: RunnerConfiguration, session: String, configuration: DialogueConfiguration, limits: EventLimits?) async throws  -> SessionWithEvents
 
     /**
-     * Finds the agent on this machine and runs it with `--version`, which takes up to 2 s. The result is
+     * Finds the agent on this machine and runs it with `--version`, which may take seconds. The result is
      * remembered until the program's file changes.
      *
      * `program` is a path, or a name to look up in `PATH`; the engine's when absent. Cancelling the call
@@ -2782,7 +2786,7 @@ public convenience init(configuration: EngineConfiguration? = nil) {
      * Attaches to a dialogue session at a runner, for example after a restart of the host.
      *
      * `session` is the id that `DialogueSession.id` or `RunnerClient.sessions` returns. The transcript
-     * contains everything since the agent's start. Settings of `configuration` that only affect the
+     * contains everything since the agent's start, after the past of a conversation that it resumed. Settings of `configuration` that only affect the
      * start of an agent are ignored.
      *
      * # Errors
@@ -2860,7 +2864,7 @@ open func attachWithEvents(runner: RunnerConfiguration, session: String, configu
 }
 
     /**
-     * Finds the agent on this machine and runs it with `--version`, which takes up to 2 s. The result is
+     * Finds the agent on this machine and runs it with `--version`, which may take seconds. The result is
      * remembered until the program's file changes.
      *
      * `program` is a path, or a name to look up in `PATH`; the engine's when absent. Cancelling the call
@@ -3628,7 +3632,8 @@ public func FfiConverterTypeHookQuestionStream_lower(_ value: HookQuestionStream
 
 
 /**
- * A server on the loopback interface that receives the hooks of one session.
+ * A server on the loopback interface that receives the hooks of a session, or of several that share its token
+ * and its backend. Each event has the name of its interaction.
  */
 public protocol HookServerProtocol: AnyObject, Sendable {
 
@@ -3770,7 +3775,8 @@ public protocol HookServerProtocol: AnyObject, Sendable {
 
 }
 /**
- * A server on the loopback interface that receives the hooks of one session.
+ * A server on the loopback interface that receives the hooks of a session, or of several that share its token
+ * and its backend. Each event has the name of its interaction.
  */
 open class HookServer: HookServerProtocol, @unchecked Sendable {
     fileprivate let handle: UInt64
@@ -9205,7 +9211,7 @@ public struct Budget: Equatable, Hashable {
      */
     public var turns: UInt64?
     /**
-     * The time since the session began, in milliseconds.
+     * The time since the session began, or since its manager was opened, in milliseconds.
      */
     public var timeMs: UInt64?
 
@@ -9222,7 +9228,7 @@ public struct Budget: Equatable, Hashable {
          * Turns.
          */turns: UInt64? = nil,
         /**
-         * The time since the session began, in milliseconds.
+         * The time since the session began, or since its manager was opened, in milliseconds.
          */timeMs: UInt64? = nil) {
         self.costUsd = costUsd
         self.tokens = tokens
@@ -10036,7 +10042,8 @@ public struct DialogueConfiguration {
      */
     public var dialect: String?
     /**
-     * The runner to start the agent at; a child process of the host when absent.
+     * The runner to start the agent at; a child process of the host when absent. At a runner the agent outlives
+     * the host, and its program, directories and variables are those of the runner's machine.
      */
     public var runner: RunnerConfiguration?
     /**
@@ -10161,8 +10168,9 @@ public struct DialogueConfiguration {
      */
     public var exit: ExitPolicy?
     /**
-     * Where the past of a resumed conversation is read from. The transcript then begins with it, marked
-     * as history. When absent it begins empty.
+     * Where the past of a conversation that is resumed on this machine is read from. The transcript then begins
+     * with it, marked as history; when absent it begins empty. A session at a runner begins with the past that the
+     * runner's machine keeps, and with that of this machine only if the runner keeps none.
      */
     public var history: HistoryConfiguration?
     /**
@@ -10196,7 +10204,8 @@ public struct DialogueConfiguration {
          * agent or of the session at the runner, and otherwise Claude Code's.
          */dialect: String? = nil,
         /**
-         * The runner to start the agent at; a child process of the host when absent.
+         * The runner to start the agent at; a child process of the host when absent. At a runner the agent outlives
+         * the host, and its program, directories and variables are those of the runner's machine.
          */runner: RunnerConfiguration? = nil,
         /**
          * Arguments before those that the library adds.
@@ -10292,8 +10301,9 @@ public struct DialogueConfiguration {
          * absent. The time counts towards `endGraceMs`.
          */exit: ExitPolicy? = nil,
         /**
-         * Where the past of a resumed conversation is read from. The transcript then begins with it, marked
-         * as history. When absent it begins empty.
+         * Where the past of a conversation that is resumed on this machine is read from. The transcript then begins
+         * with it, marked as history; when absent it begins empty. A session at a runner begins with the past that the
+         * runner's machine keeps, and with that of this machine only if the runner keeps none.
          */history: HistoryConfiguration? = nil,
         /**
          * What happens when the agent is silent; `WatchdogPolicy.Standard` when absent.
@@ -12150,7 +12160,7 @@ public struct HookConfiguration {
     public var variables: HookVariables?
     /**
      * Whether the URL in the variables has a secret path, to which events are posted without a token, for existing
-     * hook scripts.
+     * hook scripts. The agent's own settings do not use it.
      */
     public var secretPath: Bool
     /**
@@ -12184,7 +12194,7 @@ public struct HookConfiguration {
          */variables: HookVariables? = nil,
         /**
          * Whether the URL in the variables has a secret path, to which events are posted without a token, for existing
-         * hook scripts.
+         * hook scripts. The agent's own settings do not use it.
          */secretPath: Bool = false,
         /**
          * The backend that events are forwarded to.
@@ -15535,7 +15545,7 @@ public struct Prompt: Equatable, Hashable {
      */
     public var uuid: String?
     /**
-     * When the agent handles the prompt.
+     * When the agent handles the prompt; in the order of arrival when absent.
      */
     public var priority: Priority?
     /**
@@ -15557,7 +15567,7 @@ public struct Prompt: Equatable, Hashable {
          * The prompt's UUID; a new one when absent.
          */uuid: String? = nil,
         /**
-         * When the agent handles the prompt.
+         * When the agent handles the prompt; in the order of arrival when absent.
          */priority: Priority? = nil,
         /**
          * Whether a leading slash is text and not a command.
@@ -26382,7 +26392,7 @@ public enum RequestState: Equatable, Hashable {
      */
     case `open`
     /**
-     * The host answered.
+     * A host or a rule answered.
      */
     case answered
     /**
@@ -31871,7 +31881,7 @@ private let initializationResult: InitializationResult = {
     if (uniffi_bowline_ffi_checksum_method_changestream_stop() != 34177) {
         return InitializationResult.apiChecksumMismatch
     }
-    if (uniffi_bowline_ffi_checksum_method_engine_attach() != 6090) {
+    if (uniffi_bowline_ffi_checksum_method_engine_attach() != 61469) {
         return InitializationResult.apiChecksumMismatch
     }
     if (uniffi_bowline_ffi_checksum_method_engine_attach_shell() != 38535) {
@@ -31880,7 +31890,7 @@ private let initializationResult: InitializationResult = {
     if (uniffi_bowline_ffi_checksum_method_engine_attach_with_events() != 65294) {
         return InitializationResult.apiChecksumMismatch
     }
-    if (uniffi_bowline_ffi_checksum_method_engine_find_agent() != 39344) {
+    if (uniffi_bowline_ffi_checksum_method_engine_find_agent() != 50534) {
         return InitializationResult.apiChecksumMismatch
     }
     if (uniffi_bowline_ffi_checksum_method_engine_history() != 63663) {
@@ -32186,7 +32196,7 @@ private let initializationResult: InitializationResult = {
     if (uniffi_bowline_ffi_checksum_method_dialoguesession_end() != 5407) {
         return InitializationResult.apiChecksumMismatch
     }
-    if (uniffi_bowline_ffi_checksum_method_dialoguesession_entries_before() != 19725) {
+    if (uniffi_bowline_ffi_checksum_method_dialoguesession_entries_before() != 10330) {
         return InitializationResult.apiChecksumMismatch
     }
     if (uniffi_bowline_ffi_checksum_method_dialoguesession_event_stream() != 57763) {
@@ -32237,7 +32247,7 @@ private let initializationResult: InitializationResult = {
     if (uniffi_bowline_ffi_checksum_method_dialoguesession_retry() != 37347) {
         return InitializationResult.apiChecksumMismatch
     }
-    if (uniffi_bowline_ffi_checksum_method_dialoguesession_send() != 29924) {
+    if (uniffi_bowline_ffi_checksum_method_dialoguesession_send() != 42134) {
         return InitializationResult.apiChecksumMismatch
     }
     if (uniffi_bowline_ffi_checksum_method_dialoguesession_set_model() != 18831) {

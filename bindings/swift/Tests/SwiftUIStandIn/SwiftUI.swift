@@ -79,7 +79,7 @@ public struct CommandGroup<Content: View>: Commands {
     public nonisolated init(before group: CommandGroupPlacement, @ViewBuilder addition: () -> Content) {}
 }
 extension Scene {
-    public nonisolated func commands(@CommandsBuilder content: () -> some Commands) -> some Scene {
+    public func commands(@CommandsBuilder content: () -> some Commands) -> some Scene {
         ModifiedScene<Self>()
     }
 }

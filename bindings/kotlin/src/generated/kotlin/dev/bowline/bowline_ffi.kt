@@ -1730,7 +1730,7 @@ private fun uniffiCheckApiChecksums(lib: IntegrityCheckingUniffiLib) {
     if ((lib.uniffi_bowline_ffi_checksum_method_changestream_stop() and 0xFFFF) != 34177) {
         throw RuntimeException("UniFFI API checksum mismatch: try cleaning and rebuilding your project")
     }
-    if ((lib.uniffi_bowline_ffi_checksum_method_engine_attach() and 0xFFFF) != 6090) {
+    if ((lib.uniffi_bowline_ffi_checksum_method_engine_attach() and 0xFFFF) != 61469) {
         throw RuntimeException("UniFFI API checksum mismatch: try cleaning and rebuilding your project")
     }
     if ((lib.uniffi_bowline_ffi_checksum_method_engine_attach_shell() and 0xFFFF) != 38535) {
@@ -1739,7 +1739,7 @@ private fun uniffiCheckApiChecksums(lib: IntegrityCheckingUniffiLib) {
     if ((lib.uniffi_bowline_ffi_checksum_method_engine_attach_with_events() and 0xFFFF) != 65294) {
         throw RuntimeException("UniFFI API checksum mismatch: try cleaning and rebuilding your project")
     }
-    if ((lib.uniffi_bowline_ffi_checksum_method_engine_find_agent() and 0xFFFF) != 39344) {
+    if ((lib.uniffi_bowline_ffi_checksum_method_engine_find_agent() and 0xFFFF) != 50534) {
         throw RuntimeException("UniFFI API checksum mismatch: try cleaning and rebuilding your project")
     }
     if ((lib.uniffi_bowline_ffi_checksum_method_engine_history() and 0xFFFF) != 63663) {
@@ -2045,7 +2045,7 @@ private fun uniffiCheckApiChecksums(lib: IntegrityCheckingUniffiLib) {
     if ((lib.uniffi_bowline_ffi_checksum_method_dialoguesession_end() and 0xFFFF) != 5407) {
         throw RuntimeException("UniFFI API checksum mismatch: try cleaning and rebuilding your project")
     }
-    if ((lib.uniffi_bowline_ffi_checksum_method_dialoguesession_entries_before() and 0xFFFF) != 19725) {
+    if ((lib.uniffi_bowline_ffi_checksum_method_dialoguesession_entries_before() and 0xFFFF) != 10330) {
         throw RuntimeException("UniFFI API checksum mismatch: try cleaning and rebuilding your project")
     }
     if ((lib.uniffi_bowline_ffi_checksum_method_dialoguesession_event_stream() and 0xFFFF) != 57763) {
@@ -2096,7 +2096,7 @@ private fun uniffiCheckApiChecksums(lib: IntegrityCheckingUniffiLib) {
     if ((lib.uniffi_bowline_ffi_checksum_method_dialoguesession_retry() and 0xFFFF) != 37347) {
         throw RuntimeException("UniFFI API checksum mismatch: try cleaning and rebuilding your project")
     }
-    if ((lib.uniffi_bowline_ffi_checksum_method_dialoguesession_send() and 0xFFFF) != 29924) {
+    if ((lib.uniffi_bowline_ffi_checksum_method_dialoguesession_send() and 0xFFFF) != 42134) {
         throw RuntimeException("UniFFI API checksum mismatch: try cleaning and rebuilding your project")
     }
     if ((lib.uniffi_bowline_ffi_checksum_method_dialoguesession_set_model() and 0xFFFF) != 18831) {
@@ -4198,9 +4198,10 @@ public interface DialogueSessionInterface {
      * Reads entries that were dropped from the transcript's window from the session's recording.
      *
      * Returns the newest dropped entries of all threads before the number `entry`, or the newest of
-     * all if it is absent; nothing if no earlier entry was dropped. Times are 0. Tool calls follow
-     * all entries and may be on another page than the message that made them. Items that were still
-     * open when their neighbours were dropped are in the window as well, with the same number.
+     * all if it is absent; nothing if no earlier entry was dropped. Times are those of a journal; a
+     * recording of the output alone has none, and they are 0. Tool calls follow all entries and may be on
+     * another page than the message that made them. Items that were still open when their neighbours were
+     * dropped are in the window as well, with the same number.
      *
      * # Errors
      *
@@ -4331,7 +4332,8 @@ public interface DialogueSessionInterface {
     fun `retry`()
 
     /**
-     * Sends a prompt. A prompt that is sent during a turn waits for its end.
+     * Sends a prompt. One that is sent during a turn waits for the next turn or joins the current one, by what
+     * `supported` returns (`Queue`, `Steer`) and by its priority.
      *
      * # Errors
      *
@@ -4713,9 +4715,10 @@ open class DialogueSession: Disposable, AutoCloseable, DialogueSessionInterface
      * Reads entries that were dropped from the transcript's window from the session's recording.
      *
      * Returns the newest dropped entries of all threads before the number `entry`, or the newest of
-     * all if it is absent; nothing if no earlier entry was dropped. Times are 0. Tool calls follow
-     * all entries and may be on another page than the message that made them. Items that were still
-     * open when their neighbours were dropped are in the window as well, with the same number.
+     * all if it is absent; nothing if no earlier entry was dropped. Times are those of a journal; a
+     * recording of the output alone has none, and they are 0. Tool calls follow all entries and may be on
+     * another page than the message that made them. Items that were still open when their neighbours were
+     * dropped are in the window as well, with the same number.
      *
      * # Errors
      *
@@ -5090,7 +5093,8 @@ open class DialogueSession: Disposable, AutoCloseable, DialogueSessionInterface
 
 
     /**
-     * Sends a prompt. A prompt that is sent during a turn waits for its end.
+     * Sends a prompt. One that is sent during a turn waits for the next turn or joins the current one, by what
+     * `supported` returns (`Queue`, `Steer`) and by its priority.
      *
      * # Errors
      *
@@ -5483,7 +5487,7 @@ public interface EngineInterface {
      * Attaches to a dialogue session at a runner, for example after a restart of the host.
      *
      * `session` is the id that `DialogueSession.id` or `RunnerClient.sessions` returns. The transcript
-     * contains everything since the agent's start. Settings of `configuration` that only affect the
+     * contains everything since the agent's start, after the past of a conversation that it resumed. Settings of `configuration` that only affect the
      * start of an agent are ignored.
      *
      * # Errors
@@ -5516,7 +5520,7 @@ public interface EngineInterface {
     suspend fun `attachWithEvents`(`runner`: RunnerConfiguration, `session`: kotlin.String, `configuration`: DialogueConfiguration, `limits`: EventLimits? = null): SessionWithEvents
 
     /**
-     * Finds the agent on this machine and runs it with `--version`, which takes up to 2 s. The result is
+     * Finds the agent on this machine and runs it with `--version`, which may take seconds. The result is
      * remembered until the program's file changes.
      *
      * `program` is a path, or a name to look up in `PATH`; the engine's when absent. Cancelling the call
@@ -5788,7 +5792,7 @@ open class Engine: Disposable, AutoCloseable, EngineInterface
      * Attaches to a dialogue session at a runner, for example after a restart of the host.
      *
      * `session` is the id that `DialogueSession.id` or `RunnerClient.sessions` returns. The transcript
-     * contains everything since the agent's start. Settings of `configuration` that only affect the
+     * contains everything since the agent's start, after the past of a conversation that it resumed. Settings of `configuration` that only affect the
      * start of an agent are ignored.
      *
      * # Errors
@@ -5869,7 +5873,7 @@ open class Engine: Disposable, AutoCloseable, EngineInterface
 
 
     /**
-     * Finds the agent on this machine and runs it with `--version`, which takes up to 2 s. The result is
+     * Finds the agent on this machine and runs it with `--version`, which may take seconds. The result is
      * remembered until the program's file changes.
      *
      * `program` is a path, or a name to look up in `PATH`; the engine's when absent. Cancelling the call
@@ -7041,7 +7045,8 @@ internal object FfiConverterTypeHookQuestionStream: FfiConverter<HookQuestionStr
 
 
 /**
- * A server on the loopback interface that receives the hooks of one session.
+ * A server on the loopback interface that receives the hooks of a session, or of several that share its token
+ * and its backend. Each event has the name of its interaction.
  */
 public interface HookServerInterface {
 
@@ -7185,7 +7190,8 @@ public interface HookServerInterface {
 }
 
 /**
- * A server on the loopback interface that receives the hooks of one session.
+ * A server on the loopback interface that receives the hooks of a session, or of several that share its token
+ * and its backend. Each event has the name of its interaction.
  */
 open class HookServer: Disposable, AutoCloseable, HookServerInterface
 {
@@ -14567,7 +14573,7 @@ data class Budget (
     var `turns`: kotlin.ULong? = null
     ,
     /**
-     * The time since the session began, in milliseconds.
+     * The time since the session began, or since its manager was opened, in milliseconds.
      */
     var `timeMs`: kotlin.ULong? = null
 
@@ -15148,7 +15154,8 @@ data class DialogueConfiguration (
     var `dialect`: kotlin.String? = null
     ,
     /**
-     * The runner to start the agent at; a child process of the host when absent.
+     * The runner to start the agent at; a child process of the host when absent. At a runner the agent outlives
+     * the host, and its program, directories and variables are those of the runner's machine.
      */
     var `runner`: RunnerConfiguration? = null
     ,
@@ -15302,8 +15309,9 @@ data class DialogueConfiguration (
     var `exit`: ExitPolicy? = null
     ,
     /**
-     * Where the past of a resumed conversation is read from. The transcript then begins with it, marked
-     * as history. When absent it begins empty.
+     * Where the past of a conversation that is resumed on this machine is read from. The transcript then begins
+     * with it, marked as history; when absent it begins empty. A session at a runner begins with the past that the
+     * runner's machine keeps, and with that of this machine only if the runner keeps none.
      */
     var `history`: HistoryConfiguration? = null
     ,
@@ -16758,7 +16766,7 @@ data class HookConfiguration (
     ,
     /**
      * Whether the URL in the variables has a secret path, to which events are posted without a token, for existing
-     * hook scripts.
+     * hook scripts. The agent's own settings do not use it.
      */
     var `secretPath`: kotlin.Boolean = false
     ,
@@ -19218,7 +19226,7 @@ data class Prompt (
     var `uuid`: kotlin.String? = null
     ,
     /**
-     * When the agent handles the prompt.
+     * When the agent handles the prompt; in the order of arrival when absent.
      */
     var `priority`: Priority? = null
     ,
@@ -29090,7 +29098,7 @@ enum class RequestState {
      */
     OPEN,
     /**
-     * The host answered.
+     * A host or a rule answered.
      */
     ANSWERED,
     /**
