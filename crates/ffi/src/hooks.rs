@@ -13,6 +13,7 @@ use std::sync::Arc;
 
 use parking_lot::Mutex;
 use serde_json::Value;
+use tokio::sync::watch;
 
 use crate::agent::AgentVersion;
 use crate::cancellation::Cancellation;
@@ -124,6 +125,8 @@ pub struct HookForwardReport {
 pub struct HookServer {
     /// `None` after `stop`.
     server: Tracked<Mutex<Option<core::HookServer>>>,
+    /// Closed when the server stops or is released, which ends its relays. `None` after `stop`.
+    running: Mutex<Option<watch::Sender<()>>>,
     questions: OpenQuestions,
 }
 
@@ -137,6 +140,7 @@ impl HookServer {
     pub(crate) fn new(server: core::HookServer) -> Arc<Self> {
         Arc::new(Self {
             server: Tracked::new(ObjectKind::HookServer, Mutex::new(Some(server))),
+            running: Mutex::new(Some(watch::Sender::new(()))),
             questions: OpenQuestions::default(),
         })
     }
@@ -144,6 +148,11 @@ impl HookServer {
     fn with_server<T>(&self, body: impl FnOnce(&mut core::HookServer) -> Result<T>) -> Result<T> {
         call(|| body(self.server.lock().as_mut().ok_or_else(stopped)?))
     }
+}
+
+/// Waits until the server stops or is released.
+async fn closed(mut running: watch::Receiver<()>) {
+    while running.changed().await.is_ok() {}
 }
 
 fn stopped() -> BowlineError {
@@ -226,9 +235,9 @@ impl HookServer {
         })
     }
 
-    /// Receives the hooks of a session at a runner, until the session ends: its events are events of this server,
-    /// and its questions wait for the host as others do. Returns once it is attached; cuts of the link and restarts
-    /// of the runner are survived.
+    /// Receives the hooks of a session at a runner, until the session ends or this server is stopped or released:
+    /// its events are events of this server, and its questions wait for the host as others do. Returns once it is
+    /// attached; cuts of the link and restarts of the runner are survived.
     ///
     /// With `hasPast` for a session that an earlier host may have served, only questions that are still open and later
     /// events are received.
@@ -247,10 +256,17 @@ impl HookServer {
         let remote: core::Remote = runner.try_into()?;
         let id = parse_id(&session)?;
         let relay = self.with_server(|it| Ok(it.relay(session)))?;
+        let running = self.running.lock().as_ref().map(watch::Sender::subscribe);
+        let running = running.ok_or_else(stopped)?;
         uncancelled(async move {
             let feed = core::HookFeed::attach(&remote, id, has_past).await;
             let feed = feed.map_err(core::StartError::from)?;
-            serving(relay_hooks(relay, feed));
+            serving(async move {
+                tokio::select! {
+                    () = relay_hooks(relay, feed) => {}
+                    () = closed(running) => {}
+                }
+            });
             Ok(())
         })
         .await
@@ -310,7 +326,8 @@ impl HookServer {
     }
 
     /// Stops the server: closes its port, sends default answers to open questions and forwards queued
-    /// events, each for a bounded time. Returns the final counts.
+    /// events, each for a bounded time. Questions of agents at runners stay open there, for another host or the
+    /// default. Returns the final counts.
     ///
     /// # Errors
     ///
@@ -318,6 +335,7 @@ impl HookServer {
     pub async fn stop(&self) -> Result<HookReport> {
         let server = self.server.lock().take();
         let server = server.ok_or_else(stopped)?;
+        drop(self.running.lock().take());
         self.questions.clear();
         uncancelled(async move { Ok(server.stop().await.into()) }).await
     }

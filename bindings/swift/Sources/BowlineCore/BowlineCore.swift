@@ -3684,9 +3684,9 @@ public protocol HookServerProtocol: AnyObject, Sendable {
     func report() throws  -> HookReport
 
     /**
-     * Receives the hooks of a session at a runner, until the session ends: its events are events of this server,
-     * and its questions wait for the host as others do. Returns once it is attached; cuts of the link and restarts
-     * of the runner are survived.
+     * Receives the hooks of a session at a runner, until the session ends or this server is stopped or released:
+     * its events are events of this server, and its questions wait for the host as others do. Returns once it is
+     * attached; cuts of the link and restarts of the runner are survived.
      *
      * With `hasPast` for a session that an earlier host may have served, only questions that are still open and later
      * events are received.
@@ -3736,7 +3736,8 @@ public protocol HookServerProtocol: AnyObject, Sendable {
 
     /**
      * Stops the server: closes its port, sends default answers to open questions and forwards queued
-     * events, each for a bounded time. Returns the final counts.
+     * events, each for a bounded time. Questions of agents at runners stay open there, for another host or the
+     * default. Returns the final counts.
      *
      * # Errors
      *
@@ -3915,9 +3916,9 @@ open func report()throws  -> HookReport  {
 }
 
     /**
-     * Receives the hooks of a session at a runner, until the session ends: its events are events of this server,
-     * and its questions wait for the host as others do. Returns once it is attached; cuts of the link and restarts
-     * of the runner are survived.
+     * Receives the hooks of a session at a runner, until the session ends or this server is stopped or released:
+     * its events are events of this server, and its questions wait for the host as others do. Returns once it is
+     * attached; cuts of the link and restarts of the runner are survived.
      *
      * With `hasPast` for a session that an earlier host may have served, only questions that are still open and later
      * events are received.
@@ -4008,7 +4009,8 @@ open func spec(interaction: String, agent: AgentVersion? = nil)throws  -> String
 
     /**
      * Stops the server: closes its port, sends default answers to open questions and forwards queued
-     * events, each for a bounded time. Returns the final counts.
+     * events, each for a bounded time. Questions of agents at runners stay open there, for another host or the
+     * default. Returns the final counts.
      *
      * # Errors
      *
@@ -32019,7 +32021,7 @@ private let initializationResult: InitializationResult = {
     if (uniffi_bowline_ffi_checksum_method_hookserver_report() != 10133) {
         return InitializationResult.apiChecksumMismatch
     }
-    if (uniffi_bowline_ffi_checksum_method_hookserver_serve() != 55143) {
+    if (uniffi_bowline_ffi_checksum_method_hookserver_serve() != 26996) {
         return InitializationResult.apiChecksumMismatch
     }
     if (uniffi_bowline_ffi_checksum_method_hookserver_settings() != 16694) {
@@ -32031,7 +32033,7 @@ private let initializationResult: InitializationResult = {
     if (uniffi_bowline_ffi_checksum_method_hookserver_spec() != 24718) {
         return InitializationResult.apiChecksumMismatch
     }
-    if (uniffi_bowline_ffi_checksum_method_hookserver_stop() != 43509) {
+    if (uniffi_bowline_ffi_checksum_method_hookserver_stop() != 34548) {
         return InitializationResult.apiChecksumMismatch
     }
     if (uniffi_bowline_ffi_checksum_method_hookserver_token() != 37020) {

@@ -79,7 +79,7 @@ final class ExampleAppTests: TimedTestCase {
         await send("/tool ls", store)
         let hooks = try XCTUnwrap(run.model.hooks[store.id])
         await until { hooks.events.contains { $0.kind == "PreToolUse" } }
-        await until { store.output.text.contains("make test") }
+        await until { store.output.text.contains("The command is over.") }
         let saved = await run.model.report(on: store)
         let report = try XCTUnwrap(saved)
         let again = await store.writeReport(to: report)
@@ -170,7 +170,7 @@ final class ExampleAppTests: TimedTestCase {
         XCTAssertEqual(report?.events, 0)
     }
 
-    func testTokenOfTheBackendIsReadForEachAttempt() throws {
+    func testTokenOfTheBackendIsReadForEachAttempt() async throws {
         let file = try temporaryDirectory().appendingPathComponent("token")
         let tokens = FileTokens(file: file)
         XCTAssertThrowsError(try tokens.token(wasRefused: false)) { error in

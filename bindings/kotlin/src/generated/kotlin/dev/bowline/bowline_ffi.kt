@@ -1868,7 +1868,7 @@ private fun uniffiCheckApiChecksums(lib: IntegrityCheckingUniffiLib) {
     if ((lib.uniffi_bowline_ffi_checksum_method_hookserver_report() and 0xFFFF) != 10133) {
         throw RuntimeException("UniFFI API checksum mismatch: try cleaning and rebuilding your project")
     }
-    if ((lib.uniffi_bowline_ffi_checksum_method_hookserver_serve() and 0xFFFF) != 55143) {
+    if ((lib.uniffi_bowline_ffi_checksum_method_hookserver_serve() and 0xFFFF) != 26996) {
         throw RuntimeException("UniFFI API checksum mismatch: try cleaning and rebuilding your project")
     }
     if ((lib.uniffi_bowline_ffi_checksum_method_hookserver_settings() and 0xFFFF) != 16694) {
@@ -1880,7 +1880,7 @@ private fun uniffiCheckApiChecksums(lib: IntegrityCheckingUniffiLib) {
     if ((lib.uniffi_bowline_ffi_checksum_method_hookserver_spec() and 0xFFFF) != 24718) {
         throw RuntimeException("UniFFI API checksum mismatch: try cleaning and rebuilding your project")
     }
-    if ((lib.uniffi_bowline_ffi_checksum_method_hookserver_stop() and 0xFFFF) != 43509) {
+    if ((lib.uniffi_bowline_ffi_checksum_method_hookserver_stop() and 0xFFFF) != 34548) {
         throw RuntimeException("UniFFI API checksum mismatch: try cleaning and rebuilding your project")
     }
     if ((lib.uniffi_bowline_ffi_checksum_method_hookserver_token() and 0xFFFF) != 37020) {
@@ -7097,9 +7097,9 @@ public interface HookServerInterface {
     fun `report`(): HookReport
 
     /**
-     * Receives the hooks of a session at a runner, until the session ends: its events are events of this server,
-     * and its questions wait for the host as others do. Returns once it is attached; cuts of the link and restarts
-     * of the runner are survived.
+     * Receives the hooks of a session at a runner, until the session ends or this server is stopped or released:
+     * its events are events of this server, and its questions wait for the host as others do. Returns once it is
+     * attached; cuts of the link and restarts of the runner are survived.
      *
      * With `hasPast` for a session that an earlier host may have served, only questions that are still open and later
      * events are received.
@@ -7149,7 +7149,8 @@ public interface HookServerInterface {
 
     /**
      * Stops the server: closes its port, sends default answers to open questions and forwards queued
-     * events, each for a bounded time. Returns the final counts.
+     * events, each for a bounded time. Questions of agents at runners stay open there, for another host or the
+     * default. Returns the final counts.
      *
      * # Errors
      *
@@ -7397,9 +7398,9 @@ open class HookServer: Disposable, AutoCloseable, HookServerInterface
 
 
     /**
-     * Receives the hooks of a session at a runner, until the session ends: its events are events of this server,
-     * and its questions wait for the host as others do. Returns once it is attached; cuts of the link and restarts
-     * of the runner are survived.
+     * Receives the hooks of a session at a runner, until the session ends or this server is stopped or released:
+     * its events are events of this server, and its questions wait for the host as others do. Returns once it is
+     * attached; cuts of the link and restarts of the runner are survived.
      *
      * With `hasPast` for a session that an earlier host may have served, only questions that are still open and later
      * events are received.
@@ -7496,7 +7497,8 @@ open class HookServer: Disposable, AutoCloseable, HookServerInterface
 
     /**
      * Stops the server: closes its port, sends default answers to open questions and forwards queued
-     * events, each for a bounded time. Returns the final counts.
+     * events, each for a bounded time. Questions of agents at runners stay open there, for another host or the
+     * default. Returns the final counts.
      *
      * # Errors
      *
