@@ -26,13 +26,7 @@
                     }
                 }
                 .frame(minWidth: 720, minHeight: 480)
-                .task {
-                    delegate.model = model
-                    await model.open()
-                    await model.follow { _ in
-                        _ = NSApplication.shared.requestUserAttention(.informationalRequest)
-                    }
-                }
+                .task { await follow() }
             }
             .commands {
                 CommandGroup(before: .appTermination) {
@@ -41,6 +35,14 @@
                         NSApplication.shared.terminate(nil)
                     }
                 }
+            }
+        }
+
+        private func follow() async {
+            delegate.model = model
+            await model.open()
+            await model.follow { _ in
+                _ = NSApplication.shared.requestUserAttention(.informationalRequest)
             }
         }
     }
