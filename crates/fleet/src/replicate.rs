@@ -72,6 +72,7 @@ pub async fn replicate<B: Bus>(
         source: Source { path, tail: None },
         state,
         last_look: Instant::now(),
+        next_look: Instant::now(),
         empty_looks: 0,
     };
     state.send_modify(|it| it.epoch = Some(epoch));
@@ -107,6 +108,8 @@ struct Replication<'a, B> {
     state: &'a watch::Sender<ReplicaState>,
     /// Time of the previous read: records that are new may have waited since then.
     last_look: Instant,
+    /// Time of the next read. Each lists the journal's folder, and an acknowledgement is no reason for one.
+    next_look: Instant,
     empty_looks: u32,
 }
 
@@ -120,32 +123,35 @@ impl<B: Bus> Replication<'_, B> {
                 self.publisher.on_connect();
             }
             let was_ended = *has_ended.borrow();
-            let found = self.feed().await?;
+            let may_follow = if was_ended || self.next_look <= Instant::now() {
+                self.feed().await?
+            } else {
+                true
+            };
             let now = Instant::now();
             if let Some(request) = self.publisher.poll(now.into_std()) {
                 let before = self.publisher.copied().total();
                 let attempt = request.attempt;
+                let is_question = request.step == PublishStep::Last;
                 tokio::select! {
                     reply = perform(self.bus, &self.subject, request) => {
                         self.publisher.on_reply(attempt, reply, Instant::now().into_std());
                         self.report(before);
+                        if is_question {
+                            // What the stream lacks is read again.
+                            self.next_look = now;
+                        }
                     }
                     _ = connects.changed() => self.publisher.on_connect(),
                 }
                 continue;
             }
-            if was_ended && !found && self.publisher.is_settled() {
+            if was_ended && !may_follow && self.publisher.is_settled() {
                 return Ok(());
             }
             let due = self.publisher.deadline().map(Instant::from_std);
-            let look = now
-                + if self.empty_looks > IDLE_AFTER {
-                    IDLE_POLL
-                } else {
-                    FLUSH_AFTER
-                };
             let wake = due
-                .map_or(look, |due| due.min(look))
+                .map_or(self.next_look, |due| due.min(self.next_look))
                 .max(now + Duration::from_millis(1));
             tokio::select! {
                 () = sleep_until(wake) => {}
@@ -154,21 +160,31 @@ impl<B: Bus> Replication<'_, B> {
         }
     }
 
-    /// Pushes what follows in the journal, up to a message. Returns whether there was anything.
+    /// Pushes what follows in the journal, up to a message. Returns whether there was anything, or what the stream
+    /// has is unknown.
     async fn feed(&mut self) -> io::Result<bool> {
         let Some(from) = self.publisher.position().cloned() else {
+            self.next_look = Instant::now() + FLUSH_AFTER;
             return Ok(true);
         };
         let source = std::mem::take(&mut self.source);
         let read = spawn_blocking(move || source.read(&from));
         let (source, records) = read.await.map_err(io::Error::other)??;
         self.source = source;
-        let since = std::mem::replace(&mut self.last_look, Instant::now());
+        let now = Instant::now();
+        let since = std::mem::replace(&mut self.last_look, now);
         let found = !records.is_empty();
         self.empty_looks = if found {
             0
         } else {
             self.empty_looks.saturating_add(1)
+        };
+        let bytes: u64 = records.iter().map(Record::size).sum();
+        self.next_look = match self.empty_looks {
+            // More is there than one message has.
+            _ if bytes >= MESSAGE_BYTES as u64 => now,
+            ..=IDLE_AFTER => now + FLUSH_AFTER,
+            _ => now + IDLE_POLL,
         };
         for record in records {
             self.publisher.push(record, since.into_std());
