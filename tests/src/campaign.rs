@@ -66,7 +66,7 @@ impl Campaign {
     /// case of something. Such a campaign takes less than an hour at its `stress_count`.
     #[must_use]
     pub fn is_single_batch(&self) -> bool {
-        const SINGLE: [&str; 8] = [
+        const SINGLE: [&str; 9] = [
             "overlap",
             "scaling",
             "slow-client",
@@ -75,6 +75,7 @@ impl Campaign {
             "full-disk",
             "runner-sessions",
             "fleet-wiped",
+            "fleet-partition",
         ];
         SINGLE.contains(&self.name)
     }
@@ -473,6 +474,15 @@ pub static ALL: &[Campaign] = &[
         ci_count: 6,
         stress_count: 100,
         run: fleet::wiped,
+    },
+    #[cfg(feature = "fleet")]
+    Campaign {
+        name: "fleet-partition",
+        what: "a runner is cut off from NATS until its lease lapses, another takes sessions over, and an agent is \
+               ended, output is lost, or the later generation does not count (seconds of the partition)",
+        ci_count: 45,
+        stress_count: 600,
+        run: fleet::partition,
     },
     #[cfg(feature = "fleet")]
     Campaign {

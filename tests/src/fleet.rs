@@ -8,3 +8,4 @@ mod servers;
 pub use recorded::{Acknowledged, RecordedBus};
 pub use runner::{FleetHost, FleetRunner, understudy};
 pub use servers::NatsServers;
+pub(crate) use servers::connect;

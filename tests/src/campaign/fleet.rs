@@ -5,9 +5,12 @@
 
 mod cuts;
 mod failures;
+mod partition;
+mod speakers;
 mod wiped;
 mod writers;
 
 pub(super) use cuts::run as cuts;
 pub(super) use failures::{freezes, kills, power_cuts, stops};
+pub(super) use partition::run as partition;
 pub(super) use wiped::run as wiped;

@@ -5,16 +5,12 @@ use std::path::Path;
 use std::sync::Arc;
 
 use bowline_fleet::{
-    Connection, FleetUrl, LinkOpening, LocalRunner, LocalSession, Member, MemberConfiguration,
-    RunnerId, link_subject, open_link,
+    Connection, FleetUrl, Gateway, LocalDaemon, Member, MemberConfiguration, RunnerId,
+    link_subject, open_link,
 };
 use bowline_lifecycle::{AgentLocation, DialogueConfiguration};
-use bowline_runner::{
-    LinkServer, Runner, RunnerClient, ServeConfiguration, ServeLimits, SessionSummaryState,
-    ShimProgram, StateDir, TokenScope,
-};
+use bowline_runner::{Runner, ServeConfiguration, ServeLimits, ShimProgram, StateDir, TokenScope};
 use bowline_transport::{Address, Boxed, ByteStream, Network, Remote, RemoteUrl, Token};
-use tokio::io::DuplexStream;
 
 use super::servers::connect;
 use crate::campaign::{SHIM, own, understudy as configuration};
@@ -45,7 +41,7 @@ impl FleetRunner {
                 path: own(),
                 args: vec![SHIM.into()],
             },
-            socket: Some(socket.clone()),
+            socket: Some(socket),
             listen: vec![([127, 0, 0, 1], 0).into()],
             token_file: token_file.clone(),
             hosts: Vec::new(),
@@ -61,19 +57,16 @@ impl FleetRunner {
         });
         let served = served.await.map_err(|error| failed(&error))?;
         let token = std::fs::read_to_string(token_file).map_err(|error| failed(&error))?;
-        let socket = format!("unix:{}", socket.display());
-        let client = RunnerClient::at(&socket, None, None).map_err(|error| failed(&error))?;
-        let local = LocalDaemon {
-            client,
-            state: state.clone(),
-            links: served.links(),
-        };
+        let local = LocalDaemon::new(&served, state.clone()).ok_or("no socket")?;
+        let gateway = Gateway::new(runner.clone(), local.clone());
+        gateway.connected(bus.clone());
+        served.forward_to(Arc::new(gateway));
         let configuration = MemberConfiguration {
             runner: runner.clone(),
             name: runner.to_string(),
             version: env!("CARGO_PKG_VERSION").to_owned(),
             boot: bowline_transport::SessionId::random().to_string(),
-            is_durable: false,
+            is_durable: tokio::sync::watch::channel(false).1,
         };
         Ok(Self {
             runner: served,
@@ -104,34 +97,6 @@ impl FleetRunner {
     /// Stops the runner. Its sessions go on.
     pub async fn stop(self) {
         self.runner.stop().await;
-    }
-}
-
-/// The daemon of this process.
-struct LocalDaemon {
-    client: RunnerClient,
-    state: StateDir,
-    links: LinkServer,
-}
-
-impl LocalRunner for LocalDaemon {
-    async fn sessions(&self) -> Option<Vec<LocalSession>> {
-        let sessions = self.client.sessions().await.ok()?;
-        let local = sessions.into_iter().filter_map(|session| {
-            Some(LocalSession {
-                id: session.id,
-                epoch: session.epoch,
-                has_ended: session.state != SessionSummaryState::Running,
-                journal: self.state.session(session.id).journal(),
-                summary: serde_json::to_value(&session).ok()?,
-            })
-        });
-        Some(local.collect())
-    }
-
-    async fn serve(&self, stream: DuplexStream, opening: LinkOpening) {
-        let scope = opening.scope.parse().unwrap_or(TokenScope::Look);
-        self.links.serve(stream, scope).await;
     }
 }
 

@@ -22,6 +22,8 @@ const RETRY_AFTER: Duration = Duration::from_millis(50);
 pub struct NatsServers {
     nodes: Vec<NatsNode>,
     extra: String,
+    /// When a server syncs what it stored.
+    sync_interval: &'static str,
     folder: TempDir,
 }
 
@@ -83,6 +85,7 @@ impl NatsServers {
         let mut servers = Self {
             nodes: nodes.collect::<Result<_, String>>()?,
             extra: extra.to_owned(),
+            sync_interval: "always",
             folder,
         };
         for n in 0..count {
@@ -110,12 +113,30 @@ impl NatsServers {
         Ok(())
     }
 
+    /// Replaces what is added to the configurations, and has a server read its own again.
+    ///
+    /// # Errors
+    ///
+    /// The configuration cannot be written.
+    pub fn reload(&mut self, n: usize, extra: &str) -> Result<(), String> {
+        extra.clone_into(&mut self.extra);
+        let file = self.folder.path().join(format!("n{n}.conf"));
+        fs::write(file, self.configuration(n)).map_err(|error| error.to_string())?;
+        self.signal(n, Signal::HUP);
+        Ok(())
+    }
+
+    /// Lets servers that are started from now on sync every two minutes, as they do by default.
+    pub fn sync_rarely(&mut self) {
+        self.sync_interval = "2m";
+    }
+
     fn configuration(&self, n: usize) -> String {
         let node = &self.nodes[n];
-        let (port, store) = (node.port, self.store(n));
+        let (port, store, sync) = (node.port, self.store(n), self.sync_interval);
         let mut text = format!(
             "server_name: n{n}\nlisten: \"127.0.0.1:{port}\"\n\
-             jetstream {{ store_dir: {store:?}, sync_interval: always, max_file_store: 10GB }}\n"
+             jetstream {{ store_dir: {store:?}, sync_interval: {sync}, max_file_store: 10GB }}\n"
         );
         if self.nodes.len() > 1 {
             let routes = self.nodes.iter().map(|it| it.route);
@@ -259,7 +280,7 @@ impl NatsServers {
 }
 
 /// Connects once a server accepts connections.
-pub(super) async fn connect(url: &FleetUrl, credentials: Option<&NatsCredentials>) -> Connection {
+pub(crate) async fn connect(url: &FleetUrl, credentials: Option<&NatsCredentials>) -> Connection {
     loop {
         match Connection::open(url, credentials, "test").await {
             Ok(connection) => return connection,

@@ -10,7 +10,8 @@ A long run in parts of 90 minutes, until the printed count is the wanted one:
   cargo stress cuts --count 100000 --minutes 90 --resume cuts.json
 A part ends after the batch during which its time is over, and an interrupted batch is repeated. A
 campaign whose count is a size, or that covers every case, is a single batch of less than an hour:
-overlap, scaling, slow-client, idle-sessions, damaged-journal, full-disk, runner-sessions, fleet-wiped.
+overlap, scaling, slow-client, idle-sessions, damaged-journal, full-disk, runner-sessions, fleet-wiped,
+fleet-partition.
 
 The campaigns of a fleet need NATS servers: .ci/nats cargo stress fleet
 

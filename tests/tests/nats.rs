@@ -1,7 +1,5 @@
 //! The connection against real servers: one alone, and three.
 
-mod support;
-
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
@@ -10,11 +8,11 @@ use bowline_fleet::{
     LocalJournal, LogStore as _, Messages as _, NatsCredentials, Positions, Replica, ReplicaState,
     SetupError, StoredMessage, accept_link, log_subject, open_link, provision, replicate,
 };
-use bowline_journal::{Arrival, Folder, JournalLimits, JournalTail, JournalWriter};
-use bowline_process::SessionId;
-use bowline_wire::{Epoch, StreamId};
+use bowline_tests::fleet::NatsServers;
+use bowline_transport::SessionId;
+use bowline_transport::journal::{Arrival, Folder, JournalLimits, JournalTail, JournalWriter};
+use bowline_transport::wire::{Epoch, StreamId};
 use bytes::Bytes;
-use support::NatsServers;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::sync::{mpsc, watch};
 
@@ -34,7 +32,7 @@ async fn collect(
 #[tokio::test]
 #[ignore = "needs a NATS server: .ci/nats"]
 async fn append_is_fenced_by_the_last_sequence() {
-    let servers = NatsServers::start(1, "");
+    let servers = NatsServers::start(1, "").unwrap();
     let connection = servers.set_up().await;
     assert_eq!(connection.last(SUBJECT).await, Ok(None));
     let begin: Positions = "1:0".parse().unwrap();
@@ -65,7 +63,7 @@ async fn append_is_fenced_by_the_last_sequence() {
 #[tokio::test]
 #[ignore = "needs a NATS server: .ci/nats"]
 async fn keys_are_replaced_by_comparing_revisions() {
-    let servers = NatsServers::start(1, "");
+    let servers = NatsServers::start(1, "").unwrap();
     let connection = servers.set_up().await;
     let bucket = Bucket::Sessions;
     assert_eq!(connection.get(bucket, "a").await, Ok(None));
@@ -117,7 +115,7 @@ async fn keys_are_replaced_by_comparing_revisions() {
 #[tokio::test]
 #[ignore = "needs a NATS server: .ci/nats"]
 async fn requests_are_answered_or_nothing_listens() {
-    let servers = NatsServers::start(1, "");
+    let servers = NatsServers::start(1, "").unwrap();
     let (a, b) = (servers.connect(None).await, servers.connect(None).await);
     let unheard = a.request("bl.link.x", "hello".into()).await;
     assert_eq!(unheard, Err(BusError::NoResponders("bl.link.x".into())));
@@ -143,7 +141,7 @@ async fn refused_rights_are_told_at_once() {
         publish: { deny: [\"bl.log.>\", \"$JS.API.STREAM.MSG.GET.BL_LOG\", \"$KV.BL_CLAIMS.>\", \
         \"$JS.API.CONSUMER.CREATE.KV_BL_CLAIMS.>\"] }, subscribe: { deny: [\"bl.link.>\"] } } } ] }\n\
         no_auth_user: u\n";
-    let servers = NatsServers::start(1, accounts);
+    let servers = NatsServers::start(1, accounts).unwrap();
     let connection = servers.set_up().await;
     let begin = Positions::default();
     let denied = |subject: &str| BusError::Denied(format!("publish to {subject}"));
@@ -184,7 +182,7 @@ async fn wiped_server_is_filled_again_byte_for_byte() {
         }
         writer.end(StreamId::STDOUT)
     };
-    let mut servers = NatsServers::start(1, "");
+    let mut servers = NatsServers::start(1, "").unwrap();
     let connection = servers.set_up().await;
     let session = SessionId::random();
     let journal = LocalJournal {
@@ -206,9 +204,9 @@ async fn wiped_server_is_filled_again_byte_for_byte() {
     };
     copied(write(500)).await;
     servers.kill(0);
-    servers.wipe(0);
+    servers.wipe(0).unwrap();
     let end = write(100);
-    servers.run(0);
+    servers.run(0).unwrap();
     while connection.set_up(Some(1)).await.is_err() {
         tokio::time::sleep(Duration::from_millis(50)).await;
     }
@@ -229,7 +227,7 @@ async fn wiped_server_is_filled_again_byte_for_byte() {
 #[tokio::test]
 #[ignore = "needs three NATS servers: .ci/nats"]
 async fn acknowledged_messages_survive_the_leader() {
-    let mut servers = NatsServers::start(3, "");
+    let mut servers = NatsServers::start(3, "").unwrap();
     let connection = servers.set_up().await;
     assert_eq!(connection.layout().await.unwrap().replicas, 3);
     let mut connects = connection.connects();
@@ -240,7 +238,7 @@ async fn acknowledged_messages_survive_the_leader() {
             servers.kill(0);
         }
         if n == 40 {
-            servers.run(0);
+            servers.run(0).unwrap();
         }
         let body = Bytes::from(n.to_string());
         loop {
@@ -298,7 +296,7 @@ async fn generated_rights_are_enough_and_no_more() {
         .unwrap()
         .text;
     let accounts = text.split_once("accounts").unwrap().1;
-    let servers = NatsServers::start(1, &format!("accounts{accounts}"));
+    let servers = NatsServers::start(1, &format!("accounts{accounts}")).unwrap();
     let a = servers.connect(Some(&credentials("a"))).await;
     let b = servers.connect(Some(&credentials("b"))).await;
     let laptop = servers.connect(Some(&credentials("laptop"))).await;
@@ -349,8 +347,68 @@ async fn generated_rights_are_enough_and_no_more() {
         "{refused:?}"
     );
     let system = servers.connect(Some(&credentials("system"))).await;
-    assert_eq!(system.is_sync_always().await, Some(true));
-    assert_eq!(b.is_sync_always().await, None);
+    for reported in [system.servers_as_system().await, b.servers().await] {
+        let reported: Vec<_> = reported.iter().map(|it| it.is_sync_always).collect();
+        assert_eq!(reported, [true]);
+    }
+    assert_eq!(b.servers_as_system().await, []);
+    // One server that syncs has no other that outlives it.
+    assert!(!b.is_durable().await);
+}
+
+/// What is copied is called durable only where three replicas and syncing servers were seen.
+#[tokio::test]
+#[ignore = "needs three NATS servers: .ci/nats"]
+async fn durability_is_learned_from_the_servers() {
+    let plan = FleetPlan {
+        nodes: ["a", "b", "c"].map(str::to_owned).to_vec(),
+        runners: vec!["a".to_owned()],
+        hosts: Vec::new(),
+    };
+    let folder = tempfile::tempdir().unwrap();
+    let files = provision(&plan).unwrap();
+    let find = |name: &str| files.iter().find(|it| it.name == name).unwrap();
+    let path = folder.path().join("a.creds");
+    std::fs::write(&path, &find("a.creds").text).unwrap();
+    let credentials = NatsCredentials::read(&path).unwrap();
+    let accounts = find("fleet-1.conf").text.split_once("accounts").unwrap().1;
+    let mut servers = NatsServers::start(3, &format!("accounts{accounts}")).unwrap();
+    let a = servers.connect(Some(&credentials)).await;
+    while a.set_up(Some(3)).await.is_err() {
+        tokio::time::sleep(Duration::from_millis(100)).await;
+    }
+    let (known, mut is_durable) = watch::channel(false);
+    let keeping = a.clone();
+    let keeping = tokio::spawn(async move { keeping.keep_durability(&known).await });
+    let wait = is_durable.wait_for(|it| *it);
+    tokio::time::timeout(Duration::from_secs(120), wait)
+        .await
+        .expect("durable")
+        .unwrap();
+    // A server that syncs now and then only.
+    servers.kill(0);
+    servers.sync_rarely();
+    servers.run(0).unwrap();
+    let wait = is_durable.wait_for(|it| !*it);
+    tokio::time::timeout(Duration::from_secs(120), wait)
+        .await
+        .expect("copied only")
+        .unwrap();
+    keeping.abort();
+    let reported = loop {
+        let reported = a.servers().await;
+        if reported.len() == 3 {
+            break reported;
+        }
+    };
+    let lazy: Vec<_> = reported.iter().filter(|it| !it.is_sync_always).collect();
+    assert_eq!(lazy.len(), 1, "{reported:?}");
+    assert!(!a.is_durable().await);
+    // Servers that do not say how they sync.
+    let silent = NatsServers::start(1, "").unwrap();
+    let silent = silent.set_up().await;
+    assert_eq!(silent.servers().await, []);
+    assert!(!silent.is_durable().await);
 }
 
 /// A tenant has an account of its own, and a third one has no JetStream.
@@ -380,7 +438,7 @@ async fn hosts_of_other_accounts_get_nothing() {
     for (name, (_, public)) in &users {
         accounts = accounts.replace(&format!("{name}_KEY"), public);
     }
-    let servers = NatsServers::start(1, &accounts);
+    let servers = NatsServers::start(1, &accounts).unwrap();
     let [a, b, c] = users.map(|(_, (credentials, _))| credentials);
     let a = servers.connect(Some(&a)).await;
     let (b, c) = (
@@ -425,7 +483,7 @@ async fn revoked_host_gets_nothing_more() {
         let users: Vec<_> = users.iter().map(|it| format!("{{ nkey: {it} }}")).collect();
         format!("authorization {{ users: [ {} ] }}\n", users.join(", "))
     };
-    let mut servers = NatsServers::start(1, &users(&[&runner_key, &host_key]));
+    let mut servers = NatsServers::start(1, &users(&[&runner_key, &host_key])).unwrap();
     let runner = servers.connect(Some(&runner)).await;
     runner.set_up(Some(1)).await.unwrap();
     let revoked = servers.connect(Some(&host)).await;
@@ -440,7 +498,7 @@ async fn revoked_host_gets_nothing_more() {
         .await
         .unwrap();
     let mut other_end = accepted.await.unwrap();
-    servers.reload(0, &users(&[&runner_key]));
+    servers.reload(0, &users(&[&runner_key])).unwrap();
     // The link ends, and nothing that is written to it arrives.
     let mut received = Vec::new();
     let _ = link.read_to_end(&mut received).await;
@@ -461,7 +519,7 @@ async fn revoked_host_gets_nothing_more() {
 #[tokio::test]
 #[ignore = "needs a NATS server: .ci/nats"]
 async fn large_stream_passes_a_link() {
-    let servers = NatsServers::start(1, "");
+    let servers = NatsServers::start(1, "").unwrap();
     let (a, b) = (servers.connect(None).await, servers.connect(None).await);
     let mut requests = a.subscribe("bl.link.a").await.unwrap();
     let _ = a.request("bl.link.y", "ping".into()).await;
