@@ -30,6 +30,8 @@ pub(super) async fn row(cluster: &Cluster, plan: &Plan) -> Result<Row> {
             is_durable: false,
             index: LogIndex::default(),
             earlier: Vec::new(),
+            claimed_by: None,
+            git: None,
         };
         let value = serde_json::to_vec(&record)?;
         let key = id.to_string();

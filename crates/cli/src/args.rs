@@ -102,6 +102,9 @@ pub(crate) enum Command {
     /// Set up and check the NATS servers of a fleet.
     #[cfg(feature = "fleet")]
     Fleet(fleet::Fleet),
+    /// Continue a session of a fleet at another runner.
+    #[cfg(feature = "fleet")]
+    Resume(fleet::Resume),
 }
 
 #[derive(Debug, Args)]

@@ -1,5 +1,6 @@
 //! Sessions of many machines: `serve --fleet`, `--fleet` of the other commands, and `bowline fleet`.
 
+mod clocks;
 mod daemon;
 mod doctor;
 mod history;
@@ -8,12 +9,14 @@ mod last_screen;
 mod list;
 mod network;
 mod replica;
+mod resume;
 
 pub(crate) use daemon::Joining;
 pub(crate) use history::history;
 pub(crate) use list::ps;
 pub(crate) use network::network;
 pub(crate) use replica::{attach_copy, logs};
+pub(crate) use resume::resume;
 
 use std::process::ExitCode;
 

@@ -147,6 +147,8 @@ fn execute(
         Command::Acp(acp) => block_on(runtime(), acp::acp(acp)),
         #[cfg(feature = "fleet")]
         Command::Fleet(options) => block_on(runtime(), fleet::fleet(options)),
+        #[cfg(feature = "fleet")]
+        Command::Resume(options) => block_on(runtime(), fleet::resume(options)),
         Command::Doctor(doctor) => block_on(runtime(), doctor::doctor(&doctor)),
     }
 }

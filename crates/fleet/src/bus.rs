@@ -103,6 +103,9 @@ impl Bucket {
     }
 }
 
+/// The subject on which the servers report their settings to the accounts of `bowline fleet init`.
+pub const SERVERS_SUBJECT: &str = "bl.servers";
+
 /// Name of the stream of logs.
 pub const LOG_STREAM: &str = "BL_LOG";
 
@@ -170,6 +173,22 @@ pub trait KeyStore: Clone + Send + Sync + 'static {
     ) -> impl Future<Output = Result<mpsc::Receiver<Entry>, BusError>> + Send;
 }
 
+/// Name of the store of the files of conversations.
+pub const FILE_STORE: &str = "BL_FILES";
+
+/// Files that are too large for a message.
+pub trait FileStore: Clone + Send + Sync + 'static {
+    /// Stores a file, which replaces an earlier one of its name.
+    fn put_file(
+        &self,
+        name: &str,
+        content: Bytes,
+    ) -> impl Future<Output = Result<(), BusError>> + Send;
+
+    /// Returns a file; `None` if there is none of the name.
+    fn file(&self, name: &str) -> impl Future<Output = Result<Option<Bytes>, BusError>> + Send;
+}
+
 /// Messages that are not stored: each is delivered at most once.
 pub trait Messages: Clone + Send + Sync + 'static {
     /// Returns a subject that only this connection receives.
@@ -198,7 +217,7 @@ pub trait Messages: Clone + Send + Sync + 'static {
 }
 
 /// A connection to the broker.
-pub trait Bus: LogStore + KeyStore + Messages {
+pub trait Bus: LogStore + KeyStore + FileStore + Messages {
     /// Returns how often the connection was made. It changes with each reconnect.
     fn connects(&self) -> watch::Receiver<u64>;
 }

@@ -18,7 +18,9 @@ pub use choice::{ChoiceError, choose_runner};
 pub use claim::{ClaimDecision, ClaimRecord, decide_claim};
 pub use index::{INDEX_STEP, LogIndex};
 pub use lease::{Lease, LeaseReply, LeaseState, LeaseStep, RENEW_EVERY};
-pub use names::{BadName, RunnerId, claim_key, link_subject, log_filter, log_subject};
+pub use names::{
+    BadName, ConversationKey, RunnerId, file_name, link_subject, log_filter, log_subject,
+};
 pub use ownership::{OwnershipDecision, decide_ownership, take_over};
 pub use reach::{Reach, reach};
-pub use records::{EarlierEpoch, LEASE_AGE, RunnerRecord, SessionRecord};
+pub use records::{EarlierEpoch, GitState, LEASE_AGE, RunnerRecord, SessionRecord};

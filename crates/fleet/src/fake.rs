@@ -10,7 +10,7 @@ use tokio::sync::{mpsc, oneshot, watch};
 use tokio::time::Instant;
 
 use crate::bus::{
-    Bucket, Bus, BusError, Delivery, Entry, KeyStore, LogStore, Messages, StoredMessage,
+    Bucket, Bus, BusError, Delivery, Entry, FileStore, KeyStore, LogStore, Messages, StoredMessage,
 };
 use crate::directory::LEASE_AGE;
 use crate::log::{LastMessage, Positions};
@@ -31,6 +31,7 @@ struct Broker {
     sequence: u64,
     log: Vec<(StoredMessage, Positions)>,
     keys: BTreeMap<(Bucket, String), (Entry, Instant)>,
+    files: BTreeMap<String, Bytes>,
     watchers: Vec<(Bucket, mpsc::Sender<Entry>)>,
     subscribers: Vec<(String, mpsc::Sender<Delivery>)>,
     replies: BTreeMap<String, oneshot::Sender<Bytes>>,
@@ -77,6 +78,7 @@ impl FakeBus {
         let mut broker = self.broker.lock();
         broker.log.clear();
         broker.keys.clear();
+        broker.files.clear();
         broker.sequence = 0;
     }
 
@@ -241,6 +243,17 @@ impl KeyStore for FakeBus {
         }
         self.broker()?.watchers.push((bucket, sender));
         Ok(receiver)
+    }
+}
+
+impl FileStore for FakeBus {
+    async fn put_file(&self, name: &str, content: Bytes) -> Result<(), BusError> {
+        self.broker()?.files.insert(name.to_owned(), content);
+        Ok(())
+    }
+
+    async fn file(&self, name: &str) -> Result<Option<Bytes>, BusError> {
+        Ok(self.broker()?.files.get(name).cloned())
     }
 }
 

@@ -7,8 +7,13 @@
 
 mod bus;
 mod carrier;
+mod claims;
 mod directory;
 mod fake;
+#[cfg(feature = "runner")]
+mod gateway;
+#[cfg(feature = "runner")]
+mod local_daemon;
 mod log;
 mod member;
 #[cfg(feature = "nats")]
@@ -20,10 +25,15 @@ mod view;
 
 pub use bus::*;
 pub use carrier::*;
+pub use claims::{ClaimOutcome, claim, release};
 pub use directory::*;
 pub use fake::FakeBus;
+#[cfg(feature = "runner")]
+pub use gateway::Gateway;
+#[cfg(feature = "runner")]
+pub use local_daemon::LocalDaemon;
 pub use log::*;
-pub use member::{LocalRunner, LocalSession, Member, MemberConfiguration};
+pub use member::{LocalFiles, LocalRunner, LocalSession, Member, MemberConfiguration};
 #[cfg(feature = "nats")]
 pub use nats::*;
 #[cfg(feature = "nats")]

@@ -9,12 +9,14 @@ use std::sync::Arc;
 
 use bowline_process::SessionId;
 use bowline_wire::Epoch;
+use bytes::Bytes;
 use tokio::io::DuplexStream;
+use tokio::sync::watch;
 use tokio::task::JoinSet;
 
 use crate::bus::Bus;
 use crate::carrier::LinkOpening;
-use crate::directory::RunnerId;
+use crate::directory::{ConversationKey, GitState, RunnerId};
 
 /// The identity of a member.
 #[derive(Clone, Debug)]
@@ -27,8 +29,8 @@ pub struct MemberConfiguration {
     pub version: String,
     /// Identifies this run of the daemon, at random.
     pub boot: String,
-    /// Whether the servers keep what is stored through a power failure.
-    pub is_durable: bool,
+    /// Whether the servers keep what is stored through a power failure, as far as is known at present.
+    pub is_durable: watch::Receiver<bool>,
 }
 
 /// A session of this machine.
@@ -44,10 +46,26 @@ pub struct LocalSession {
     pub journal: PathBuf,
     /// What the runner's REST API lists of it.
     pub summary: serde_json::Value,
+    /// The conversation that its agent writes, as far as it is known.
+    pub conversation: Option<ConversationKey>,
+    /// The generation with which it took over a session of another runner.
+    pub generation: Option<u64>,
+}
+
+/// The files of a conversation, to continue it on another machine.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct LocalFiles {
+    /// The files, in the form of the runner.
+    pub archive: Bytes,
+    /// The state of the working tree.
+    pub git: Option<GitState>,
 }
 
 /// The daemon of this machine.
 pub trait LocalRunner: Send + Sync + 'static {
+    /// Packs the files of a session's conversation; `None` if it has none that can be moved.
+    fn files(&self, session: &LocalSession) -> impl Future<Output = Option<LocalFiles>> + Send;
+
     /// Returns the sessions; `None` if they cannot be listed now.
     fn sessions(&self) -> impl Future<Output = Option<Vec<LocalSession>>> + Send;
 

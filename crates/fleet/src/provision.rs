@@ -4,8 +4,9 @@ use std::fmt::Write as _;
 
 use nkeys::KeyPair;
 
-use crate::bus::{Bucket, LOG_STREAM};
+use crate::bus::{Bucket, FILE_STORE, LOG_STREAM, SERVERS_SUBJECT};
 use crate::directory::{BadName, RunnerId};
+use crate::nats::SERVER_STATE;
 
 /// The machines of a fleet.
 #[derive(Clone, Debug, Default)]
@@ -129,8 +130,12 @@ fn configuration(plan: &FleetPlan, n: usize, users: &str, system: &str) -> Strin
     }
     let _ = write!(
         text,
-        "accounts {{\n  FLEET {{\n    jetstream: enabled\n    users: [\n{users}    ]\n  }}\n  \
-         SYS {{ users: [ {{ nkey: {system} }} ] }}\n}}\nsystem_account: SYS\n"
+        "accounts {{\n  FLEET {{\n    jetstream: enabled\n    \
+         # Whether the servers sync at once, and their clocks.\n    \
+         imports: [ {{ service: {{ account: SYS, subject: \"{SERVER_STATE}\" }}, to: \"{SERVERS_SUBJECT}\" }} ]\n    \
+         users: [\n{users}    ]\n  }}\n  \
+         SYS {{\n    exports: [ {{ service: \"{SERVER_STATE}\", response: stream, accounts: [FLEET] }} ]\n    \
+         users: [ {{ nkey: {system} }} ]\n  }}\n}}\nsystem_account: SYS\n"
     );
     text
 }
@@ -157,6 +162,7 @@ fn reading() -> Vec<String> {
         format!("$JS.API.CONSUMER.INFO.{LOG_STREAM}.>"),
         format!("$JS.API.CONSUMER.DELETE.{LOG_STREAM}.>"),
         format!("$JS.API.STREAM.INFO.{LOG_STREAM}"),
+        SERVERS_SUBJECT.to_owned(),
     ];
     for bucket in [Bucket::Runners, Bucket::Seen, Bucket::Sessions] {
         let name = bucket.name();
@@ -194,6 +200,15 @@ fn runner_rights(name: &str) -> String {
         format!("$JS.API.STREAM.MSG.GET.KV_{}", Bucket::Claims.name()),
         format!("$JS.API.STREAM.INFO.KV_{}", Bucket::Claims.name()),
         format!("$JS.API.STREAM.CREATE.{LOG_STREAM}"),
+        // The files of conversations: an object store of the servers' own form.
+        format!("$O.{FILE_STORE}.>"),
+        format!("$JS.API.STREAM.CREATE.OBJ_{FILE_STORE}"),
+        format!("$JS.API.STREAM.INFO.OBJ_{FILE_STORE}"),
+        format!("$JS.API.STREAM.PURGE.OBJ_{FILE_STORE}"),
+        format!("$JS.API.DIRECT.GET.OBJ_{FILE_STORE}.$O.{FILE_STORE}.M.>"),
+        format!("$JS.API.CONSUMER.CREATE.OBJ_{FILE_STORE}.>"),
+        format!("$JS.API.CONSUMER.INFO.OBJ_{FILE_STORE}.>"),
+        format!("$JS.API.CONSUMER.DELETE.OBJ_{FILE_STORE}.>"),
         "$JS.API.INFO".to_owned(),
     ]);
     let buckets = Bucket::ALL

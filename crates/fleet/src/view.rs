@@ -41,6 +41,8 @@ impl FleetSession {
                 "copied": self.record.copied.total(),
                 "behind": self.record.ends.past(&self.record.copied),
                 "is_durable": self.record.is_durable,
+                "claimed_by": self.record.claimed_by,
+                "git": self.record.git,
             });
             summary.insert("fleet".to_owned(), fleet);
         }

@@ -6,7 +6,7 @@
 //! | example | names |
 //! |---|---|
 //! | [A line](#a-line) | [`ControlLine`], [`ControlEntry`], [`ControlLines`], [`DamagedLine`] |
-//! | [The driver of a session](#the-driver-of-a-session) | [`SessionOpening`], [`is_driven`], [`DRIVER_LABEL`], [`DAEMON_DRIVER`], [`RESUME_LABEL`], [`HISTORY_LABEL`], [`SESSION_POLICY`] |
+//! | [The driver of a session](#the-driver-of-a-session) | [`SessionOpening`], [`is_driven`], [`DRIVER_LABEL`], [`DAEMON_DRIVER`], [`RESUME_LABEL`], [`FORK_LABEL`], [`HISTORY_LABEL`], [`GENERATION_LABEL`], [`SESSION_POLICY`] |
 //!
 //! ## A line
 //!
@@ -85,6 +85,12 @@ pub const RESUME_LABEL: &str = "bowline.resume";
 /// The label of a session whose transcripts begin with the past of the conversation that it resumed. Its runner has
 /// that past in the agent's output format, as the stream `history` of its log.
 pub const HISTORY_LABEL: &str = "bowline.history";
+
+/// The label of a session that resumes a copy of the conversation: it writes another one.
+pub const FORK_LABEL: &str = "bowline.fork";
+
+/// The label of a session that took over a session of another runner of a fleet: the generation of its ownership.
+pub const GENERATION_LABEL: &str = "bowline.generation";
 
 /// Returns whether the labels of a session say that a daemon drives it: its hosts send intents, and write none of
 /// the agent's lines.

@@ -191,9 +191,25 @@ fn recorded_cwd(file: &Path) -> Option<PathBuf> {
         .next()
 }
 
-/// Returns whether the agent names the folder of `cwd` so: all characters but ASCII letters and digits
+/// Returns the file of a conversation in the agent's folder; the sub-agents and large results of the conversation are in
+/// the folder of the same name without the extension. `None` if there is none.
+#[must_use]
+pub fn conversation_file(agent_directory: &Path, conversation: &str) -> Option<PathBuf> {
+    check_conversation_id(conversation).ok()?;
+    find(agent_directory, conversation).into_iter().next()
+}
+
+/// Returns the folder in which the agent looks for the conversations of `cwd`, a path without symbolic links. `None` if
+/// the path is so long that the agent adds a hash of its own to the name.
+#[must_use]
+pub fn conversation_folder(agent_directory: &Path, cwd: &Path) -> Option<PathBuf> {
+    let name = slug(cwd);
+    (name.len() <= MAX_FOLDER_NAME).then(|| agent_directory.join("projects").join(name))
+}
+
+/// Returns the agent's name for the folder of `cwd`, before it is cut: all characters but ASCII letters and digits
 /// become dashes, one per UTF-16 code unit.
-fn is_folder_of(folder: &str, cwd: &Path) -> bool {
+fn slug(cwd: &Path) -> String {
     let mut name = String::new();
     for character in cwd.to_string_lossy().chars() {
         if character.is_ascii_alphanumeric() {
@@ -202,6 +218,12 @@ fn is_folder_of(folder: &str, cwd: &Path) -> bool {
             name.extend(std::iter::repeat_n('-', character.len_utf16()));
         }
     }
+    name
+}
+
+/// Returns whether the agent names the folder of `cwd` so.
+fn is_folder_of(folder: &str, cwd: &Path) -> bool {
+    let name = slug(cwd);
     match name.get(..MAX_FOLDER_NAME) {
         Some(head) if name.len() > MAX_FOLDER_NAME => folder.starts_with(head),
         _ => folder == name,

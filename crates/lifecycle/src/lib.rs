@@ -50,7 +50,7 @@
 //! | [Requests](#requests) | [`HostRequest`], [`Priority`], [`PromptPart`], [`Source`], [`Intent`], [`QueueEdit`], [`QueueChange`] |
 //! | [The login environment](#the-login-environment) | [`LoginSource`], [`LoginFailure`], [`Provenance`] |
 //! | [A terminal in the list](#a-terminal-in-the-list) | [`TerminalSession`], [`Registration`], [`WindowSize`], [`ResourceUsage`], [`check_threads`], [`terminal_limits`] |
-//! | [Before a conversation is resumed](#before-a-conversation-is-resumed) | [`ResumeError`], [`check_conversation_id`], [`agent_directory`] |
+//! | [Before a conversation is resumed](#before-a-conversation-is-resumed) | [`ResumeError`], [`check_conversation_id`], [`agent_directory`], [`conversation_file`], [`conversation_folder`] |
 //! | [Rules over permissions](#rules-over-permissions) | [`Policy`], [`PolicyError`], [`PolicyFileError`], [`read_policy`], [`parse_policy`], [`default_policy_path`] |
 //! | [Budgets](#budgets) | [`Budget`], [`BudgetRecord`], [`BudgetUsage`], [`InvalidBudget`], [`LimitKind`], [`LimitRequest`], [`SharedBudget`], [`parse_time`] |
 //! | [Secrets](#secrets) | [`SecretString`], [`ExposeSecret`] |
@@ -524,7 +524,9 @@ pub use command::{
     Thinking,
 };
 pub use configuration::{AgentLocation, DialogueConfiguration, DialogueStdio};
-pub use conversations::{Conversation, agent_directory, check_conversation_id};
+pub use conversations::{
+    Conversation, agent_directory, check_conversation_id, conversation_file, conversation_folder,
+};
 pub use error::{DialogueError, HandshakeError, RecordError, ResumeError, StartError, error_chain};
 pub use events::{DialogueEvent, DialogueEventKind, DialogueEvents, EventLimits};
 pub use exit_policy::ExitPolicy;

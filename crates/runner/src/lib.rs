@@ -19,6 +19,7 @@
 //! | `inspection` | what a session consists of, for its inspection: lines, spans of time, search, parts of a transcript |
 //! | `session_fold` | the fold of a session's output and input |
 //! | `recordings` | recordings as sessions that have ended |
+//! | `conversation_files` | the files of a conversation as one archive, to continue it on another machine |
 //! | `other_runners` | the sessions of other runners, that requests are forwarded to |
 //! | `sessions` | the sessions of a state folder: create, list, terminate |
 //! | `shim` | the process of one session, and its folder |
@@ -43,6 +44,7 @@ mod app_state;
 mod auth;
 mod blocking;
 mod client;
+mod conversation_files;
 mod conversations;
 mod current_request;
 mod descriptor_limit;
@@ -65,13 +67,19 @@ pub use auth::{
     NamedToken, NamedTokenError, NamedTokens, TokenError, TokenScope, UnknownScope,
     read_or_create_token,
 };
+pub use bowline_lifecycle::control::GENERATION_LABEL;
+pub use bowline_lifecycle::{DialectName, agent_directory};
 pub use bowline_transport::wire;
 pub use bowline_transport::{
     Identity, MessageReceiver, MessageSender, Piece, SessionActivity, SessionDamage, SessionExit,
     SessionSummary, SessionSummaryState, Stream, TerminalSession,
 };
 pub use client::{LogRange, RunnerClient, RunnerError, RunnerProblem};
-pub use other_runners::{OtherRunnerError, OtherRunners, OtherSession};
+pub use conversation_files::{UnpackError, pack_conversation, unpack_conversation};
+pub use other_runners::{
+    ConversationWriter, MovableSession, OtherRunnerError, OtherRunners, OtherSession,
+    conversation_of,
+};
 pub use recordings::{RecordingDetails, RecordingImport};
 pub use screen::{
     OutputToken, ReplayFilter, SequenceKind, SequenceSplitter, SessionScreen, VtEngine,

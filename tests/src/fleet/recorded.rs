@@ -5,8 +5,8 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use bowline_fleet::{
-    Bucket, Bus, BusError, Connection, Delivery, Entry, KeyStore, LastMessage, LogStore, Messages,
-    Positions, StoredMessage,
+    Bucket, Bus, BusError, Connection, Delivery, Entry, FileStore, KeyStore, LastMessage, LogStore,
+    Messages, Positions, StoredMessage,
 };
 use bytes::Bytes;
 use parking_lot::Mutex;
@@ -157,6 +157,16 @@ impl KeyStore for RecordedBus {
 
     async fn watch(&self, bucket: Bucket) -> Result<mpsc::Receiver<Entry>, BusError> {
         self.bus.watch(bucket).await
+    }
+}
+
+impl FileStore for RecordedBus {
+    async fn put_file(&self, name: &str, content: Bytes) -> Result<(), BusError> {
+        self.bus.put_file(name, content).await
+    }
+
+    async fn file(&self, name: &str) -> Result<Option<Bytes>, BusError> {
+        self.bus.file(name).await
     }
 }
 

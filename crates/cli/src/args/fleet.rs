@@ -53,6 +53,40 @@ pub(crate) struct PlaceArgs {
     pub(crate) on: Option<String>,
 }
 
+/// Continues a session of a fleet at another runner.
+#[derive(Debug, Args)]
+#[command(after_help = "\
+The session has ended, or its runner is silent. Its agent starts at the other runner with the files of its conversation, \
+as they were copied at the end of its last turn: the session keeps its id, its earlier output stays readable, and a runner \
+that comes back learns that the session was taken over; it ends nothing by itself. The working tree and credentials are \
+not moved. Only conversations of Claude Code can be moved.")]
+pub(crate) struct Resume {
+    /// The runner that continues it, by its id or the name of its machine.
+    #[arg(long, value_name = "RUNNER")]
+    pub(crate) on: String,
+    /// The working directory there; by default the path that it had.
+    #[arg(long, value_name = "DIR")]
+    pub(crate) cwd: Option<String>,
+    /// The fleet's NATS servers; by default those of BOWLINE_FLEET.
+    #[arg(
+        long,
+        value_name = "URL",
+        num_args = 0..=1,
+        require_equals = true,
+        default_missing_value = "",
+    )]
+    pub(crate) fleet: Option<String>,
+    /// The file with credentials for the fleet; by default that of BOWLINE_FLEET_CREDS.
+    #[arg(long, value_name = "FILE")]
+    pub(crate) creds: Option<PathBuf>,
+    /// The session's id as `bowline ps --fleet` lists it, or the start of it.
+    #[arg(value_name = "ID")]
+    pub(crate) id: String,
+    /// A prompt to continue with.
+    #[arg(value_name = "PROMPT")]
+    pub(crate) prompt: Option<String>,
+}
+
 /// Sets up and checks the servers of a fleet.
 #[derive(Debug, Args)]
 pub(crate) struct Fleet {

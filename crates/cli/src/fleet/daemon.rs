@@ -5,17 +5,12 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use bowline_fleet::{
-    ConnectError, Connection, FleetUrl, Layout, LinkError, LinkOpening, LocalRunner, LocalSession,
-    Member, MemberConfiguration, NatsCredentials, Reach, RunnerId, fleet_session, fleet_sessions,
-    open_link,
+    ConnectError, Connection, FleetUrl, Gateway, Layout, LocalDaemon, Member, MemberConfiguration,
+    NatsCredentials, RunnerId,
 };
 use bowline_lifecycle::SessionId;
-use bowline_runner::{
-    LinkServer, OtherRunnerError, OtherRunners, OtherSession, Runner, RunnerClient,
-    SessionSummaryState, StateDir, TokenScope,
-};
-use bowline_transport::{Boxed, ByteStream};
-use tokio::io::DuplexStream;
+use bowline_runner::{OtherRunners, Runner, StateDir};
+use tokio::sync::watch;
 use tokio::task::JoinSet;
 use tokio::time::sleep;
 
@@ -61,21 +56,15 @@ impl Joining {
     /// If the servers refuse the credentials, are too old, or lack JetStream.
     pub(crate) async fn join(self, runner: &Runner, state: &StateDir) -> Result<Joined, Failure> {
         let id = self.runner_id(state)?;
-        let local = LocalDaemon {
-            client: local_client(runner)?,
-            state: state.clone(),
-            links: runner.links(),
-        };
+        let local = LocalDaemon::new(runner, state.clone())
+            .ok_or_else(|| Failure::failed("a member of a fleet needs a Unix socket"))?;
         let mut tasks = JoinSet::new();
-        let gateway = Arc::new(Gateway {
-            bus: tokio::sync::OnceCell::new(),
-            own: id.clone(),
-        });
+        let gateway = Arc::new(Gateway::new(id.clone(), local.clone()));
         runner.forward_to(Arc::clone(&gateway) as Arc<dyn OtherRunners>);
         match self.open(&id).await {
             Ok(bus) => {
                 let layout = set_up(&bus).await?;
-                let _ = gateway.bus.set(bus.clone());
+                gateway.connected(bus.clone());
                 tasks.spawn(join_and_hold(bus, layout, id, local));
             }
             Err(error @ ConnectError::Unreachable { .. }) => {
@@ -91,13 +80,13 @@ impl Joining {
         Connection::open(&self.url, self.credentials.as_ref(), id.as_str()).await
     }
 
-    async fn join_later(self, id: RunnerId, local: LocalDaemon, gateway: Arc<Gateway>) {
+    async fn join_later(self, id: RunnerId, local: LocalDaemon, gateway: Arc<Gateway<Connection>>) {
         loop {
             sleep(RETRY_AFTER).await;
             if let Ok(bus) = self.open(&id).await
                 && let Ok(layout) = set_up(&bus).await
             {
-                let _ = gateway.bus.set(bus.clone());
+                gateway.connected(bus.clone());
                 return join_and_hold(bus, layout, id, local).await;
             }
         }
@@ -124,18 +113,15 @@ async fn set_up(bus: &Connection) -> Result<Layout, Failure> {
 
 /// Is a member, and keeps what it needs at the servers, until the task is dropped.
 async fn join_and_hold(bus: Connection, layout: Layout, id: RunnerId, local: LocalDaemon) {
-    let _member = Member::join(bus.clone(), configuration(id), local);
-    bus.keep_set_up(layout.replicas).await;
+    let (durability, is_durable) = watch::channel(false);
+    let _member = Member::join(bus.clone(), configuration(id, is_durable), local);
+    tokio::join!(
+        bus.keep_set_up(layout.replicas),
+        bus.keep_durability(&durability)
+    );
 }
 
-fn local_client(runner: &Runner) -> Result<RunnerClient, Failure> {
-    let socket = runner.socket().map(|it| format!("unix:{}", it.display()));
-    let socket =
-        socket.ok_or_else(|| Failure::failed("a member of a fleet needs a Unix socket"))?;
-    RunnerClient::at(&socket, None, None).map_err(|error| Failure::caused("cannot", &error))
-}
-
-fn configuration(runner: RunnerId) -> MemberConfiguration {
+fn configuration(runner: RunnerId, is_durable: watch::Receiver<bool>) -> MemberConfiguration {
     let name = rustix::system::uname()
         .nodename()
         .to_string_lossy()
@@ -149,9 +135,7 @@ fn configuration(runner: RunnerId) -> MemberConfiguration {
         runner,
         version: env!("CARGO_PKG_VERSION").to_owned(),
         boot: SessionId::random().to_string(),
-        // The settings of the servers are visible to their own account only: what is copied is not said to be
-        // durable.
-        is_durable: false,
+        is_durable,
     }
 }
 
@@ -171,96 +155,5 @@ fn kept_id(path: &Path) -> Result<String, Failure> {
             Ok(id)
         }
         Err(error) => Err(failed(error)),
-    }
-}
-
-/// The daemon of this process.
-struct LocalDaemon {
-    client: RunnerClient,
-    state: StateDir,
-    links: LinkServer,
-}
-
-impl LocalRunner for LocalDaemon {
-    async fn sessions(&self) -> Option<Vec<LocalSession>> {
-        let sessions = self.client.sessions().await.ok()?;
-        let sessions = sessions.into_iter().filter(|it| it.damage.is_none());
-        let local = sessions.filter_map(|session| {
-            Some(LocalSession {
-                id: session.id,
-                epoch: session.epoch,
-                has_ended: session.state != SessionSummaryState::Running,
-                journal: self.state.session(session.id).journal(),
-                summary: serde_json::to_value(&session).ok()?,
-            })
-        });
-        Some(local.collect())
-    }
-
-    async fn serve(&self, stream: DuplexStream, opening: LinkOpening) {
-        // An unknown scope, as of a later version, permits to look.
-        let scope = opening.scope.parse().unwrap_or(TokenScope::Look);
-        self.links.serve(stream, scope).await;
-    }
-}
-
-/// The sessions of the other runners.
-#[derive(Debug)]
-struct Gateway {
-    bus: tokio::sync::OnceCell<Connection>,
-    own: RunnerId,
-}
-
-impl Gateway {
-    fn bus(&self) -> Result<&Connection, OtherRunnerError> {
-        let none = || OtherRunnerError::Failed("the NATS servers were not reached yet".to_owned());
-        self.bus.get().ok_or_else(none)
-    }
-
-    async fn list(&self) -> Result<Vec<OtherSession>, OtherRunnerError> {
-        let sessions = fleet_sessions(self.bus()?).await;
-        let sessions = sessions.map_err(|error| OtherRunnerError::Failed(error.to_string()))?;
-        let others = sessions
-            .into_iter()
-            .filter(|it| it.record.runner != self.own);
-        let others = others.map(|it| OtherSession {
-            id: it.id,
-            summary: it.summary(),
-        });
-        Ok(others.collect())
-    }
-
-    async fn open(
-        &self,
-        id: SessionId,
-        scope: TokenScope,
-    ) -> Result<Box<dyn ByteStream>, OtherRunnerError> {
-        let bus = self.bus()?;
-        let session = fleet_session(bus, id).await;
-        let session = session.map_err(|error| OtherRunnerError::Failed(error.to_string()))?;
-        let session = session.filter(|it| it.record.runner != self.own);
-        let session = session.ok_or(OtherRunnerError::Unknown)?;
-        let Reach::Live { link } = session.reach else {
-            return Err(OtherRunnerError::Away);
-        };
-        match open_link(bus, &link, self.own.as_str(), &scope.to_string()).await {
-            Ok(stream) => Ok(Box::new(stream)),
-            Err(LinkError::Away) => Err(OtherRunnerError::Away),
-            Err(error) => Err(OtherRunnerError::Failed(error.to_string())),
-        }
-    }
-}
-
-impl OtherRunners for Gateway {
-    fn sessions(&self) -> Boxed<'_, Result<Vec<OtherSession>, OtherRunnerError>> {
-        Box::pin(self.list())
-    }
-
-    fn connect(
-        &self,
-        session: SessionId,
-        scope: TokenScope,
-    ) -> Boxed<'_, Result<Box<dyn ByteStream>, OtherRunnerError>> {
-        Box::pin(self.open(session, scope))
     }
 }

@@ -4,9 +4,11 @@ use std::fmt::Write as _;
 use std::process::ExitCode;
 
 use bowline_fleet::{
-    Bucket, BusError, Connection, FleetRunners, KeyStore as _, NatsCredentials, fleet_sessions,
+    Bucket, BusError, Connection, FleetRunners, FleetUrl, KeyStore as _, NatsCredentials,
+    ServerState, fleet_sessions,
 };
 
+use super::clocks::clocks;
 use super::network::fleet_address;
 use crate::args::fleet::FleetDoctor;
 use crate::failure::Failure;
@@ -14,6 +16,10 @@ use crate::stdio::print;
 
 /// Replicas that survive the loss of a server.
 const REPLICAS: usize = 3;
+
+/// What the servers do not report to these credentials.
+const UNKNOWN: &str =
+    "unknown; pass --system-creds, or configure the servers by `bowline fleet init`";
 
 /// Checks the servers and prints the findings.
 ///
@@ -47,16 +53,27 @@ pub(super) async fn doctor(options: &FleetDoctor) -> Result<ExitCode, Failure> {
                 .push("the stream of logs is missing; start a runner with `bowline serve --fleet`");
         }
     }
-    match is_sync_always(options, &url).await? {
-        Some(true) => add("sync", "always"),
-        Some(false) => {
+    let servers = servers(options, &url, &bus).await?;
+    match servers.iter().find(|it| !it.is_sync_always) {
+        _ if servers.is_empty() => add("sync", UNKNOWN),
+        None => add("sync", &format!("always; {} reported", servers.len())),
+        Some(server) => {
+            let lazy = &server.name;
             add(
                 "sync",
-                "not at once: a power failure loses what was acknowledged",
+                &format!("{lazy}: not at once: a power failure loses what was acknowledged"),
             );
             faults.push("set `sync_interval: always` in the servers' jetstream settings");
         }
-        None => add("sync", "unknown; pass --system-creds"),
+    }
+    match clocks(&servers) {
+        None => add("clocks", UNKNOWN),
+        Some(clocks) => {
+            add("clocks", &clocks.text());
+            if clocks.is_skewed() {
+                faults.push("set the servers' clocks, such as by NTP: runners are shown silent early or late");
+            }
+        }
     }
     for bucket in [Bucket::Runners, Bucket::Seen, Bucket::Sessions] {
         match bus.get(bucket, "doctor").await {
@@ -101,16 +118,18 @@ pub(super) async fn doctor(options: &FleetDoctor) -> Result<ExitCode, Failure> {
     }
 }
 
-async fn is_sync_always(
+/// Returns what the servers report, to the credentials of the fleet or of the servers' system account.
+async fn servers(
     options: &FleetDoctor,
-    url: &bowline_fleet::FleetUrl,
-) -> Result<Option<bool>, Failure> {
+    url: &FleetUrl,
+    bus: &Connection,
+) -> Result<Vec<ServerState>, Failure> {
     let Some(file) = &options.system_creds else {
-        return Ok(None);
+        return Ok(bus.servers().await);
     };
     let credentials = NatsCredentials::read(file);
     let credentials = credentials.map_err(|error| Failure::caused("cannot", &error))?;
     let system = Connection::open(url, Some(&credentials), "bowline fleet doctor").await;
     let system = system.map_err(|error| Failure::caused("cannot", &error))?;
-    Ok(system.is_sync_always().await)
+    Ok(system.servers_as_system().await)
 }

@@ -123,7 +123,7 @@ impl FleetNetwork {
     }
 
     /// Finds the session whose id starts with `prefix`.
-    async fn find(&self, prefix: &str) -> Result<FleetSession, Failure> {
+    pub(crate) async fn find(&self, prefix: &str) -> Result<FleetSession, Failure> {
         let sessions = self.sessions().await?.into_iter();
         let mut found =
             sessions.filter(|it| !prefix.is_empty() && it.id.to_string().starts_with(prefix));

@@ -73,15 +73,46 @@ pub fn log_filter(session: SessionId) -> String {
     format!("bl.log.{session}.>")
 }
 
+/// Returns the name of the file with the files of a session's conversation.
+#[must_use]
+pub fn file_name(session: SessionId, epoch: Epoch) -> String {
+    format!("{session}/{epoch}")
+}
+
 /// Returns the subject on which a runner accepts links.
 #[must_use]
 pub fn link_subject(runner: &RunnerId) -> String {
     format!("bl.link.{runner}")
 }
 
+/// A conversation of an agent.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ConversationKey {
+    /// The agent's protocol, such as `claude`.
+    pub agent: String,
+    /// The agent's id of the conversation.
+    pub conversation: String,
+}
+
+impl ConversationKey {
+    /// Names a conversation.
+    #[must_use]
+    pub fn new(agent: impl Into<String>, conversation: impl Into<String>) -> Self {
+        Self {
+            agent: agent.into(),
+            conversation: conversation.into(),
+        }
+    }
+
+    /// Returns the key of its claim.
+    #[must_use]
+    pub fn key(&self) -> String {
+        claim_key(&self.agent, &self.conversation)
+    }
+}
+
 /// Returns the key of the claim of an agent's conversation. A byte that a key cannot have is written as `=XX`.
-#[must_use]
-pub fn claim_key(agent: &str, conversation: &str) -> String {
+fn claim_key(agent: &str, conversation: &str) -> String {
     let mut key = String::new();
     for (n, part) in [agent, conversation].into_iter().enumerate() {
         if n > 0 {

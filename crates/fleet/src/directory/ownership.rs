@@ -58,5 +58,7 @@ pub fn take_over(stored: &SessionRecord, by: RunnerId, epoch: Epoch) -> SessionR
     record.ends = crate::log::Positions::default();
     record.copied = crate::log::Positions::default();
     record.index = super::index::LogIndex::default();
+    record.claimed_by = None;
+    record.git = None;
     record
 }

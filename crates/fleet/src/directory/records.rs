@@ -5,6 +5,7 @@ use std::time::Duration;
 use bowline_wire::Epoch;
 use serde::{Deserialize, Serialize};
 
+use super::claim::ClaimRecord;
 use super::index::LogIndex;
 use super::names::RunnerId;
 use crate::log::Positions;
@@ -58,6 +59,28 @@ pub struct SessionRecord {
     /// Earlier epochs and owners, oldest first; all remain readable.
     #[serde(default)]
     pub earlier: Vec<EarlierEpoch>,
+    /// The session of another runner that has the claim of this one's conversation; both write it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub claimed_by: Option<ClaimRecord>,
+    /// The state of the working tree when the files of the conversation were copied. It is not copied itself.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub git: Option<GitState>,
+}
+
+/// What git reports of a working tree.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct GitState {
+    /// The address of the remote `origin`, without credentials.
+    #[serde(default)]
+    pub remote: Option<String>,
+    /// The branch; `None` of a detached head.
+    #[serde(default)]
+    pub branch: Option<String>,
+    /// The commit.
+    #[serde(default)]
+    pub commit: Option<String>,
+    /// Whether files differ from the commit, or are not in it.
+    pub is_dirty: bool,
 }
 
 /// An epoch of a session that another one followed.
@@ -75,6 +98,13 @@ pub struct EarlierEpoch {
 }
 
 impl SessionRecord {
+    /// Returns whether the session has ended, as its owner has recorded it.
+    #[must_use]
+    pub fn has_ended(&self) -> bool {
+        let state = self.summary.get("state");
+        state.is_some_and(|it| it != "running")
+    }
+
     /// Returns the record's epoch as an earlier one.
     pub(super) fn as_earlier(&self) -> EarlierEpoch {
         EarlierEpoch {

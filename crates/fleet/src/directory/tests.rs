@@ -25,6 +25,8 @@ fn record(owner: usize, generation: u64, epoch: u128) -> SessionRecord {
         is_durable: false,
         index: LogIndex::default(),
         earlier: Vec::new(),
+        claimed_by: None,
+        git: None,
     }
 }
 
@@ -198,7 +200,8 @@ fn names_fit_in_subjects_and_keys() {
     for bad in ["", "a.b", "a b", "*", ">", "ü", &"x".repeat(65)] {
         assert_eq!(bad.parse::<RunnerId>(), Err(BadName), "{bad}");
     }
-    assert_eq!(claim_key("claude", "ab.c d"), "claude.ab=2Ec=20d");
+    let conversation = ConversationKey::new("claude", "ab.c d");
+    assert_eq!(conversation.key(), "claude.ab=2Ec=20d");
     let (session, epoch) = (SessionId::random(), Epoch(1));
     assert!(log_subject(session, epoch).starts_with(&log_filter(session).replace('>', "")));
 }

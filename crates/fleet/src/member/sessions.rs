@@ -13,7 +13,11 @@ use tokio::time::{Instant, sleep_until};
 
 use super::{LocalRunner, LocalSession, MemberConfiguration};
 use crate::bus::{Bucket, Bus, BusError, Entry};
-use crate::directory::{OwnershipDecision, SessionRecord, decide_ownership};
+use crate::claims::{ClaimOutcome, claim, release};
+use crate::directory::{
+    ConversationKey, GitState, OwnershipDecision, RunnerId, SessionRecord, decide_ownership,
+    file_name,
+};
 use crate::replicate::{LocalJournal, ReplicaState, replicate};
 
 /// Interval at which the sessions are listed, and for each of them: listing a session connects to its process.
@@ -35,7 +39,11 @@ pub(super) async fn publish<B: Bus, L: LocalRunner>(
         // The directory may have lost records while the connection was down.
         if connects.has_changed().unwrap_or(false) {
             connects.mark_unchanged();
-            published.values_mut().for_each(|it| it.stored = None);
+            for session in published.values_mut() {
+                session.stored = None;
+                session.claim = None;
+                session.files_at = None;
+            }
         }
         while replications.try_join_next().is_some() {}
         let sessions = local.sessions().await;
@@ -52,6 +60,7 @@ pub(super) async fn publish<B: Bus, L: LocalRunner>(
                     published.insert(session.id, fresh);
                 }
                 if let Some(published) = published.get_mut(&session.id) {
+                    published.keep_files(&bus, &*local, &session).await;
                     published.update(&bus, &configuration, session).await;
                 }
             }
@@ -71,6 +80,11 @@ struct Published {
     stored: Option<(u64, SessionRecord)>,
     generation: u64,
     is_superseded: bool,
+    /// The conversation that the session writes, and whether it has its claim.
+    claim: Option<(ConversationKey, ClaimOutcome)>,
+    /// The length of the log when the files of the conversation were copied.
+    files_at: Option<u64>,
+    git: Option<GitState>,
 }
 
 impl Drop for Published {
@@ -99,8 +113,58 @@ impl Published {
             has_ended,
             replication,
             stored: None,
-            generation: 1,
+            generation: session.generation.unwrap_or(1),
             is_superseded: false,
+            claim: None,
+            files_at: None,
+            git: None,
+        }
+    }
+
+    /// Claims the conversation of a session that runs, and gives up the claim of one that has ended. A claim that
+    /// another session has is requested again with the next listing. The session never waits for it.
+    async fn keep_claim<B: Bus>(&mut self, bus: &B, runner: &RunnerId, session: &LocalSession) {
+        let is_writer = !session.has_ended && !self.is_superseded;
+        let wanted = session.conversation.as_ref().filter(|_| is_writer);
+        if let Some((old, _)) = self.claim.take_if(|it| Some(&it.0) != wanted) {
+            // A claim that stays is free once the session's record says that it has ended.
+            let _ = release(bus, &old, runner, session.id).await;
+        }
+        let Some(wanted) = wanted else { return };
+        if let Some((_, ClaimOutcome::Held(_))) = &self.claim {
+            return;
+        }
+        if let Ok(outcome) = claim(bus, wanted, runner, session.id, false).await {
+            self.claim = Some((wanted.clone(), outcome));
+        }
+    }
+
+    /// Copies the files of the conversation at the end of each turn: once the session is idle or has ended, if its log
+    /// has grown since. A failed copy is repeated with the next listing.
+    async fn keep_files<B: Bus, L: LocalRunner>(
+        &mut self,
+        bus: &B,
+        local: &L,
+        session: &LocalSession,
+    ) {
+        let phase = session.summary.get("phase");
+        let is_between_turns = phase.is_some_and(|it| it == "idle" || it == "ended");
+        let length = self.state.borrow().ends.total();
+        let is_old = self.files_at != Some(length);
+        if self.is_superseded
+            || session.conversation.is_none()
+            || !(is_between_turns && is_old && length > 0)
+        {
+            return;
+        }
+        let Some(files) = local.files(session).await else {
+            self.files_at = Some(length);
+            return;
+        };
+        let name = file_name(session.id, session.epoch);
+        if bus.put_file(&name, files.archive).await.is_ok() {
+            self.files_at = Some(length);
+            self.git = files.git;
         }
     }
 
@@ -113,6 +177,7 @@ impl Published {
     ) {
         self.has_ended
             .send_if_modified(|it| std::mem::replace(it, session.has_ended) != session.has_ended);
+        self.keep_claim(bus, &configuration.runner, &session).await;
         if self.is_superseded {
             return;
         }
@@ -147,9 +212,17 @@ impl Published {
             summary: session.summary,
             ends: state.ends.clone(),
             copied: state.copied.clone(),
-            is_durable: configuration.is_durable,
+            is_durable: *configuration.is_durable.borrow(),
             index: state.index.clone(),
             earlier: stored.map(|it| it.earlier.clone()).unwrap_or_default(),
+            claimed_by: match &self.claim {
+                Some((_, ClaimOutcome::Refused(by))) => Some(by.clone()),
+                _ => None,
+            },
+            git: self
+                .git
+                .clone()
+                .or_else(|| stored.and_then(|it| it.git.clone())),
         }
     }
 

@@ -9,9 +9,10 @@ use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::time::sleep;
 
 use super::*;
-use crate::bus::{Bucket, KeyStore as _};
+use crate::bus::{Bucket, FileStore as _, KeyStore as _};
 use crate::carrier::open_link;
-use crate::directory::{Reach, link_subject, take_over};
+use crate::claims::{ClaimOutcome, claim};
+use crate::directory::{ConversationKey, GitState, Reach, file_name, link_subject, take_over};
 use crate::fake::FakeBus;
 use crate::view::{FleetSession, fleet_session, fleet_sessions, read_replica};
 
@@ -24,6 +25,14 @@ struct Daemon {
 impl LocalRunner for Daemon {
     async fn sessions(&self) -> Option<Vec<LocalSession>> {
         Some(self.sessions.lock().clone())
+    }
+
+    async fn files(&self, session: &LocalSession) -> Option<LocalFiles> {
+        let log = std::fs::read_dir(&session.journal).ok()?.count();
+        Some(LocalFiles {
+            archive: format!("{} {log}", session.summary).into(),
+            git: Some(GitState::default()),
+        })
     }
 
     async fn serve(&self, mut stream: DuplexStream, opening: LinkOpening) {
@@ -49,6 +58,8 @@ impl Daemon {
             has_ended: false,
             journal,
             summary: serde_json::json!({ "id": id, "state": "running" }),
+            conversation: None,
+            generation: None,
         };
         self.sessions.lock().push(session);
         id
@@ -60,7 +71,7 @@ impl Daemon {
             name: format!("{name}.example"),
             version: "1".to_owned(),
             boot: format!("boot of {name}"),
-            is_durable: false,
+            is_durable: watch::channel(false).1,
         };
         Member::join(bus.clone(), configuration, self.clone())
     }
@@ -195,4 +206,95 @@ async fn wiped_directory_is_written_again() {
             }
     })
     .await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn conversation_has_one_writer_in_the_fleet() {
+    let (folder, bus) = (tempfile::tempdir().unwrap(), FakeBus::default());
+    let (a, b) = (Daemon::default(), Daemon::default());
+    let (first, second) = (a.add(&folder, 1, 10), b.add(&folder, 2, 10));
+    let conversation = ConversationKey::new("claude", "c");
+    a.sessions.lock()[0].conversation = Some(conversation.clone());
+    let _a = a.join(&bus, "a");
+    until(&bus, first, copied(10)).await;
+    b.sessions.lock()[0].conversation = Some(conversation.clone());
+    let _b = b.join(&bus, "b");
+    // The second session is not ended: its record names the first.
+    let session = until(&bus, second, |it| it.record.claimed_by.is_some()).await;
+    assert_eq!(session.record.claimed_by.unwrap().session, first);
+    assert_eq!(until(&bus, first, |_| true).await.record.claimed_by, None);
+    // The claim outlives a lapsed lease, and is given up at the session's end.
+    bus.cut();
+    sleep(Duration::from_secs(60)).await;
+    bus.connect();
+    sleep(Duration::from_secs(5)).await;
+    let session = until(&bus, second, |_| true).await;
+    assert_eq!(session.record.claimed_by.unwrap().session, first);
+    a.sessions.lock()[0].has_ended = true;
+    until(&bus, second, |it| it.record.claimed_by.is_none()).await;
+    let held = claim(&bus, &conversation, &"b".parse().unwrap(), second, false).await;
+    assert!(matches!(held, Ok(ClaimOutcome::Held(_))), "{held:?}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn taken_over_session_counts_at_its_new_runner() {
+    let (folder, bus) = (tempfile::tempdir().unwrap(), FakeBus::default());
+    let (a, b) = (Daemon::default(), Daemon::default());
+    let id = a.add(&folder, 1, 10);
+    let _a = a.join(&bus, "a");
+    until(&bus, id, copied(10)).await;
+    // The same session in another incarnation, which was started with the next generation.
+    let other = tempfile::tempdir().unwrap();
+    b.add(&other, 2, 20);
+    let journal = b.sessions.lock()[0].journal.clone();
+    b.sessions.lock()[0] = LocalSession {
+        id,
+        epoch: Epoch(2),
+        journal,
+        generation: Some(2),
+        ..a.sessions.lock()[0].clone()
+    };
+    let _b = b.join(&bus, "b");
+    let session = until(&bus, id, copied(20)).await;
+    assert_eq!(session.record.runner.as_str(), "b");
+    assert_eq!(session.record.generation, 2);
+    assert_eq!(session.record.earlier[0].epoch, Epoch(1));
+    assert_eq!(session.record.earlier[0].generation, 1);
+    // The first runner writes again, and is superseded.
+    a.sessions.lock()[0].summary = serde_json::json!({ "id": id, "state": "exited" });
+    sleep(Duration::from_secs(30)).await;
+    let after = fleet_session(&bus, id).await.unwrap().unwrap();
+    assert_eq!(after.record, session.record);
+}
+
+#[tokio::test(start_paused = true)]
+async fn files_of_a_conversation_are_copied_between_turns() {
+    let (folder, bus, daemon) = (
+        tempfile::tempdir().unwrap(),
+        FakeBus::default(),
+        Daemon::default(),
+    );
+    let id = daemon.add(&folder, 1, 1000);
+    let set = |phase: &str| {
+        let mut sessions = daemon.sessions.lock();
+        sessions[0].conversation = Some(ConversationKey::new("claude", "c"));
+        sessions[0].summary = serde_json::json!({ "state": "running", "phase": phase });
+    };
+    set("running");
+    let _member = daemon.join(&bus, "a");
+    until(&bus, id, copied(1000)).await;
+    sleep(Duration::from_secs(5)).await;
+    let name = file_name(id, Epoch(1));
+    assert_eq!(bus.file(&name).await, Ok(None));
+    set("idle");
+    let session = until(&bus, id, |it| it.record.git.is_some()).await;
+    assert_eq!(session.record.git, Some(GitState::default()));
+    let file = bus.file(&name).await.unwrap().unwrap();
+    assert!(file.starts_with(b"{\"phase\":\"idle\""), "{file:?}");
+    // They are there again after the servers lost them.
+    bus.cut();
+    bus.wipe();
+    bus.connect();
+    sleep(Duration::from_secs(10)).await;
+    assert_eq!(bus.file(&name).await, Ok(Some(file)));
 }

@@ -29,9 +29,6 @@ const LAST_TIMEOUT: Duration = Duration::from_secs(2);
 /// The header with the position of each stream before a message.
 const POSITIONS: &str = "B-At";
 
-/// The subject on which servers report their JetStream settings.
-const SERVER_STATE: &str = "$SYS.REQ.SERVER.PING.JSZ";
-
 /// Codes of errors of the server.
 const WRONG_LAST_SEQUENCE: u64 = 10071;
 const SEQUENCE_IN_PROCESS: u64 = 10164;
@@ -136,17 +133,6 @@ impl Connection {
             found = found => found,
             error = refusals.of(&api) => Err(error),
         }
-    }
-}
-
-impl Connection {
-    /// Returns whether a server syncs what it stores at once; `None` if the credentials are not those of the
-    /// servers' system account: servers answer no other account.
-    pub async fn is_sync_always(&self) -> Option<bool> {
-        let reply = self.ask(SERVER_STATE, None, Bytes::new()).await.ok()?;
-        let reply: serde_json::Value = serde_json::from_slice(&reply).ok()?;
-        let always = reply.pointer("/data/config/sync_always");
-        Some(always.and_then(serde_json::Value::as_bool).unwrap_or(false))
     }
 }
 

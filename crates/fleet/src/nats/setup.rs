@@ -11,7 +11,7 @@ use crate::bus::{Bucket, LOG_STREAM};
 use crate::directory::LEASE_AGE;
 
 /// Replicas where the servers can have them.
-const REPLICAS: usize = 3;
+pub(super) const REPLICAS: usize = 3;
 
 /// Interval between two looks for a missing stream or bucket.
 const CHECK_EVERY: Duration = Duration::from_secs(60);
@@ -76,6 +76,7 @@ impl Connection {
         for bucket in Bucket::ALL {
             self.create_bucket(bucket, found).await?;
         }
+        self.create_files(found).await?;
         Ok(Layout {
             replicas: found,
             leader: None,

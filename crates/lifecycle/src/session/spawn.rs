@@ -114,7 +114,8 @@ async fn spawn_at_runner(
     use bowline_transport::{RemoteError, SessionRequest};
 
     use super::past::{labels, past};
-    use crate::control::RESUME_LABEL;
+    use crate::control::{FORK_LABEL, RESUME_LABEL};
+    use crate::conversations::Conversation;
 
     let mut request = SessionRequest::new(SessionKind::Dialogue, terminal);
     request.set_name(configuration.name.as_deref(), &configuration.labels)?;
@@ -126,6 +127,9 @@ async fn spawn_at_runner(
     let resumed = configuration.conversation.resumed();
     if let Some(id) = resumed {
         label(RESUME_LABEL, id.to_owned());
+    }
+    if let Conversation::Resume { fork: true, .. } = configuration.conversation {
+        label(FORK_LABEL, "true".to_owned());
     }
     let made = TerminalEngine.make_remote_with_reader(remote, &request);
     let mut spawned = SpawnedAgent::new(made.await?);

@@ -98,7 +98,10 @@ fn unreachable(error: &OtherRunnerError) -> Problem {
         OtherRunnerError::Failed(_) => {
             ("FLEET_FAILED", "retry later, or run `bowline fleet doctor`")
         }
-        OtherRunnerError::Away | OtherRunnerError::Unknown => (
+        OtherRunnerError::Away
+        | OtherRunnerError::Unknown
+        | OtherRunnerError::Claimed { .. }
+        | OtherRunnerError::Running { .. } => (
             "RUNNER_AWAY",
             "retry later; `bowline logs --fleet` reads what was copied of its output",
         ),

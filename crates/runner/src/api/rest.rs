@@ -3,6 +3,7 @@
 mod agent;
 mod attachments;
 mod byte_range;
+mod claim;
 mod conversation;
 mod create_key;
 mod describe;
@@ -24,6 +25,7 @@ mod sessions;
 mod shim_client;
 mod stream_slice;
 mod system;
+mod take_over;
 mod tickets;
 mod transcript;
 mod transcript_schema;

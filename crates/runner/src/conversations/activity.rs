@@ -16,6 +16,7 @@ pub(super) fn activity_of(transcript: &Transcript) -> SessionActivity {
         title: title.or_else(|| first_prompt(transcript)),
         phase: phase_name(status.phase),
         reason: Some(status.reason.to_string()),
+        conversation: session.id().map(str::to_owned),
         model: session.model().map(str::to_owned),
         cost_usd: Some(transcript.usage().cost_usd()),
         context_used: session.context_used(),

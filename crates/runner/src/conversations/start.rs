@@ -4,7 +4,8 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 use bowline_lifecycle::control::{
-    ControlEntry, ControlLine, DAEMON_DRIVER, DRIVER_LABEL, RESUME_LABEL, SessionOpening,
+    ControlEntry, ControlLine, DAEMON_DRIVER, DRIVER_LABEL, FORK_LABEL, RESUME_LABEL,
+    SessionOpening,
 };
 use bowline_lifecycle::{
     BudgetRecord, Conversation, DialectName, DialogueConfiguration, Intent, McpServer, Prompt,
@@ -115,9 +116,12 @@ impl StartConversation {
         let mut labels = self.labels;
         labels.insert(DRIVER_LABEL.to_owned(), DAEMON_DRIVER.to_owned());
         labels.insert(DialectName::LABEL.to_owned(), dialect.clone());
-        labels.remove(RESUME_LABEL);
+        labels.retain(|name, _| ![RESUME_LABEL, FORK_LABEL].contains(&&**name));
         if let Some(id) = &self.resume {
             labels.insert(RESUME_LABEL.to_owned(), id.clone());
+            if self.fork {
+                labels.insert(FORK_LABEL.to_owned(), "true".to_owned());
+            }
         }
         let opening = ControlEntry::Open(SessionOpening {
             program: self.agent,

@@ -75,6 +75,8 @@ pub struct SessionActivity {
     pub phase: Option<String>,
     /// Why it is in this phase, as text.
     pub reason: Option<String>,
+    /// The agent's id of its conversation.
+    pub conversation: Option<String>,
     /// The model.
     pub model: Option<String>,
     /// Cost so far, in US dollars.

@@ -13,6 +13,7 @@ use bowline_transport::SessionId;
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
 
+use super::take_over::{TAKE_OVER, TakeOverRequest};
 use crate::api::mcp;
 use crate::api::problem::Problem;
 use crate::conversations::{ConversationError, StartConversation};
@@ -46,6 +47,8 @@ pub(super) enum CreateRequest {
     Process(Box<SessionSpec>),
     /// An agent, given by its name, which this daemon drives.
     Agent(Box<StartConversation>),
+    /// A session of another runner of the fleet, which is continued here.
+    TakeOver(TakeOverRequest),
 }
 
 /// An agent to start.
@@ -104,11 +107,18 @@ impl CreateRequest {
         match self {
             Self::Process(spec) => spec.id,
             Self::Agent(start) => start.id,
+            Self::TakeOver(request) => request.id(),
         }
     }
 
     /// Reads a request: one with `agent` or `prompt` starts an agent, any other a process.
     pub(super) fn parse(mut body: Map<String, Value>) -> Result<Self, Problem> {
+        if body.contains_key(TAKE_OVER) {
+            // The key of a repeated request is that of the session.
+            body.remove("id");
+            let request = serde_json::from_value(Value::Object(body));
+            return request.map(Self::TakeOver).map_err(Problem::invalid_body);
+        }
         let is_agent = body.contains_key("agent") || body.contains_key("prompt");
         if !is_agent && let Some(name) = body.keys().find(|it| !PROCESS_MEMBERS.contains(&&***it)) {
             return Err(Problem::invalid_body(format!("unknown field `{name}`")));

@@ -54,6 +54,9 @@ pub(super) struct NewSession {
     /// With an agent: the prompt with which the session continues after a turn that met a usage limit of the agent's
     /// account, once the limit resets. Without it the session waits for a prompt.
     resume_at_reset: Option<String>,
+    /// Id of a session of another runner of the fleet, which has ended or whose runner is silent: its agent continues
+    /// the conversation here, in a new epoch of the session. Only `cwd` and `prompt` are then allowed beside it.
+    take_over: Option<String>,
     /// With an agent: rules that answer permission requests before a user is asked, in TOML.
     policy: Option<String>,
     /// Display name, if `name` is absent.

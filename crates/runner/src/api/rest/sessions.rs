@@ -7,6 +7,7 @@ use axum::Json;
 use axum::extract::State;
 use axum::http::StatusCode;
 use axum::response::{IntoResponse as _, Response};
+use bowline_lifecycle::control::GENERATION_LABEL;
 use bowline_transport::wire::Lease;
 use bowline_transport::{
     SessionActivity, SessionId, SessionList, SessionSummary, SessionSummaryState, SessionUpdate,
@@ -19,11 +20,13 @@ use tracing::Instrument as _;
 use utoipa::ToSchema;
 
 use super::agent::{CreateRequest, start_problem};
+use super::claim::{start_claimed, writer_of_agent, writer_of_process};
 use super::conversation::running_conversation;
 use super::create_key::{KeyedRequest, existing};
 use super::session_dto::{CreatedSession, NewSession, SessionDetails, StreamRange};
 use super::session_list::{ListFilter, ListQuery};
 use super::shim_client::{ShimClient, read_record};
+use super::take_over::take_over;
 use crate::api::extract::{JsonBody, QueryParams, SessionPath};
 use crate::api::problem::Problem;
 use crate::api::request_id::IdempotencyKey;
@@ -66,6 +69,7 @@ pub(super) async fn create(
             KeyedRequest::label(keyed.as_ref(), &mut start.labels);
             CreateRequest::Agent(start)
         }
+        other @ CreateRequest::TakeOver(_) => other,
     };
     let requested = request.id();
     let started = match request {
@@ -73,6 +77,10 @@ pub(super) async fn create(
         CreateRequest::Agent(conversation) => {
             let app = Arc::clone(&app);
             run_to_completion(async move { start_agent(&app, *conversation).await }).await
+        }
+        CreateRequest::TakeOver(request) => {
+            let app = Arc::clone(&app);
+            run_to_completion(async move { take_over(&app, request).await }).await
         }
     };
     let id = match started {
@@ -89,15 +97,20 @@ pub(super) async fn create(
 }
 
 async fn start_agent(app: &AppState, start: StartConversation) -> Result<ShimStarted, Problem> {
-    let agent = start.agent.clone();
-    let started = app.conversations.start(start).await;
-    let (started, _) = started.map_err(|error| start_problem(&agent, error))?;
+    let (agent, writer) = (start.agent.clone(), writer_of_agent(&start));
+    let start = async {
+        let started = app.conversations.start(start).await;
+        started.map_err(|error| start_problem(&agent, error))
+    };
+    let (started, _) = start_claimed(app, writer, start).await?;
     app.metrics.created_by_agent.add(Some(&agent));
     Ok(started)
 }
 
 async fn start(app: &AppState, spec: SessionSpec) -> Result<ShimStarted, Problem> {
-    let started = app.sessions.create(spec).await?;
+    let writer = writer_of_process(&spec);
+    let start = async { Ok(app.sessions.create(spec).await?) };
+    let started = start_claimed(app, writer, start).await?;
     app.metrics.created_by_agent.add(None);
     Ok(started)
 }
@@ -471,11 +484,13 @@ async fn replace_session(
         .terminate(spec.id, TerminationPolicy::default())
         .await?;
     app.metrics.terminated.add(1);
-    let spec = SessionSpec {
+    let mut spec = SessionSpec {
         id: successor,
         ..spec.clone()
     };
     let is_conversation = is_driven(&spec.labels);
+    // Its claim is that of the session that it follows.
+    spec.labels.remove(GENERATION_LABEL);
     let started = start(app, spec).await?;
     if is_conversation {
         app.conversations.attach(started.id).await?;

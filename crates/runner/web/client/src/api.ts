@@ -6,6 +6,8 @@ export type Activity = {
   readonly context_size?: number | null;
   /** Tokens of the context that are used. */
   readonly context_used?: number | null;
+  /** The agent's id of its conversation. */
+  readonly conversation?: string | null;
   /** Cost so far, in US dollars. */
   readonly cost_usd?: number | null;
   /** Number of hosts that are attached through this daemon. */
@@ -593,6 +595,11 @@ export type NewSession = {
   readonly scrollback_lines?: number | null;
   /** The child's standard streams. Default: a terminal for the kind `terminal`, else pipes. */
   readonly stdio?: NewStdio;
+  /**
+   * Id of a session of another runner of the fleet, which has ended or whose runner is silent: its agent continues
+   * the conversation here, in a new epoch of the session. Only `cwd` and `prompt` are then allowed beside it.
+   */
+  readonly take_over?: string | null;
 };
 
 /** The child's standard streams. */
