@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
 use bowline_fleet::{
-    Bucket, Bus as _, BusError, ConnectError, Connection, FleetPlan, KeyStore as _, LinkError,
+    Bucket, Bus as _, BusError, ConnectError, Connection, FileStore as _, FleetPlan, KeyStore as _, LinkError,
     LocalJournal, LogStore as _, Messages as _, NatsCredentials, Positions, Replica, ReplicaState,
     SetupError, StoredMessage, accept_link, log_subject, open_link, provision, replicate,
 };
@@ -322,6 +322,14 @@ async fn generated_rights_are_enough_and_no_more() {
     assert!(matches!(append, Err(BusError::Denied(_))), "{append:?}");
     let record = laptop.cas(Bucket::Sessions, "x", 0, "{}".into()).await;
     assert!(matches!(record, Err(BusError::Denied(_))), "{record:?}");
+    // Files pass between runners only, and a later one replaces an earlier one.
+    let content: Bytes = (0..3_000_000_u32).map(|n| (n >> 7) as u8).collect();
+    a.put_file("s/1", "old".into()).await.unwrap();
+    a.put_file("s/1", content.clone()).await.unwrap();
+    let read = b.file("s/1").await.unwrap();
+    assert!(read == Some(content), "another content");
+    assert_eq!(b.file("s/2").await, Ok(None));
+    assert!(laptop.put_file("s/1", "x".into()).await.is_err());
     let mut listen = laptop.subscribe("bl.link.a").await.unwrap();
     assert_eq!(listen.recv().await, None);
     // A link between them.
@@ -489,6 +497,7 @@ async fn revoked_host_gets_nothing_more() {
     let revoked = servers.connect(Some(&host)).await;
     // A link that is open.
     let mut requests = runner.subscribe("bl.link.a").await.unwrap();
+    let _ = runner.request("bl.link.b", "ping".into()).await;
     let accepting = runner.clone();
     let accepted = tokio::spawn(async move {
         let request = requests.recv().await.unwrap();

@@ -206,9 +206,11 @@ fn runner_rights(name: &str) -> String {
         format!("$JS.API.STREAM.INFO.OBJ_{FILE_STORE}"),
         format!("$JS.API.STREAM.PURGE.OBJ_{FILE_STORE}"),
         format!("$JS.API.DIRECT.GET.OBJ_{FILE_STORE}.$O.{FILE_STORE}.M.>"),
+        format!("$JS.API.CONSUMER.CREATE.OBJ_{FILE_STORE}"),
         format!("$JS.API.CONSUMER.CREATE.OBJ_{FILE_STORE}.>"),
         format!("$JS.API.CONSUMER.INFO.OBJ_{FILE_STORE}.>"),
         format!("$JS.API.CONSUMER.DELETE.OBJ_{FILE_STORE}.>"),
+        format!("$JS.FC.OBJ_{FILE_STORE}.>"),
         "$JS.API.INFO".to_owned(),
     ]);
     let buckets = Bucket::ALL
