@@ -4,9 +4,10 @@ use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
 use bowline_fleet::{
-    Bucket, Bus as _, BusError, ConnectError, Connection, FileStore as _, FleetPlan, KeyStore as _, LinkError,
-    LocalJournal, LogStore as _, Messages as _, NatsCredentials, Positions, Replica, ReplicaState,
-    SetupError, StoredMessage, accept_link, log_subject, open_link, provision, replicate,
+    Bucket, Bus as _, BusError, ConnectError, Connection, FileStore as _, FleetPlan, KeyStore as _,
+    LinkError, LocalJournal, LogStore as _, Messages as _, NatsCredentials, Positions, Replica,
+    ReplicaState, SetupError, StoredMessage, accept_link, log_subject, open_link, provision,
+    replicate,
 };
 use bowline_tests::fleet::NatsServers;
 use bowline_transport::SessionId;

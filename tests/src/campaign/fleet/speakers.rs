@@ -100,9 +100,11 @@ pub(super) async fn written<'a>(
     runner: &FleetRunner,
     speakers: impl IntoIterator<Item = &'a Speaker>,
 ) -> Result<(), String> {
-    for speaker in speakers {
-        let id = speaker.session.id();
-        let end = journal_end(runner, id)?;
+    let ends = speakers.into_iter().map(|it| {
+        let id = it.session.id();
+        Ok((id, journal_end(runner, id)?))
+    });
+    for (id, end) in ends.collect::<Result<Vec<_>, String>>()? {
         let more = async {
             while journal_end(runner, id)? < end + STEP_BYTES {
                 sleep(LOOK_EVERY).await;
