@@ -494,8 +494,8 @@ pub static ALL: &[Campaign] = &[
     },
     Campaign {
         name: "soak",
-        what: "over links that are cut every 2 s a byte is lost, a transcript differs, or resource \
-               usage grows",
+        what: "over links that are cut every 2 s and kills of the runner a byte is lost, a transcript \
+               or a reading of the inspector differs, or resource usage grows",
         ci_count: 5,
         stress_count: 900,
         run: machine::soak,

@@ -96,13 +96,17 @@ fn named(word: &str, names: &mut HashMap<String, usize>) -> String {
     word.replace(name, &format!("#{number}"))
 }
 
-/// Whether a word is a name that varies between runs: a UUID, an agent id, or an id of the vendor's
-/// service.
+/// Whether a word is a name that varies between runs: a UUID, an agent id, an id of the vendor's
+/// service, or two of them with a colon between.
 fn is_name(word: &str) -> bool {
     let is_hex = |it: &str| it.bytes().all(|digit| digit.is_ascii_hexdigit());
     let is_uuid =
         word.len() == 36 && word.split('-').count() == 5 && is_hex(&word.replace('-', ""));
     let is_agent = word.len() == 17 && is_hex(word);
     let prefixes = ["msg_", "toolu_", "req_"];
-    is_uuid || is_agent || prefixes.iter().any(|prefix| word.starts_with(prefix))
+    let is_pair = || {
+        let pair = word.split_once(':');
+        pair.is_some_and(|(one, other)| is_name(one) && is_name(other))
+    };
+    is_uuid || is_agent || prefixes.iter().any(|prefix| word.starts_with(prefix)) || is_pair()
 }

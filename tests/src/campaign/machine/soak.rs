@@ -1,6 +1,7 @@
-//! Long-running sessions over links that are cut every two seconds.
+//! Long-running sessions over links that are cut every two seconds, with kills of the runner and of shims.
 
 mod dialogue;
+mod inspector;
 mod slopes;
 
 use std::sync::Arc;
@@ -12,16 +13,19 @@ use bowline_transport::{
     Attachment, Carrier, Remote, RemoteUrl, SessionId, SystemNetwork, TerminalEngine, TokenFile,
 };
 use bytes::Bytes;
+use rustix::process::Signal;
+use tokio::process::Command;
 use tokio::time::{Instant as At, sleep_until};
 
 use super::host::Host;
 use super::program::{SPEAK, socket};
-use super::station::Station;
+use super::station::{Station, send};
 use super::usage::on_processor;
 use crate::campaign::support::{own, run_to_end, within};
 use crate::campaign::{Job, Random, Report};
 use crate::chaos::{Address, ChaosProxy, Faults, Impatient};
-use dialogue::Dialogue;
+use dialogue::{DIALECTS, Dialogue};
+use inspector::Inspector;
 use slopes::Usage;
 
 /// Interval between two cuts.
@@ -34,8 +38,12 @@ const LONG: u64 = 30;
 const LONG_SESSIONS: u64 = 200;
 const SHORT_SESSIONS: u64 = 10;
 
-/// One of this many sessions is a dialogue.
+/// One of this many sessions is a dialogue, and at least one for each protocol.
 const DIALOGUES: u64 = 10;
+
+/// One of this many steps (five minutes) of the first half kills the runner and a shim. Slopes are those of the
+/// second half, in which the runner is one process.
+const KILL_EVERY: u64 = 150;
 
 /// Limit of a session's journal and of each stream's ring. Both are full after two minutes and
 /// level from then on.
@@ -61,7 +69,7 @@ async fn campaign(job: &Job, report: &mut Report) -> Result<(), String> {
         SHORT_SESSIONS
     };
     let mut random = Random::new(job.seed);
-    let station = Station::with_variable(LARGE.0, LARGE.1).await?;
+    let mut station = Station::with_variable(LARGE.0, LARGE.1).await?;
     let proxy = ChaosProxy::start(
         Address::Unix(socket(station.folder())),
         job.seed,
@@ -72,13 +80,16 @@ async fn campaign(job: &Job, report: &mut Report) -> Result<(), String> {
     proxy.be_kind();
     let remote = through(&proxy, &station);
     let mut hosts = Vec::new();
-    for _ in 0..sessions - sessions / DIALOGUES {
+    let dialogue_count = (sessions / DIALOGUES).max(DIALECTS.len() as u64);
+    for _ in 0..sessions - dialogue_count {
         hosts.push(speaker(&station, &remote, random.draw()).await?);
     }
     let mut dialogues = Vec::new();
-    for _ in 0..sessions / DIALOGUES {
-        dialogues.push(Dialogue::start(Some(&remote)).await?);
+    for number in 0..dialogue_count {
+        let dialect = DIALECTS[number as usize % DIALECTS.len()];
+        dialogues.push(Dialogue::start(Some(&remote), dialect).await?);
     }
+    let inspector = Inspector::start(&remote, &station.remote()).await?;
     let start = At::now();
     let end = start + EVERY * u32::try_from(job.count).unwrap_or(u32::MAX);
     let dialogues: Vec<_> = dialogues
@@ -87,10 +98,20 @@ async fn campaign(job: &Job, report: &mut Report) -> Result<(), String> {
         .collect();
     let ids: Vec<_> = hosts.iter().map(|host| host.session.id()).collect();
     let mut usage = Usage::new(&station, &ids)?;
-    let before = on_processor(usage.pids());
+    let mut busy = Duration::ZERO;
+    let mut before = on_processor(usage.pids());
+    let mut kills = 0;
     for number in 0..job.count {
         let due = start + EVERY * u32::try_from(number).unwrap_or(u32::MAX);
         sleep_until(due + EVERY / 2).await;
+        if number < job.count / 2 && number % KILL_EVERY == 1 {
+            busy += on_processor(usage.pids()).saturating_sub(before);
+            kill_shim(&station, random.draw()).await?;
+            restart(&mut station).await?;
+            usage.runner_restarted(station.pid().ok_or("no runner")?);
+            before = on_processor(usage.pids());
+            kills += 1;
+        }
         proxy.cut_all();
         report.done += 1;
         sleep_until(due + EVERY).await;
@@ -99,12 +120,14 @@ async fn campaign(job: &Job, report: &mut Report) -> Result<(), String> {
             host.fine()?;
         }
     }
-    let busy = on_processor(usage.pids()).saturating_sub(before);
+    busy += on_processor(usage.pids()).saturating_sub(before);
     report.note(format!(
-        "{sessions} sessions, {} links were cut; runner and shims had {:.0} % of a core",
+        "{sessions} sessions, {} links were cut, the runner and a shim were killed {kills} times; runner and shims had \
+         {:.0} % of a core",
         proxy.severed(),
         100.0 * busy.as_secs_f64() / start.elapsed().as_secs_f64().max(1e-9)
     ));
+    inspector.finish(report).await?;
     dialogue::check(dialogues, report).await?;
     for host in hosts {
         if let Err(why) = host.finish().await {
@@ -130,8 +153,44 @@ fn through(proxy: &ChaosProxy, station: &Station) -> Remote {
     remote
 }
 
+/// Kills the runner and starts it again. Its sessions go on.
+async fn restart(station: &mut Station) -> Result<(), String> {
+    station.end_runner(Signal::KILL).await?;
+    let mut command = Command::new(station.program());
+    command.env(LARGE.0, LARGE.1);
+    station.start_by(command).await.map(drop)
+}
+
+/// Starts a session, kills its shim, and removes what is left of it.
+async fn kill_shim(station: &Station, seed: u64) -> Result<(), String> {
+    let id = create(station, seed).await?;
+    let info = station.state()?.session(id).info();
+    let info = info.map_err(|error| error.to_string())?;
+    send(info.map(|it| it.shim_pid), Signal::KILL);
+    let path = format!("/api/sessions/{id}?remove=true");
+    let remote = station.remote();
+    let removed = within("a removal", remote.ask("DELETE", &path, Bytes::new())).await?;
+    match removed {
+        Ok((200, _)) => Ok(()),
+        Ok((status, body)) => Err(format!("{status}: {}", String::from_utf8_lossy(&body))),
+        Err(error) => Err(error.to_string()),
+    }
+}
+
 /// A session that soon reaches its retention limits.
 async fn speaker(station: &Station, remote: &Remote, seed: u64) -> Result<Host, String> {
+    let id = create(station, seed).await?;
+    let attachment = Attachment {
+        connect_timeout: Duration::from_secs(30),
+        ..Attachment::default()
+    };
+    let joined = TerminalEngine.attach_remote(remote, id, attachment);
+    let joined = within("an attach", joined).await?;
+    Ok(Host::of(joined.map_err(|error| error.to_string())?, seed))
+}
+
+/// Creates a session that writes continuously.
+async fn create(station: &Station, seed: u64) -> Result<SessionId, String> {
     let mut spec = SessionSpec::new(SessionKind::Dialogue, own().display().to_string());
     spec.args = vec![SPEAK.into(), seed.to_string(), PAUSE_MS.to_string()];
     spec.journal.cap_bytes = CAP;
@@ -143,12 +202,5 @@ async fn speaker(station: &Station, remote: &Remote, seed: u64) -> Result<Host, 
     if status != 201 {
         return Err(format!("{status}: {}", String::from_utf8_lossy(&body)));
     }
-    let id: SessionId = spec.id;
-    let attachment = Attachment {
-        connect_timeout: Duration::from_secs(30),
-        ..Attachment::default()
-    };
-    let joined = TerminalEngine.attach_remote(remote, id, attachment);
-    let joined = within("an attach", joined).await?;
-    Ok(Host::of(joined.map_err(|error| error.to_string())?, seed))
+    Ok(spec.id)
 }

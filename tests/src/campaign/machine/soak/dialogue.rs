@@ -3,12 +3,13 @@
 
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
+use std::ffi::OsString;
 use std::time::Duration;
 
 use bowline_lifecycle::{
-    AgentLocation, DialogueConfiguration, DialogueSession, Prompt, ReceiptState,
+    AgentLocation, DialectName, DialogueConfiguration, DialogueSession, Prompt, ReceiptState,
 };
-use bowline_transport::Remote;
+use bowline_transport::{Remote, SessionId};
 use serde_json::Value;
 use tokio::task::JoinHandle;
 use tokio::time::{Instant as At, sleep_until};
@@ -31,20 +32,31 @@ const PROMPTS: [&str; 5] = [
     "/fail ls",
 ];
 
+/// The protocols of the dialogues, in turn.
+pub(super) const DIALECTS: [DialectName; 3] =
+    [DialectName::Claude, DialectName::Codex, DialectName::Acp];
+
 /// A dialogue with the understudy.
 #[derive(Debug)]
 pub(super) struct Dialogue {
     session: DialogueSession,
+    dialect: DialectName,
     prompts: usize,
 }
 
 impl Dialogue {
     /// Starts a dialogue at a runner, or in this process.
-    pub(super) async fn start(remote: Option<&Remote>) -> Result<Self, String> {
+    pub(super) async fn start(
+        remote: Option<&Remote>,
+        dialect: DialectName,
+    ) -> Result<Self, String> {
+        // The mode of this program comes before the arguments of the protocol.
+        let mode = [AGENT, "--pace", "0", "--dialect", dialect.as_str()];
         let configuration = DialogueConfiguration {
             program: own().into(),
-            leading_args: vec![AGENT.into()],
-            args: vec!["--pace".into(), "0".into()],
+            dialect,
+            cwd: Some("/".into()),
+            leading_args: mode.map(OsString::from).to_vec(),
             location: remote
                 .cloned()
                 .map_or(AgentLocation::Local, AgentLocation::Runner),
@@ -54,18 +66,35 @@ impl Dialogue {
         let session = session.map_err(|error| error.to_string())?;
         Ok(Self {
             session,
+            dialect,
             prompts: 0,
         })
     }
 
-    /// Sends prompts until `end`; returns their number and the transcript.
-    pub(super) fn until(mut self, end: At) -> JoinHandle<Result<(usize, Value), String>> {
+    pub(super) fn id(&self) -> SessionId {
+        self.session.id()
+    }
+
+    /// Sends each prompt once.
+    pub(super) async fn send_each(&mut self) -> Result<(), String> {
+        for _ in PROMPTS {
+            self.send_prompt().await?;
+        }
+        Ok(())
+    }
+
+    /// Sends prompts until `end`.
+    pub(super) fn until(mut self, end: At) -> JoinHandle<Result<Finished, String>> {
         tokio::spawn(async move {
             while At::now() < end {
                 self.send_prompt().await?;
                 sleep_until(At::now() + PAUSE).await;
             }
-            Ok((self.prompts, self.end().await))
+            Ok(Finished {
+                dialect: self.dialect,
+                prompts: self.prompts,
+                transcript: self.end().await,
+            })
         })
     }
 
@@ -89,16 +118,24 @@ impl Dialogue {
         ))
     }
 
-    async fn end(self) -> Value {
+    pub(super) async fn end(self) -> Value {
         let transcript = normalized(transcript(&self.session).await);
         terminate(&self.session).await;
         transcript
     }
 }
 
+/// A dialogue that has ended.
+#[derive(Debug)]
+pub(super) struct Finished {
+    dialect: DialectName,
+    prompts: usize,
+    transcript: Value,
+}
+
 /// Compares each transcript with that of an uninterrupted conversation.
 pub(super) async fn check(
-    dialogues: Vec<JoinHandle<Result<(usize, Value), String>>>,
+    dialogues: Vec<JoinHandle<Result<Finished, String>>>,
     report: &mut Report,
 ) -> Result<(), String> {
     let (mut prompts, mut equal) = (0, 0);
@@ -106,7 +143,11 @@ pub(super) async fn check(
     for dialogue in dialogues {
         let ended = within("a dialogue's end", dialogue).await?;
         let ended = ended.unwrap_or_else(|error| Err(error.to_string()));
-        let (count, transcript) = match ended {
+        let Finished {
+            dialect,
+            prompts: count,
+            transcript,
+        } = match ended {
             Ok(finished) => finished,
             Err(why) => {
                 report.violation(why);
@@ -114,13 +155,16 @@ pub(super) async fn check(
             }
         };
         prompts += count;
-        let expected = match uninterrupted_transcripts.entry(count) {
+        let expected = match uninterrupted_transcripts.entry((dialect.as_str(), count)) {
             Entry::Occupied(it) => it.into_mut(),
-            Entry::Vacant(it) => it.insert(uninterrupted(count).await?),
+            Entry::Vacant(it) => it.insert(uninterrupted(dialect, count).await?),
         };
         match difference(&transcript, expected, "transcript") {
             None => equal += 1,
-            Some(what) => report.violation(format!("after {count} prompts: {what}")),
+            Some(what) => {
+                let dialect = dialect.as_str();
+                report.violation(format!("{dialect}, after {count} prompts: {what}"));
+            }
         }
     }
     report.note(format!(
@@ -130,8 +174,8 @@ pub(super) async fn check(
 }
 
 /// Transcript of this number of prompts without interruptions.
-async fn uninterrupted(count: usize) -> Result<Value, String> {
-    let mut dialogue = Dialogue::start(None).await?;
+async fn uninterrupted(dialect: DialectName, count: usize) -> Result<Value, String> {
+    let mut dialogue = Dialogue::start(None, dialect).await?;
     while dialogue.prompts < count {
         dialogue.send_prompt().await?;
     }

@@ -93,6 +93,11 @@ impl Usage {
         })
     }
 
+    /// Replaces the process id of the runner.
+    pub(super) fn runner_restarted(&mut self, pid: u32) {
+        self.pids[0] = pid;
+    }
+
     /// Process ids of the runner and the shims.
     pub(super) fn pids(&self) -> &[u32] {
         &self.pids
