@@ -81,6 +81,17 @@ pub(crate) const fn names_end(_bytes: &[u8], _from: usize) -> Option<usize> {
     None
 }
 
+/// The safe scanner has no blocks: an object or array is parsed token by token.
+#[cfg(not(all(feature = "simd", target_arch = "x86_64")))]
+pub(crate) fn compact_end(
+    _bytes: &[u8],
+    _from: usize,
+    _depth: u32,
+    _scalar_end: impl Fn(usize) -> Option<usize>,
+) -> Option<usize> {
+    None
+}
+
 /// The safe scanner has no blocks: the string is scanned from its beginning.
 #[cfg(not(all(feature = "simd", target_arch = "x86_64")))]
 pub(crate) const fn scan_blocks(_bytes: &[u8], from: usize) -> BlockScan {

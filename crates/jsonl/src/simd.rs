@@ -9,6 +9,7 @@
     reason = "vector loads and stores; what they buy is in benches/README.md"
 )]
 
+pub(crate) mod compact;
 pub(crate) mod names;
 pub(crate) mod scan;
 pub(crate) mod unescape;

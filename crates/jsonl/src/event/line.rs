@@ -93,34 +93,37 @@ impl<'a> Draft<'a> {
             ($line:ty, $body:expr) => {
                 self.record::<$line>(input, next, $body)
             };
+            ($body:path) => {
+                self.boxed(input, next, $body)
+            };
         }
         match family {
             Family::System => self.system(input, next),
-            Family::Assistant => line!(_, |line| Body::Assistant(Box::new(line))),
-            Family::User => line!(_, |line| Body::User(Box::new(line))),
-            Family::Result => line!(_, |line| Body::Result(Box::new(line))),
+            Family::Assistant => line!(Body::Assistant),
+            Family::User => line!(Body::User),
+            Family::Result => line!(Body::Result),
             Family::Stream => line!(StreamLine<'_>, |line| Body::Stream(line.into())),
-            Family::ControlRequest => line!(_, |line| Body::ControlRequest(Box::new(line))),
-            Family::ControlResponse => line!(_, |line| Body::ControlResponse(Box::new(line))),
+            Family::ControlRequest => line!(Body::ControlRequest),
+            Family::ControlResponse => line!(Body::ControlResponse),
             Family::ControlCancelRequest => line!(Cancel<'_>, |line| Body::ControlCancelRequest {
                 request_id: line.request_id,
             }),
             Family::KeepAlive => line!((), |()| Body::KeepAlive),
-            Family::ToolProgress => line!(_, |line| Body::ToolProgress(Box::new(line))),
-            Family::ToolUseSummary => line!(_, |line| Body::ToolUseSummary(Box::new(line))),
+            Family::ToolProgress => line!(Body::ToolProgress),
+            Family::ToolUseSummary => line!(Body::ToolUseSummary),
             Family::RateLimit => line!(RateLimit<'_>, |line| Body::RateLimit { info: line.info }),
-            Family::AuthStatus => line!(_, |line| Body::AuthStatus(Box::new(line))),
+            Family::AuthStatus => line!(Body::AuthStatus),
             Family::PromptSuggestion => {
                 line!(PromptSuggestion<'_>, |line| Body::PromptSuggestion {
                     suggestion: line.suggestion,
                 })
             }
-            Family::ConversationReset => line!(_, |line| Body::ConversationReset(Box::new(line))),
+            Family::ConversationReset => line!(Body::ConversationReset),
             Family::ActiveGoal => line!(ActiveGoal<'_>, |line| Body::ActiveGoal {
                 value: line.value
             }),
-            Family::CommandLifecycle => line!(_, |line| Body::CommandLifecycle(Box::new(line))),
-            Family::TranscriptMirror => line!(_, |line| Body::TranscriptMirror(Box::new(line))),
+            Family::CommandLifecycle => line!(Body::CommandLifecycle),
+            Family::TranscriptMirror => line!(Body::TranscriptMirror),
             Family::Unknown => {
                 let end = line!((), |()| Body::KeepAlive)?;
                 self.body = Body::Unknown {
@@ -139,6 +142,19 @@ impl<'a> Draft<'a> {
     ) -> ParsedAt {
         let mut record = R::default();
         let (end, ()) = line_members(input, next, &mut self.envelope, &mut record)?;
+        self.body = body(record);
+        Ok((end.at(), ()))
+    }
+
+    /// [`Draft::record`] for a large one, which is parsed where it stays.
+    fn boxed<R: Record<'a>>(
+        &mut self,
+        input: Cursor<'a>,
+        next: Next,
+        body: impl FnOnce(Box<R>) -> Body<'a>,
+    ) -> ParsedAt {
+        let mut record = Box::<R>::default();
+        let (end, ()) = line_members(input, next, &mut self.envelope, &mut *record)?;
         self.body = body(record);
         Ok((end.at(), ()))
     }

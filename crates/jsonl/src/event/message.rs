@@ -138,14 +138,20 @@ record! {
         r#""cache_creation_input_tokens":"# => usage.cache_creation_input_tokens.parse(value),
         r#""cache_read_input_tokens":"# => usage.cache_read_input_tokens.parse(value),
         r#""output_tokens":"# => usage.output_tokens.parse(value),
+        r#""output_tokens_details":{"thinking_tokens":0}"# => Ok((value, ())),
         r#""output_tokens_details":"# => skip(value),
+        r#""server_tool_use":{"web_search_requests":0,"web_fetch_requests":0}"# => Ok((value, ())),
         r#""server_tool_use":"# => skip(value),
+        r#""service_tier":"standard""# => Ok((value, ())),
+        r#""cache_creation":{"ephemeral_1h_input_tokens":0,"ephemeral_5m_input_tokens":0}"# => Ok((value, ())),
         r#""cache_creation":{"ephemeral_5m_input_tokens":0,"ephemeral_1h_input_tokens":0}"# => Ok((value, ())),
         r#""cache_creation":"# => skip(value),
         r#""service_tier":"standard""# => Ok((value, ())),
+        r#""inference_geo":"","iterations":[],"speed":"standard""# => Ok((value, ())),
         r#""inference_geo":"# => skip(value),
         r#""iterations":"# => skip(value),
         r#""speed":"# => skip(value),
+        r#""fallback_credit":null"# => Ok((value, ())),
     }
 }
 

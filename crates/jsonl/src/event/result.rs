@@ -22,7 +22,10 @@ record! {
         /// Tool calls that were denied in the turn, an array.
         permission_denials: Option<RawJson<'a>> = "permission_denials",
         /// Why the turn ended: `completed`, `aborted_streaming`, `api_error`, …
-        terminal_reason: Option<Str<'a>> = "terminal_reason" then "fast_mode_state" then "fast_mode_disabled_reason" then "subagent_stats" then "safety_stops",
+        terminal_reason: Option<Str<'a>> = "terminal_reason"
+            often r#""fast_mode_state":"off","fast_mode_disabled_reason":"sdk_opt_in_required""#
+            often r#""subagent_stats":{"spawned":0,"requested":{"background":0,"foreground":0,"unset":0},"started_in_background":0,"max_depth":0,"spawned_by_subagents":0,"completed":0,"failed":0,"killed":{"parent":0,"user":0,"system":0},"refused":{"depth_limit":0,"concurrency_limit":0,"budget":0},"by_type":{}}"#
+            then "fast_mode_state" then "fast_mode_disabled_reason" then "subagent_stats" then "safety_stops",
         /// Whether the turn failed; independent of `subtype`.
         is_error: bool = "is_error",
         /// Number of model calls.

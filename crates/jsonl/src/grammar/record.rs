@@ -74,6 +74,15 @@ pub(crate) fn spelled<'a>(input: Cursor<'a>, spelling: &'static str) -> Parsed<'
     preceded(tag(spelling), space).parse(input)
 }
 
+/// Whether the bytes begin with `spelling`. Nearly every other spelling costs one comparison: that of
+/// the first eight bytes, which stay in a register.
+#[inline(always)]
+pub(crate) fn begins_with(bytes: &[u8], spelling: &'static str) -> bool {
+    let first = |bytes: &[u8]| bytes.first_chunk().map(|&word| u64::from_le_bytes(word));
+    let spelling = spelling.as_bytes();
+    (spelling.len() < 8 || first(bytes) == first(spelling)) && bytes.starts_with(spelling)
+}
+
 impl<'a> Field<'a> for Option<Str<'a>> {
     #[inline(always)]
     fn parse_at(&mut self, text: &'a str, at: usize) -> ParsedAt {
@@ -92,11 +101,13 @@ impl<'a> Field<'a> for Option<bool> {
     #[inline]
     fn parse_at(&mut self, text: &'a str, at: usize) -> ParsedAt {
         let input = Cursor::at_index(text, at);
-        *self = match input.first() {
-            b't' => Some(true),
-            b'f' => Some(false),
-            _ => None,
-        };
+        for (word, value) in [("false", false), ("true", true)] {
+            if input.rest().starts_with(word.as_bytes()) {
+                *self = Some(value);
+                return Ok((at + word.len(), ()));
+            }
+        }
+        *self = None;
         index(skip(input))
     }
 }
@@ -104,9 +115,10 @@ impl<'a> Field<'a> for Option<bool> {
 impl<'a> Field<'a> for bool {
     #[inline]
     fn parse_at(&mut self, text: &'a str, at: usize) -> ParsedAt {
-        let input = Cursor::at_index(text, at);
-        *self = input.first() == b't';
-        index(skip(input))
+        let mut value = None;
+        let parsed = value.parse_at(text, at)?;
+        *self = value.unwrap_or_default();
+        Ok(parsed)
     }
 }
 
@@ -173,12 +185,14 @@ impl<'a, R: Record<'a>> Field<'a> for Option<Box<R>> {
 /// Declares a struct whose fields are members of one JSON object, and how each is parsed.
 ///
 /// `field: Type = "key"`, in the order in which the agent writes them; `then "key"` names a member
-/// after it that is skipped. Other keys are skipped as well; all of them stay in the raw line.
+/// after it that is skipped, and `often "members"` whole members that are nearly always written so, which
+/// one comparison skips. Other keys are skipped as well; all of them stay in the raw line.
 /// `common(record, value) { "spelling" => parser, }` after the fields replaces the order of the
 /// fields by spellings of members (or of several at once), and parses the value after each.
 macro_rules! record {
     ($(#[$meta:meta])* $vis:vis $name:ident $(<$life:lifetime>)? {
-        $($(#[$field_meta:meta])* $field:ident: $type:ty = $key:literal $(then $skipped:literal)*,)*
+        $($(#[$field_meta:meta])* $field:ident: $type:ty = $key:literal
+            $(often $whole:literal)* $(then $skipped:literal)*,)*
     }) => {
         $crate::grammar::record! {
             $(#[$meta])* $vis $name $(<$life>)? {
@@ -188,6 +202,7 @@ macro_rules! record {
                 $(
                     concat!("\"", $key, "\":") =>
                         $crate::grammar::Field::parse(&mut record.$field, value),
+                    $($whole => Ok((value, ())),)*
                     $(concat!("\"", $skipped, "\":") => $crate::grammar::skip(value),)*
                 )*
             }
@@ -239,7 +254,7 @@ macro_rules! common_members {
         // Sliced once for all spellings that are missing.
         let mut rest = input.rest();
         $(
-            if rest.starts_with($spelling.as_bytes()) {
+            if $crate::grammar::begins_with(rest, $spelling) {
                 let start = input.with(length - rest.len() + $spelling.len());
                 let ($value, ()) = $crate::grammar::space(start)?;
                 let (end, ()) = $parsed?;

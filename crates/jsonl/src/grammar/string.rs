@@ -11,9 +11,12 @@ use crate::scan::{BlockScan, special};
 use crate::text::Str;
 
 #[cfg(not(all(feature = "simd", target_arch = "x86_64")))]
-pub(crate) use crate::scan::{names_end, near_quote, near_string, quoted, scan_blocks};
+pub(crate) use crate::scan::{
+    compact_end, names_end, near_quote, near_string, quoted, scan_blocks,
+};
 #[cfg(all(feature = "simd", target_arch = "x86_64"))]
 pub(crate) use crate::simd::{
+    compact::compact_end,
     names::names_end,
     scan::{near_quote, near_string, quoted, scan_blocks},
 };

@@ -11,8 +11,8 @@ use nom::{IResult, Parser};
 
 use crate::error::{Expected, SyntaxError};
 use crate::grammar::cursor::{Cursor, Parsed, ParsedAt, index};
-use crate::grammar::number::number;
-use crate::grammar::string::{names_end, skip_string, string};
+use crate::grammar::number::{number, short_integer};
+use crate::grammar::string::{compact_end, names_end, skip_string, string};
 use crate::text::Str;
 
 /// Levels that objects and arrays may nest inside a member that is kept as text.
@@ -39,7 +39,36 @@ fn long_space(text: &str, at: usize) -> ParsedAt {
 /// Skips a value that nests at most [`MEMBER_DEPTH`] levels.
 #[inline(always)]
 pub(crate) fn member(input: Cursor<'_>) -> Parsed<'_> {
-    value(input, MEMBER_DEPTH)
+    input.call(member_at)
+}
+
+/// Objects and arrays are skipped at once where the machine can, and value by value otherwise, so that no
+/// byte is read more than twice.
+#[inline(never)]
+fn member_at(text: &str, at: usize) -> ParsedAt {
+    let input = Cursor::at_index(text, at);
+    if let [b'{' | b'[', second, ..] = input.rest()
+        && !matches!(second, b'}' | b']')
+    {
+        let end = names(input).ok().map(|(end, ())| end.at());
+        if let Some(end) = end.or_else(|| compact(input)) {
+            return Ok((end, ()));
+        }
+    }
+    value_at(text, at, MEMBER_DEPTH)
+}
+
+/// Index after the object or array at `input`, if it is written without whitespace and the machine can
+/// read it at once.
+#[inline(always)]
+fn compact(input: Cursor<'_>) -> Option<usize> {
+    let scalar_end = |at| Some(scalar(input.with(at)).ok()?.0.at());
+    compact_end(
+        input.text().as_bytes(),
+        input.at(),
+        MEMBER_DEPTH,
+        scalar_end,
+    )
 }
 
 /// Skips a value of any depth.
@@ -113,13 +142,22 @@ fn value_at(text: &str, at: usize, depth: u32) -> ParsedAt {
                 Err(_) => list(input, '[', ']', |input| nested(input, depth))?,
             }
         }
-        b'-' | b'0'..=b'9' => input.call(|text, at| index(number(Cursor::at_index(text, at))))?,
-        b't' => literal(input, "true")?,
-        b'f' => literal(input, "false")?,
-        b'n' => literal(input, "null")?,
-        _ => input.error(Expected::Value)?,
+        b'0'..=b'9' if let Ok((end, _)) = short_integer(input) => (end, ()),
+        _ => input.call(|text, at| index(scalar(Cursor::at_index(text, at))))?,
     };
     Ok((end.at(), ()))
+}
+
+/// Skips a number or a literal.
+#[inline(always)]
+fn scalar(input: Cursor<'_>) -> Parsed<'_> {
+    match input.first() {
+        b'-' | b'0'..=b'9' => number(input),
+        b't' => literal(input, "true"),
+        b'f' => literal(input, "false"),
+        b'n' => literal(input, "null"),
+        _ => input.error(Expected::Value),
+    }
 }
 
 /// [`value`] inside another one: strings need no call.
@@ -286,5 +324,83 @@ fn member_key<'a, T>(
         let (input, name) = string(input)?;
         let (input, _) = (space, char(':'), space).parse(input)?;
         Ok((input, name))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Whether the value is skipped at once; it must end where it ends value by value then.
+    fn is_compact(text: &str) -> bool {
+        let end = compact(Cursor::new(text));
+        if end.is_some() {
+            let by_value = value_at(text, 0, MEMBER_DEPTH).ok();
+            assert_eq!(by_value.map(|(end, ())| end), end, "{text}");
+        }
+        end.is_some()
+    }
+
+    fn samples() -> [String; 4] {
+        let deep = format!("{}{}", r#"[{"a":"#.repeat(28), "}]".repeat(28)).replace(":}", ":[]}");
+        let long = format!(
+            r#"{{"stdout":"{}","lines":[{}],"":"{}\\"}}"#,
+            r#"a\"b\\n\u00e9 →{"#.repeat(30),
+            "7,".repeat(90) + "12345678901234567890",
+            "x".repeat(200),
+        );
+        [
+            r#"{"claude":{"in":40648,"out":0,"cost":0.163692,"e":-1.5E+3,"list":[],"no":{},"n":null},"x":[true,false,"a",[0,10,{"b":[[1],"c"]}]],"y":""}"#.into(),
+            r#"[{"type":"text","text":"two\nlines, \"quoted\": {[]}"},{"type":"x","é":"€"},-0,[1e5]]"#.into(),
+            deep,
+            long,
+        ]
+    }
+
+    #[test]
+    fn containers_without_whitespace_are_skipped_at_once() {
+        // The machine may lack the vector instructions.
+        let is_accelerated = is_compact(r#"{"a":1}"#);
+        for sample in samples() {
+            for length in 0..70 {
+                let shifted = format!(r#"{{"{}":{sample}}},"b":1}}"#, "k".repeat(length));
+                assert_eq!(is_compact(&shifted), is_accelerated, "{shifted}");
+            }
+        }
+    }
+
+    /// Every sample with one byte after its bracket that is missing, replaced or inserted.
+    #[test]
+    fn broken_containers_are_left_to_the_grammar() {
+        for sample in samples() {
+            for place in 1..sample.len() {
+                is_compact(sample.get(..place).unwrap_or_default());
+                for byte in [
+                    "", "\"", "\\", ",", ":", "]", "}", "[", "{", " ", "\n", "\u{1}", "a", "0",
+                    "1", "-", ".", "é", "\",\"", "\":",
+                ] {
+                    for kept in [place, place + 1] {
+                        let (before, after) = (sample.get(..place), sample.get(kept..));
+                        let parts = [before, Some(byte), after, Some("},1]}")];
+                        is_compact(&parts.map(Option::unwrap_or_default).concat());
+                    }
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn nesting_and_numbers_keep_their_bounds() {
+        let nested = |levels: usize| format!("{}1{}", "[".repeat(levels), "]".repeat(levels));
+        assert!(!is_compact(&nested(61)));
+        assert_eq!(is_compact(&nested(60)), is_compact("[1]"));
+        for number in ["1e999", "01", "-", "1.", "nul", "truee", "+1", "--1", "0x1"] {
+            for padding in 0..70 {
+                let array = format!(r#"["{}",{number}]"#, "p".repeat(padding));
+                assert!(!is_compact(&array), "{array}");
+            }
+        }
+        let infinite = format!("[{}]", "9".repeat(400));
+        assert!(!is_compact(&infinite));
     }
 }

@@ -52,7 +52,7 @@ fn names_end_avx2(bytes: &[u8], from: usize) -> Option<usize> {
 }
 
 /// Sets each bit if the number of set bits up to it is odd.
-const fn up_to_each(mut bits: u64) -> u64 {
+pub(super) const fn up_to_each(mut bits: u64) -> u64 {
     let mut shift = 1;
     while shift < 64 {
         bits ^= bits << shift;

@@ -334,6 +334,21 @@ fn are_unicode(mut bytes: u64, rest: &[u8]) -> bool {
     true
 }
 
+/// Whether each of the `escaped` bytes of a block is a complete escape with its backslash. `rest` begins
+/// with the block.
+#[inline]
+#[target_feature(enable = "avx2")]
+pub(super) fn are_escapes(block: &[u8; 64], rest: &[u8], escaped: u64) -> bool {
+    if escaped == 0 {
+        return true;
+    }
+    let mut odd = escaped & !usual_avx2(block);
+    if odd != 0 {
+        odd &= !letters_avx2(block);
+    }
+    odd == 0 || are_unicode(odd, rest)
+}
+
 impl Masks {
     #[inline(always)]
     fn sse2(block: &[u8; 64]) -> Self {
