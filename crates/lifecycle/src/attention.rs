@@ -122,7 +122,10 @@ fn failed_end(transcript: &Transcript) -> Option<Attention> {
     match last.kind() {
         EntryKind::Error {
             error:
-                ErrorKind::UnexpectedExit | ErrorKind::ReconnectFailed | ErrorKind::SessionTimeout,
+                ErrorKind::UnexpectedExit
+                | ErrorKind::ReconnectFailed
+                | ErrorKind::SessionTimeout
+                | ErrorKind::AnswerUndelivered,
             text,
         } => Some(Attention {
             id: "end".to_owned(),

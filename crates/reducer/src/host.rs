@@ -93,6 +93,11 @@ pub enum HostEvent<'a> {
         /// For how long, and in which phase.
         reason: &'a str,
     },
+    /// An answer that a rule or a timeout gave to a permission request was not written to the agent.
+    AnswerUndelivered {
+        /// Which request, what decided it, and the remedy.
+        reason: &'a str,
+    },
     /// The process exited; same as [`Transcript::end`](crate::Transcript::end).
     ProcessEnded {
         /// Its exit status, such as `exit code 0` or `signal 9`.

@@ -139,6 +139,10 @@ impl LoggedHostEvent {
                 kind: ErrorKind::SessionTimeout,
                 reason: reason.into(),
             },
+            HostEvent::AnswerUndelivered { reason } => Self::Error {
+                kind: ErrorKind::AnswerUndelivered,
+                reason: reason.into(),
+            },
             // None of them adds an entry that could be evicted.
             HostEvent::QueueChanged { .. }
             | HostEvent::Reconnecting

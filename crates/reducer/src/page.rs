@@ -340,6 +340,7 @@ impl Transcript {
             LoggedHostEvent::Error { kind, reason } => match kind {
                 ErrorKind::Gap => HostEvent::Damaged { reason },
                 ErrorKind::ReconnectFailed => HostEvent::ReconnectFailed { reason },
+                ErrorKind::AnswerUndelivered => HostEvent::AnswerUndelivered { reason },
                 _ => HostEvent::SessionTimeout { reason },
             },
             LoggedHostEvent::PartialLine { kind, text, bytes } => {

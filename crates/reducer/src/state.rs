@@ -167,6 +167,8 @@ pub enum ErrorKind {
     ReconnectFailed,
     /// The agent produced no output for too long.
     SessionTimeout,
+    /// An answer to a permission request that no client gave was not written to the agent, which may wait for it.
+    AnswerUndelivered,
     /// Part of the stream is missing.
     Gap,
 }

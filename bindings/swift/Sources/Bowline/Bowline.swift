@@ -3,7 +3,7 @@
 internal import BowlineCoreFFI
 
 /// The API revision that these sources were generated for.
-private let apiRevisionOfSources: UInt32 = 19
+private let apiRevisionOfSources: UInt32 = 20
 
 extension Engine {
     /// Creates an engine, which starts sessions.

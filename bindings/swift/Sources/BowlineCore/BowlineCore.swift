@@ -23000,6 +23000,11 @@ public enum EntryErrorKind: Equatable, Hashable {
      */
     case sessionTimeout
     /**
+     * An answer to a permission request that no client gave could not be written to the agent, which may
+     * wait for it.
+     */
+    case answerUndelivered
+    /**
      * A part of the stream is missing. The text names the byte range.
      */
     case gap
@@ -23034,7 +23039,9 @@ public struct FfiConverterTypeEntryErrorKind: FfiConverterRustBuffer {
 
         case 5: return .sessionTimeout
 
-        case 6: return .gap
+        case 6: return .answerUndelivered
+
+        case 7: return .gap
 
         default: throw UniffiInternalError.unexpectedEnumCase
         }
@@ -23064,8 +23071,12 @@ public struct FfiConverterTypeEntryErrorKind: FfiConverterRustBuffer {
             writeInt(&buf, Int32(5))
 
 
-        case .gap:
+        case .answerUndelivered:
             writeInt(&buf, Int32(6))
+
+
+        case .gap:
+            writeInt(&buf, Int32(7))
 
         }
     }

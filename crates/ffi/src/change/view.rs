@@ -79,6 +79,9 @@ mirror! {
         ReconnectFailed,
         /// The agent was silent for longer than the watchdog allows.
         SessionTimeout,
+        /// An answer to a permission request that no client gave could not be written to the agent, which may
+        /// wait for it.
+        AnswerUndelivered,
         /// A part of the stream is missing. The text names the byte range.
         Gap,
     }

@@ -172,7 +172,7 @@ impl Machine {
             "permission request {id} expired, but its denial could not be written to the agent, which \
              may wait for it; end the session"
         );
-        self.host(HostEvent::SessionTimeout { reason: &reason });
+        self.host(HostEvent::AnswerUndelivered { reason: &reason });
     }
 
     /// Expires the requests that the transcript closed with their turn.

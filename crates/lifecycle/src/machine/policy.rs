@@ -158,7 +158,7 @@ impl Machine {
             "permission request {request_id} was decided by {how}, but the answer could not be written to the \
              agent, which may wait for it; end the session"
         );
-        self.host(HostEvent::SessionTimeout { reason: &reason });
+        self.host(HostEvent::AnswerUndelivered { reason: &reason });
     }
 
     pub(super) fn take_undecided(&mut self, request_id: &str) -> Option<Undecided> {

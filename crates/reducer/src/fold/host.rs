@@ -87,6 +87,9 @@ impl Transcript {
             HostEvent::SessionTimeout { reason } => {
                 self.error(ErrorKind::SessionTimeout, reason, context);
             }
+            HostEvent::AnswerUndelivered { reason } => {
+                self.error(ErrorKind::AnswerUndelivered, reason, context);
+            }
             HostEvent::ProcessEnded { exit, expected } => {
                 self.end(End::Process { exit, expected }, at);
             }

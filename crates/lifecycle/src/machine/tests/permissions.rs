@@ -251,7 +251,7 @@ fn denial_of_expired_request_that_is_not_written_is_reported() {
     );
     assert_eq!(fixture.errors(), Vec::<String>::new());
     fixture.fail_write(fixture.purpose.clone());
-    let wanted = "session_timeout: permission request r1 expired, but its denial could not be written \
+    let wanted = "answer_undelivered: permission request r1 expired, but its denial could not be written \
                   to the agent, which may wait for it; end the session";
     assert_eq!(fixture.errors(), [wanted]);
 }

@@ -104,7 +104,7 @@ fn denial_of_a_rule_that_is_not_written_is_reported() {
     fixture.agent(&ask("r1", "Edit", r#"{"file_path":"/p/a"}"#));
     assert_eq!(fixture.errors(), Vec::<String>::new());
     fixture.fail_write(fixture.purpose.clone());
-    let wanted = "session_timeout: permission request r1 was decided by rule \"n\" in p.toml, but the answer \
+    let wanted = "answer_undelivered: permission request r1 was decided by rule \"n\" in p.toml, but the answer \
                   could not be written to the agent, which may wait for it; end the session";
     assert_eq!(fixture.errors(), [wanted]);
 }

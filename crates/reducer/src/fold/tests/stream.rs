@@ -216,6 +216,9 @@ fn host_errors_are_entries() {
     session.host_event(HostEvent::SessionTimeout {
         reason: "silent for 60 s",
     });
+    session.host_event(HostEvent::AnswerUndelivered {
+        reason: "r1 was denied by a rule",
+    });
     session.host_event(HostEvent::ProcessEnded {
         exit: "signal 9",
         expected: false,
@@ -229,6 +232,7 @@ fn host_errors_are_entries() {
         [
             "error reconnect_failed: no route",
             "error session_timeout: silent for 60 s",
+            "error answer_undelivered: r1 was denied by a rule",
             "error unexpected_exit: the process ended unexpectedly: signal 9",
         ]
     );

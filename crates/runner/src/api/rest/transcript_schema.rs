@@ -194,7 +194,8 @@ struct Entry {
     /// Of `notice`: the type of its line.
     #[schema(required = false)]
     notice: String,
-    /// Of `error`: `parse`, `truncated`, `unexpected_exit`, `reconnect_failed`, `session_timeout` or `gap`.
+    /// Of `error`: `parse`, `truncated`, `unexpected_exit`, `reconnect_failed`, `session_timeout`,
+    /// `answer_undelivered` or `gap`.
     #[schema(required = false)]
     error: String,
     /// Schema 2: the turn; `null` between turns.

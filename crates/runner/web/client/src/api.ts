@@ -229,7 +229,10 @@ export type Entry = {
   readonly bytes?: readonly (number)[];
   /** Of `result`. */
   readonly duration_ms?: number;
-  /** Of `error`: `parse`, `truncated`, `unexpected_exit`, `reconnect_failed`, `session_timeout` or `gap`. */
+  /**
+   * Of `error`: `parse`, `truncated`, `unexpected_exit`, `reconnect_failed`, `session_timeout`,
+   * `answer_undelivered` or `gap`.
+   */
   readonly error?: string;
   /** Schema 2: whether the agent repeated it from its own history. */
   readonly history?: boolean;

@@ -25926,6 +25926,11 @@ enum class EntryErrorKind {
      */
     SESSION_TIMEOUT,
     /**
+     * An answer to a permission request that no client gave could not be written to the agent, which may
+     * wait for it.
+     */
+    ANSWER_UNDELIVERED,
+    /**
      * A part of the stream is missing. The text names the byte range.
      */
     GAP;
