@@ -3,7 +3,7 @@
 use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, Result, bail, ensure};
-use bowline_fleet::{fleet_session, read_replica};
+use bowline_fleet::{BusError, fleet_session, read_replica};
 use bowline_transport::wire::{Lease, SessionKind, StreamId};
 use bowline_transport::{
     Attachment, Configuration, Piece, Remote, SessionId, SessionRequest, StartPosition, Stream,
@@ -95,7 +95,11 @@ async fn from_copy(cluster: &Cluster, id: SessionId, plan: &Plan) -> Result<Row>
     let bus = cluster.servers.connect(None).await;
     let is_whole = |copied: u64| copied >= plan.history as u64;
     let session = loop {
-        let found = fleet_session(&bus, id).await?;
+        let found = match fleet_session(&bus, id).await {
+            // The servers are busy with the copy.
+            Err(BusError::Unanswered) => None,
+            found => found?,
+        };
         match found.filter(|it| is_whole(it.record.copied.at(StreamId::STDOUT))) {
             Some(found) => break found,
             None => tokio::time::sleep(LOOK_EVERY).await,
