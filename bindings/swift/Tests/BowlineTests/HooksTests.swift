@@ -177,6 +177,22 @@ final class HooksTests: TimedTestCase {
         XCTAssertGreaterThan(report.events, 0)
     }
 
+    func testStoppedServerReceivesNoMoreHooksOfARunner() async throws {
+        let runner = try Runner()
+        defer { runner.stop() }
+        let place = runner.configuration
+        let server = try await engine().startHooks(configuration: HookConfiguration())
+        let events = try server.eventStream()
+        var there = try configuration()
+        (there.runner, there.hooks) = (place, try server.spec(interaction: "i1"))
+        try await withSession(there) { session in
+            try await server.serve(runner: place, session: session.id())
+            _ = try await server.stop()
+            let next = try await events.next(cursor: 0, maxCount: 1, coalesceForMs: 0)
+            XCTAssertNil(next)
+        }
+    }
+
     private func command(_ interaction: String) throws -> ExecutorCommand {
         ExecutorCommand(
             interaction: interaction, prompt: "hello", isPrint: true,

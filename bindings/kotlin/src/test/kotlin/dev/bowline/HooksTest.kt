@@ -157,4 +157,19 @@ class HooksTest {
             }
         }
     }
+
+    @Test
+    fun `stopped server receives no more hooks of a runner`() = runTest {
+        Runner().use { runner ->
+            engine.startHooks(HookConfiguration()).use { server ->
+                session(configuration().copy(runner = runner.configuration, hooks = server.spec("i1"))) { session ->
+                    server.serve(runner.configuration, session.id())
+                    server.eventStream().use { events ->
+                        server.stop()
+                        assertNull(events.next(0u, 1u, 0u))
+                    }
+                }
+            }
+        }
+    }
 }
