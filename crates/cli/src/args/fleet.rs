@@ -98,7 +98,7 @@ pub(crate) struct Fleet {
 pub(crate) enum FleetCommand {
     /// Write the configuration of NATS servers, and credentials of runners and hosts.
     Init(FleetInit),
-    /// Check the servers of a fleet: versions, replicas, rights, and how much is not copied yet.
+    /// Check the servers of a fleet: versions, replicas, clocks, rights, and how much is not copied yet.
     Doctor(FleetDoctor),
 }
 
@@ -126,7 +126,8 @@ pub(crate) struct FleetDoctor {
     /// The file with credentials; by default that of BOWLINE_FLEET_CREDS.
     #[arg(long, value_name = "FILE")]
     pub(crate) creds: Option<PathBuf>,
-    /// The credentials of the servers' system account; no other account can read whether they sync at once.
+    /// The credentials of the servers' system account, for servers that report to no other account whether they sync at
+    /// once; those that `bowline fleet init` configured do.
     #[arg(long, value_name = "FILE")]
     pub(crate) system_creds: Option<PathBuf>,
 }
