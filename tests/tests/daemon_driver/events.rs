@@ -141,6 +141,26 @@ async fn reader_that_loses_its_connection_anywhere_folds_to_the_transcript() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn cursor_of_another_epoch_gets_a_reset() {
+    let mut daemon = Daemon::start().await;
+    let id = daemon.agent("claude", json!({"prompt": "hello"})).await;
+    daemon
+        .until(&id, |it| results(it) == 1 && is_idle(it))
+        .await;
+    let path = format!("/api/sessions/{id}/events");
+    let reset = json!({"change": "reset"});
+    for cursor in ["s-1-5-0", "s-0-0-0", "unknown"] {
+        let mut stream = daemon.events(&format!("{path}?since={cursor}"));
+        assert_eq!(stream.data().await, reset, "{cursor}");
+    }
+    let (mut stream, mut mirror) = (daemon.events(&path), Mirror::new());
+    catch_up(&daemon, &id, &mut stream, &mut mirror).await;
+    daemon.kill().await;
+    stream.cut();
+    assert_eq!(stream.data().await, reset, "of the daemon before");
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn stream_ends_with_its_session() {
     let daemon = Daemon::start().await;
     let id = daemon.agent("claude", json!({"prompt": "hello"})).await;

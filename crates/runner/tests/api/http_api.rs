@@ -429,6 +429,29 @@ async fn compressed_changes_are_complete() {
 }
 
 #[tokio::test]
+async fn events_are_compressed_for_no_reader() {
+    let runner = TestRunner::start().await;
+    let id = runner
+        .create(&json!({"kind": "dialogue", "program": "/bin/cat"}))
+        .await;
+    let path = format!("/api/sessions/{id}");
+    let ended = runner.request("DELETE", &path, None).await;
+    assert_eq!(ended.status, 200, "{}", ended.text());
+    // Each reader would have a compressor of its own.
+    let gzip = [("Accept-Encoding", "gzip")];
+    let events = send(&runner, ("GET", &format!("{path}/events")), &gzip, None).await;
+    assert_eq!(
+        (events.status, events.header("Content-Encoding")),
+        (200, None)
+    );
+    assert!(
+        events.text().contains("data: {\"change\":\"reset\"}"),
+        "{}",
+        events.text()
+    );
+}
+
+#[tokio::test]
 async fn transcript_since_a_cursor_has_what_changed() {
     let runner = TestRunner::start().await;
     let spec = json!({"kind": "dialogue", "program": "/bin/sh", "args": ["-c", AGENT]});

@@ -301,7 +301,8 @@ pub(super) struct TranscriptQuery {
     #[param(required = false, maximum = 300)]
     wait: u64,
     /// Maximum number of entries, up to 1000: the newest ones, or those before `before`, with their tool calls, the open
-    /// permission requests, and the session. `before` of the response is the parameter for earlier ones.
+    /// permission requests, and the session. `before` of the response is the parameter for earlier ones. A client that keeps a
+    /// transcript by its changes reads a part of it from `/changes`.
     #[serde(default)]
     #[param(minimum = 1, maximum = 1000)]
     limit: Option<usize>,

@@ -197,6 +197,9 @@ pub(super) struct TranscriptPart {
 }
 
 /// Read a part of a transcript as changes, now or as it was at a moment.
+///
+/// For clients that keep a transcript by its changes, as events send them. `/transcript` with `limit` has the newest entries as one
+/// value.
 #[utoipa::path(get, path = "/api/sessions/{id}/changes", operation_id = "changes",
     params(("id" = String, Path, description = "Id of the session"), MomentQuery, WindowQuery),
     responses((status = 200, description = "Success", content_type = "application/json", body = TranscriptPart,
