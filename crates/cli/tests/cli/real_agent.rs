@@ -2,6 +2,8 @@
 //!
 //! Run by `.ci/agents`, which `cargo test` does not need.
 
+mod tmux;
+
 use std::process::{Child, Command};
 
 use bowline_tests::real_agent::scenario::{self, PLAIN_TEXT, TOOL_GATE};

@@ -20,6 +20,11 @@ impl StartedRunner {
     }
 
     fn pid(&self) -> Option<Pid> {
+        // No runtime may be dropped by the thread of another one.
+        std::thread::scope(|scope| scope.spawn(|| self.peer()).join().ok().flatten())
+    }
+
+    fn peer(&self) -> Option<Pid> {
         let runtime = tokio::runtime::Builder::new_current_thread()
             .enable_io()
             .build()
