@@ -28,7 +28,7 @@ mod value;
 
 pub(crate) use cursor::{Cursor, Parsed, ParsedAt, index};
 pub(crate) use line::{Envelope, line, line_members, string_member};
-pub(crate) use record::{Field, Record, begins_with, common_members, record};
+pub(crate) use record::{Field, Record, begins_with, common_members, record, skipped, spelling};
 pub(crate) use string::{quoted, string, uuid};
 pub(crate) use value::{
     Next, array, first_member, member, next_member, null_or_skip, object, skip, space,

@@ -63,6 +63,16 @@ impl<'a> RawJson<'a> {
         self.elements().map(RawJson::parse_as)
     }
 
+    /// Skips a member that is probably a copy of this value.
+    pub(crate) fn skip_copy(self, input: Cursor<'a>) -> Parsed<'a> {
+        let is_copy =
+            self.kind() == JsonKind::Object && input.rest().starts_with(self.0.as_bytes());
+        if is_copy {
+            return Ok((input.advance(self.0.len()), ()));
+        }
+        skip(input)
+    }
+
     /// Returns the kind of the value.
     #[must_use]
     pub fn kind(self) -> JsonKind {

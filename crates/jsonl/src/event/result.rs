@@ -41,7 +41,7 @@ record! {
         /// Number of waiting prompts.
         queued_turn_count: Option<u64> = "queued_turn_count",
         /// Number of the result in the process, from 0.
-        result_index: Option<u64> = "result_index" then "model_usage_since_last_result",
+        result_index: Option<u64> = "result_index" (copied "model_usage_since_last_result" from model_usage),
         /// Messages of error subtypes, an array of strings.
         errors: Option<RawJson<'a>> = "errors",
         /// The prompt that the turn answered last.
@@ -84,5 +84,48 @@ impl<'a> TurnResult<'a> {
             .into_iter()
             .flat_map(RawJson::members)
             .map(|(model, usage)| (model, usage.parse_as()))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::{Body, Framer};
+
+    fn tokens(since: &str) -> Option<Option<u64>> {
+        let line = format!(
+            r#"{{"usage":{{"input_tokens":1}},"modelUsage":{{"m":{{"inputTokens":7}}}},"subtype":"success","type":"result","result_index":0,"model_usage_since_last_result":{since},"errors":[]}}"#
+        );
+        let mut framer = Framer::default();
+        framer.push(line.into());
+        framer.finish();
+        let event = framer.next_frame()?.items().next()?.event.ok()?;
+        let Body::Result(result) = event.body else {
+            return None;
+        };
+        result.errors?;
+        result.models().next().map(|(_, usage)| usage.input_tokens)
+    }
+
+    #[test]
+    fn usage_since_last_result_may_be_any_value() {
+        let copy = r#"{"m":{"inputTokens":7}}"#;
+        for since in [
+            copy,
+            r#"{"m":{"inputTokens":70}}"#,
+            "{}",
+            "null",
+            "[7]",
+            "\"x\"",
+        ] {
+            assert_eq!(tokens(since), Some(Some(7)), "{since}");
+        }
+        for broken in [
+            &format!("{copy}}}"),
+            &format!("{copy}0"),
+            "{",
+            r#"{"m":{"inputTokens":7}"#,
+        ] {
+            assert_eq!(tokens(broken), None, "{broken}");
+        }
     }
 }

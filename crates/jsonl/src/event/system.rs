@@ -86,7 +86,10 @@ record! {
         /// Capabilities of the agent, an array of names; an open set.
         capabilities: Option<RawJson<'a>> = "capabilities"
             often r#""analytics_disabled":true,"product_feedback_disabled":true,"served_by_anthropic":false"#
-            then "analytics_disabled" then "product_feedback_disabled" then "served_by_anthropic" then "memory_paths" then "original_cwd" then "additional_directories" then "messaging_socket_path" then "fast_mode_state" then "fast_mode_disabled_reason" then "per_turn_effort_active" then "ultrathink_available" then "ultrathink_typed_raises" then "view_mode",
+            then "analytics_disabled" then "product_feedback_disabled" then "served_by_anthropic" then "memory_paths" then "original_cwd" then "additional_directories" then "messaging_socket_path"
+            often r#""fast_mode_state":"off","fast_mode_disabled_reason":"sdk_opt_in_required""#
+            often r#""per_turn_effort_active":true,"ultrathink_available":false,"ultrathink_typed_raises":false,"view_mode":"default""#
+            then "fast_mode_state" then "fast_mode_disabled_reason" then "per_turn_effort_active" then "ultrathink_available" then "ultrathink_typed_raises" then "view_mode",
         /// The prompts that the turn answers, an array of uuids.
         user_message_uuids: Option<RawJson<'a>> = "user_message_uuids",
     }

@@ -186,13 +186,14 @@ impl<'a, R: Record<'a>> Field<'a> for Option<Box<R>> {
 ///
 /// `field: Type = "key"`, in the order in which the agent writes them; `then "key"` names a member
 /// after it that is skipped, and `often "members"` whole members that are nearly always written so, which
-/// one comparison skips. Other keys are skipped as well; all of them stay in the raw line.
+/// one comparison skips. `(copied "key" from field)` names a skipped member whose value is often that of a field
+/// before it. Other keys are skipped as well; all of them stay in the raw line.
 /// `common(record, value) { "spelling" => parser, }` after the fields replaces the order of the
 /// fields by spellings of members (or of several at once), and parses the value after each.
 macro_rules! record {
     ($(#[$meta:meta])* $vis:vis $name:ident $(<$life:lifetime>)? {
         $($(#[$field_meta:meta])* $field:ident: $type:ty = $key:literal
-            $(often $whole:literal)* $(then $skipped:literal)*,)*
+            $($skipped:ident $members:literal)* $((copied $copy:literal from $original:ident))?,)*
     }) => {
         $crate::grammar::record! {
             $(#[$meta])* $vis $name $(<$life>)? {
@@ -202,8 +203,12 @@ macro_rules! record {
                 $(
                     concat!("\"", $key, "\":") =>
                         $crate::grammar::Field::parse(&mut record.$field, value),
-                    $($whole => Ok((value, ())),)*
-                    $(concat!("\"", $skipped, "\":") => $crate::grammar::skip(value),)*
+                    $($crate::grammar::spelling!($skipped $members) =>
+                        $crate::grammar::skipped!($skipped value),)*
+                    $(concat!("\"", $copy, "\":") => match record.$original {
+                        Some(original) => original.skip_copy(value),
+                        None => $crate::grammar::skip(value),
+                    },)?
                 )*
             }
         }
@@ -247,6 +252,26 @@ macro_rules! record {
     };
 }
 
+/// What a skipped member or several begin with.
+macro_rules! spelling {
+    (then $key:literal) => {
+        concat!("\"", $key, "\":")
+    };
+    (often $members:literal) => {
+        $members
+    };
+}
+
+/// Skips what follows the [`spelling`] of skipped members.
+macro_rules! skipped {
+    (then $value:ident) => {
+        $crate::grammar::skip($value)
+    };
+    (often $value:ident) => {
+        Ok(($value, ()))
+    };
+}
+
 /// `*( [ spelling ws value separator ] )`: tries each spelling once, in order, and parses its value.
 macro_rules! common_members {
     ($input:ident; $($spelling:expr => |$value:ident| $parsed:expr,)*) => {{
@@ -268,4 +293,4 @@ macro_rules! common_members {
     }};
 }
 
-pub(crate) use {common_members, record};
+pub(crate) use {common_members, record, skipped, spelling};
