@@ -11,6 +11,7 @@ mod stream;
 mod system;
 mod task;
 mod template;
+mod unknown;
 
 pub use block::{Block, BlockBody, Blocks, ResultContent, ToolResult, ToolUse};
 pub use body::{Body, Event};

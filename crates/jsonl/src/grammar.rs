@@ -13,6 +13,7 @@
 //! | `number` | `number`, `int`, `frac`, `exp` |
 //! | `value` | `value`, `object`, `member`, `array`, `ws`; skipping with validation |
 //! | `record` | objects whose members are known |
+//! | `known` | those members, as data |
 //! | `line` | the envelope of a line, and its end |
 //!
 //! Hand-written leaves scan many bytes at once ([`scan`](crate::scan), and [`simd`](crate::simd) where
@@ -20,6 +21,7 @@
 //! that repeat the bytes of an earlier line. Both are tested and fuzzed against this module.
 
 mod cursor;
+mod known;
 mod line;
 mod number;
 mod record;
@@ -27,6 +29,7 @@ mod string;
 mod value;
 
 pub(crate) use cursor::{Cursor, Parsed, ParsedAt, index};
+pub(crate) use known::{Known, KnownMembers, spelled_name};
 pub(crate) use line::{Envelope, line, line_members, string_member};
 pub(crate) use record::{Field, Record, begins_with, common_members, record, skipped, spelling};
 pub(crate) use string::{quoted, string, uuid};

@@ -3,7 +3,7 @@
 use std::ops::Deref;
 
 use crate::grammar::{
-    Cursor, Field, ParsedAt, Record as _, array, index, null_or_skip, record, skip, string,
+    Cursor, Field, Known, ParsedAt, Record as _, array, index, null_or_skip, record, skip, string,
 };
 use crate::raw::{RawJson, raw_value};
 use crate::text::Str;
@@ -172,6 +172,10 @@ impl<'a> Field<'a> for Blocks<'a> {
             Ok(parsed)
         }))
     }
+
+    fn known() -> Known {
+        Known::List(BlockMembers::known_members)
+    }
 }
 
 impl<'a> Field<'a> for Option<Block<'a>> {
@@ -185,6 +189,10 @@ impl<'a> Field<'a> for Option<Block<'a>> {
         let (end, ()) = members.object(input)?;
         *self = Some(members.block(RawJson::validated(input.until(end))));
         Ok((end.at(), ()))
+    }
+
+    fn known() -> Known {
+        Known::Object(BlockMembers::known_members)
     }
 }
 
@@ -305,5 +313,9 @@ impl<'a> Field<'a> for ResultContent<'a> {
                 index(skip(input))
             }
         }
+    }
+
+    fn known() -> Known {
+        Blocks::known()
     }
 }

@@ -12,8 +12,8 @@ use crate::event::other::{ActiveGoal, Cancel, PromptSuggestion, RateLimit};
 use crate::event::stream::StreamLine;
 use crate::event::system::{System, SystemBody};
 use crate::grammar::{
-    self, Cursor, Envelope, Next, Parsed, ParsedAt, Record, first_member, line_members, space,
-    string_member,
+    self, Cursor, Envelope, Known, KnownMembers, Next, Parsed, ParsedAt, Record, first_member,
+    line_members, space, string_member,
 };
 use crate::raw::{RawJson, raw_part};
 use crate::text::Str;
@@ -26,11 +26,25 @@ pub(crate) fn event<'a>(input: Cursor<'a>) -> Parsed<'a, Event<'a>> {
     Ok((end, draft.event(raw)))
 }
 
+/// Returns the known members of a line of its type.
+pub(crate) fn known_members(line: RawJson<'_>) -> Option<KnownMembers> {
+    let mut draft = Draft::new();
+    draft.object(Cursor::new(line.text())).ok()?;
+    let mut known = (draft.known_members)();
+    known.extend(Envelope::known_members());
+    if matches!(draft.body, Body::System(_)) {
+        known.push(("subtype", Known::Value));
+    }
+    Some(known)
+}
+
 /// A line while it is parsed.
 #[derive(Debug)]
 struct Draft<'a> {
     envelope: Envelope<'a>,
     body: Body<'a>,
+    /// Those of the record of the body.
+    known_members: fn() -> KnownMembers,
 }
 
 impl<'a> Draft<'a> {
@@ -38,6 +52,7 @@ impl<'a> Draft<'a> {
         Self {
             envelope: Envelope::default(),
             body: Body::KeepAlive,
+            known_members: <()>::known_members,
         }
     }
 
@@ -143,6 +158,7 @@ impl<'a> Draft<'a> {
         let mut record = R::default();
         let (end, ()) = line_members(input, next, &mut self.envelope, &mut record)?;
         self.body = body(record);
+        self.known_members = R::known_members;
         Ok((end.at(), ()))
     }
 

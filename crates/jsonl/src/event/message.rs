@@ -1,7 +1,7 @@
 //! `assistant` and `user` lines (PROTOCOL.md, Assistant lines and User lines).
 
 use crate::event::block::{Block, Blocks};
-use crate::grammar::{Cursor, Field, ParsedAt, index, null_or_skip, record, skip, string};
+use crate::grammar::{Cursor, Field, Known, ParsedAt, index, null_or_skip, record, skip, string};
 use crate::raw::RawJson;
 use crate::text::Str;
 
@@ -173,6 +173,10 @@ impl<'a> Field<'a> for Option<Usage> {
         }
         self.insert(Usage::default()).parse_at(text, at)
     }
+
+    fn known() -> Known {
+        Usage::known()
+    }
 }
 
 /// The content of a message.
@@ -219,5 +223,9 @@ impl<'a> Field<'a> for MessageContent<'a> {
                 index(skip(input))
             }
         }
+    }
+
+    fn known() -> Known {
+        Blocks::known()
     }
 }

@@ -2,7 +2,9 @@
 
 use crate::event::block::Block;
 use crate::event::message::{Message, Usage};
-use crate::grammar::{Cursor, Field, ParsedAt, Record as _, index, null_or_skip, record};
+use crate::grammar::{
+    Cursor, Field, Known, KnownMembers, ParsedAt, Record as _, index, null_or_skip, record,
+};
 use crate::raw::RawJson;
 use crate::text::Str;
 
@@ -180,6 +182,27 @@ impl<'a> Field<'a> for ApiEvent<'a> {
         *self = members.event();
         index(Ok(parsed))
     }
+
+    fn known() -> Known {
+        Known::Object(event_members)
+    }
+}
+
+/// The known members of an event. What its `delta` has is read by another record.
+fn event_members() -> KnownMembers {
+    let mut known = EventMembers::known_members();
+    for (name, member) in &mut known {
+        if *name == "delta" {
+            *member = Known::Object(delta_members);
+        }
+    }
+    known
+}
+
+fn delta_members() -> KnownMembers {
+    let mut known = DeltaMembers::known_members();
+    known.extend(StopDelta::known_members());
+    known
 }
 
 impl<'a> EventMembers<'a> {

@@ -7,6 +7,7 @@ use nom::combinator::{eof, value};
 use nom::sequence::{delimited, preceded};
 
 use crate::grammar::cursor::{Cursor, Parsed, ParsedAt, index};
+use crate::grammar::known::{Known, KnownMembers};
 use crate::grammar::record::{Field as _, Record, any_member, common_members, spelled};
 use crate::grammar::string::{string, uuid};
 use crate::grammar::value::{Next, next_member, skip, space};
@@ -51,6 +52,12 @@ impl<'a> Record<'a> for Envelope<'a> {
             "parent_tool_use_id" => self.parent_tool_use_id.parse(value),
             _ => skip(value),
         }
+    }
+
+    fn known_members() -> KnownMembers {
+        ["type", "uuid", "session_id", "parent_tool_use_id"]
+            .map(|name| (name, Known::Value))
+            .to_vec()
     }
 }
 

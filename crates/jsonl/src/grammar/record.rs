@@ -7,6 +7,7 @@ use nom::bytes::complete::tag;
 use nom::sequence::preceded;
 
 use crate::grammar::cursor::{Cursor, Parsed, ParsedAt, index};
+use crate::grammar::known::{Known, KnownMembers};
 use crate::grammar::number::{number, short_integer};
 use crate::grammar::string::string;
 use crate::grammar::value::{Next, first_member, key, next_member, null_or_skip, skip, space};
@@ -27,6 +28,11 @@ pub(crate) trait Field<'a> {
         let (end, ()) = self.parse_at(input.text(), input.at())?;
         Ok((input.with(end), ()))
     }
+
+    /// Returns what is known of such a value.
+    fn known() -> Known {
+        Known::Value
+    }
 }
 
 /// An object whose members are parsed into fields, in any order; the last of two equal keys wins.
@@ -37,6 +43,11 @@ pub(crate) trait Record<'a>: Default {
 
     /// Parses the value of `key`, or skips it.
     fn member(&mut self, key: &str, value: Cursor<'a>) -> Parsed<'a>;
+
+    /// Returns the members that are read, or skipped by name.
+    fn known_members() -> KnownMembers {
+        KnownMembers::new()
+    }
 
     /// Parses the object at `input`.
     #[inline(always)]
@@ -168,6 +179,10 @@ impl<'a, R: Record<'a>> Field<'a> for R {
             null_or_skip(input)
         })
     }
+
+    fn known() -> Known {
+        Known::Object(R::known_members)
+    }
 }
 
 impl<'a, R: Record<'a>> Field<'a> for Option<Box<R>> {
@@ -179,6 +194,10 @@ impl<'a, R: Record<'a>> Field<'a> for Option<Box<R>> {
             return index(null_or_skip(input));
         }
         self.insert(Box::default()).parse_at(text, at)
+    }
+
+    fn known() -> Known {
+        Known::Object(R::known_members)
     }
 }
 
@@ -247,6 +266,16 @@ macro_rules! record {
                     $($key => $crate::grammar::Field::parse(&mut self.$field, value),)*
                     _ => $crate::grammar::skip(value),
                 }
+            }
+
+            fn known_members() -> $crate::grammar::KnownMembers {
+                let spellings: &[&'static str] = &[$($spelling,)*];
+                let skipped = |name| (name, $crate::grammar::Known::Value);
+                let mut known: $crate::grammar::KnownMembers =
+                    vec![$(($key, <$type as $crate::grammar::Field<'a>>::known()),)*];
+                // Of two members with one name, the first one counts.
+                known.extend(spellings.iter().map(|it| skipped($crate::grammar::spelled_name(it))));
+                known
             }
         }
     };
