@@ -21,7 +21,7 @@ pub const DEFAULT_MAX_LINE: usize = 64 << 20;
 /// chunks is copied once, into a buffer that is reused. A caller that reads into that buffer itself
 /// ([`Framer::room`]) avoids the copy. No byte is searched twice, whatever the size of the chunks. Lines
 /// end at LF only.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct Framer {
     /// Pushed input that is not consumed yet.
     input: VecDeque<Input>,
@@ -33,7 +33,7 @@ pub struct Framer {
     reader: LineReader,
 }
 
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 enum Input {
     Chunk(Bytes),
     SkipTo(u64),

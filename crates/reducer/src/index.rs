@@ -87,6 +87,12 @@ impl Index {
         self.is_absent
     }
 
+    /// Bytes of the tables.
+    pub(crate) fn size(&self) -> u64 {
+        let entries: usize = self.tables.iter().map(HashTable::capacity).sum();
+        (entries * size_of::<IndexEntry>()) as u64
+    }
+
     /// Returns the record with this key for which `is_match` holds; two ids may have the same key.
     #[inline]
     pub(crate) fn find(&self, key: IndexKey, is_match: impl Fn(u32) -> bool) -> Option<u32> {

@@ -36,6 +36,75 @@ impl Transcript {
         Snapshot(Arc::new(self.share()))
     }
 
+    /// Returns a copy into which lines are folded apart from this transcript: a place from which a fold is
+    /// continued later, more than once.
+    ///
+    /// Like a snapshot it shares text and records, and it also copies the ids by which lines are matched, some
+    /// bytes for each message, call and line with content. The copy has no window: it keeps what is folded into it.
+    ///
+    /// ```
+    /// use bowline_jsonl::Framer;
+    /// use bowline_reducer::{Meta, Transcript};
+    ///
+    /// let fold = |transcript: &mut Transcript, text: &'static str, at: u64| {
+    ///     let mut framer = Framer::at(1 << 20, at, 1);
+    ///     framer.push(text.into());
+    ///     while let Some(frame) = framer.next_frame() {
+    ///         frame.items().for_each(|item| transcript.apply(&item, Meta::default()));
+    ///     }
+    /// };
+    /// let mut transcript = Transcript::new();
+    /// let line = "{\"type\":\"keep_alive\"}\n";
+    /// fold(&mut transcript, line, 0);
+    /// let mut fork = transcript.fork();
+    /// fold(&mut transcript, line, line.len() as u64);
+    /// assert_eq!((fork.stats().lines(), transcript.stats().lines()), (1, 2));
+    /// fold(&mut fork, line, line.len() as u64);
+    /// assert_eq!(fork.to_json(), transcript.to_json());
+    /// ```
+    #[must_use]
+    pub fn fork(&mut self) -> Self {
+        Self {
+            index: self.index.clone(),
+            uuids: self.uuids.clone(),
+            repetition: self.repetition.clone(),
+            drafts: self.drafts.clone(),
+            drafted: self.drafted.clone(),
+            suspended: self.suspended.clone(),
+            unconfirmed: self.unconfirmed.clone(),
+            run: self.run,
+            is_page: self.is_page,
+            segment_start: self.segment_start,
+            partial_line: self.partial_line,
+            line: self.line,
+            dialect: self.dialect.clone(),
+            is_history: self.is_history,
+            ..self.share()
+        }
+    }
+
+    /// Returns roughly the memory that a fork does not share with its origin, in bytes.
+    #[must_use]
+    pub fn fork_size(&self) -> u64 {
+        self.index.size() + self.uuids.size()
+    }
+
+    /// Returns roughly the memory of the text and the records that were stored so far, in bytes, with those that a
+    /// window has evicted.
+    #[must_use]
+    pub fn content_size(&self) -> u64 {
+        let records = [
+            self.threads.size(),
+            self.entries.size(),
+            self.blocks.size(),
+            self.calls.size(),
+            self.results.size(),
+            self.tasks.size(),
+            self.permissions.size(),
+        ];
+        self.arena.written() + records.iter().sum::<u64>()
+    }
+
     /// Copies what views need, without the state of the fold.
     pub(crate) fn share(&mut self) -> Self {
         Self {

@@ -71,6 +71,11 @@ impl<T> Store<T> {
         self.tail_start + self.tail.len()
     }
 
+    /// Bytes of the records appended so far, without what they point to.
+    pub(crate) const fn size(&self) -> u64 {
+        (self.len() * size_of::<T>()) as u64
+    }
+
     #[inline]
     pub(crate) fn get(&self, key: impl RecordKey) -> Option<&T> {
         #[cfg(test)]

@@ -78,7 +78,7 @@ fn mix(hash: u64, block: &[u8; 16]) -> u64 {
 /// Lines that make content are kept for as long as the transcript, since `supersedes` names them.
 /// All other lines, mostly deltas of a draft, are kept in a window of fixed size: 8 bytes for each
 /// delta would double the size of a transcript that was streamed.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(crate) struct UuidSet {
     lines: HashTable<(Uuid, LineEffect)>,
     /// The generation before `lines`, if the transcript has a window; otherwise empty.
@@ -87,6 +87,12 @@ pub(crate) struct UuidSet {
 }
 
 impl UuidSet {
+    /// Bytes of the tables of lines that make content.
+    pub(crate) fn size(&self) -> u64 {
+        let lines = self.lines.capacity() + self.older.capacity();
+        (lines * size_of::<(Uuid, LineEffect)>()) as u64
+    }
+
     /// Returns what the line with this uuid added; `None` if no such line is known.
     pub(crate) fn effect(&self, uuid: Uuid) -> Option<LineEffect> {
         let is_match = |it: &(Uuid, LineEffect)| it.0 == uuid;
@@ -140,7 +146,7 @@ const WAYS: usize = 4;
 /// A set-associative window of the newest uuids: the hash selects a set. A full set grows the window,
 /// or drops its oldest uuid once that is as large as it may be: then, with a hundred other lines in
 /// between, one repeated line in a thousand is missed.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 struct RecentUuids {
     /// The length is a power of two.
     sets: Box<[[u64; WAYS]]>,

@@ -48,7 +48,7 @@ const IDLE_PAST: IdleLimits = IdleLimits {
     bytes: 256 << 20,
 };
 
-/// An index has 64 bytes for each line.
+/// An index has 64 bytes for each line, and the content of the session in its checkpoints.
 const IDLE_INDEXES: IdleLimits = IdleLimits {
     sessions: 8,
     bytes: 64 << 20,

@@ -1,6 +1,7 @@
 //! What a session consists of, for its inspection: its lines and what they became, spans of time, search, and
 //! parts of a transcript. Pure: bytes and times are arguments.
 
+mod checkpoints;
 mod line_index;
 mod line_kind;
 mod line_page;
@@ -8,29 +9,35 @@ mod search;
 mod spans;
 mod stderr_lines;
 mod timeline;
+mod unknown_members;
 mod usage;
 mod window;
 
 use std::ops::Range;
 
 use bowline_jsonl::Item;
+use bowline_reducer::dialect::DialectName;
 use bowline_reducer::{Meta, Transcript};
 use bowline_transport::journal::Arrived;
 use bowline_transport::wire::Epoch;
 
 use crate::session_fold::{FoldObserver, SessionFold};
+use checkpoints::Checkpoints;
 pub(crate) use line_index::LineIndex;
 pub(crate) use line_page::{LinePage, PageStart};
 pub(crate) use search::{SearchHit, SearchPlace, find_in_bytes, search_transcript};
 use spans::Spans;
 use stderr_lines::StderrLines;
 pub(crate) use timeline::Timeline;
+pub(crate) use unknown_members::UnknownMembers;
 pub(crate) use window::{TranscriptWindow, WindowStart};
 
 /// A session as it is inspected.
 #[derive(Debug)]
 pub(crate) struct IndexedSession {
     pub(crate) epoch: Epoch,
+    /// The agent's dialect, as far as it is known.
+    pub(crate) dialect: DialectName,
     /// `None` once everything was folded: what the session has ended with does not change.
     pub(crate) fold: Option<SessionFold>,
     pub(crate) observed: Observed,
@@ -44,6 +51,8 @@ pub(crate) struct Observed {
     pub(crate) lines: LineIndex,
     pub(crate) stderr: StderrLines,
     spans: Spans,
+    /// Where a fold up to an earlier moment begins.
+    checkpoints: Checkpoints,
 }
 
 impl IndexedSession {
@@ -51,6 +60,7 @@ impl IndexedSession {
     pub(crate) fn new(mut fold: SessionFold) -> Self {
         Self {
             epoch: fold.epoch,
+            dialect: fold.transcript.dialect(),
             observed: Observed {
                 lines: LineIndex::new(&mut fold.transcript),
                 ..Observed::default()
@@ -64,6 +74,7 @@ impl IndexedSession {
     /// is dropped.
     pub(crate) fn complete(&mut self, fold: SessionFold) {
         self.observed.flush_stderr(u64::MAX);
+        self.dialect = fold.transcript.dialect();
         self.timeline = self.observed.spans.timeline(&fold.transcript);
         self.timeline.end = fold.next;
         self.timeline.is_ordered = self.observed.lines.is_ordered_by_time();
@@ -71,10 +82,16 @@ impl IndexedSession {
         self.fold = (!fold.has_ended).then_some(fold);
     }
 
+    /// Returns a copy of the fold up to the last checkpoint before an offset of the output; `None` if there is none.
+    pub(crate) fn fold_before(&mut self, output: u64) -> Option<SessionFold> {
+        self.observed.checkpoints.before(output)
+    }
+
     /// Returns the bytes that it takes up, roughly.
     pub(crate) fn size(&self) -> u64 {
-        let fold = self.fold.as_ref().map_or(0, |fold| fold.next);
-        fold + self.observed.lines.size()
+        // The fold and the checkpoints share what they have.
+        let fold = self.fold.as_ref().map_or(0, SessionFold::size);
+        fold.max(self.observed.checkpoints.size()) + self.observed.lines.size()
     }
 }
 
@@ -114,5 +131,9 @@ impl FoldObserver for Observed {
 
     fn gap(&mut self, transcript: &mut Transcript, lost: Range<u64>) {
         self.lines.push_gap(transcript, lost);
+    }
+
+    fn part(&mut self, fold: &mut SessionFold) {
+        self.checkpoints.push(fold);
     }
 }

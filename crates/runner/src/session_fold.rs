@@ -53,6 +53,11 @@ pub(crate) trait FoldObserver {
 
     /// Lost output was folded.
     fn gap(&mut self, transcript: &mut Transcript, lost: Range<u64>);
+
+    /// A part of some MiB was folded, with the input up to its end, and more may follow.
+    fn part(&mut self, fold: &mut SessionFold) {
+        let _ = fold;
+    }
 }
 
 /// Observes nothing.
@@ -95,10 +100,19 @@ pub(crate) struct SessionFold {
 impl SessionFold {
     /// Nothing of a session.
     pub(crate) fn new(info: &SessionInfo) -> Self {
-        let dialect = DialectName::of_labels(&info.labels);
+        Self {
+            epoch: info.epoch,
+            origin: FoldOrigin::of(info),
+            unreadable: unreadable_of(info),
+            ..Self::of_dialect(DialectName::of_labels(&info.labels))
+        }
+    }
+
+    /// Nothing of a process whose agent has this dialect, if it is not the default.
+    pub(crate) fn of_dialect(dialect: DialectName) -> Self {
         Self {
             instance: random_instance(),
-            epoch: info.epoch,
+            epoch: Epoch(0),
             framer: Framer::default(),
             transcript: Transcript::with_dialect(dialect),
             next: 0,
@@ -107,10 +121,10 @@ impl SessionFold {
             input_line: 0,
             at: Meta::default(),
             has_dialect: dialect != DialectName::default(),
-            origin: FoldOrigin::of(info),
+            origin: FoldOrigin::default(),
             has_ended: false,
             damage: Vec::new(),
-            unreadable: unreadable_of(info),
+            unreadable: Vec::new(),
         }
     }
 
@@ -194,6 +208,33 @@ impl SessionFold {
 }
 
 impl SessionFold {
+    /// Returns a copy that is folded further apart from this fold.
+    pub(crate) fn fork(&mut self) -> Self {
+        self.framer.release();
+        Self {
+            instance: random_instance(),
+            epoch: self.epoch,
+            framer: self.framer.clone(),
+            transcript: self.transcript.fork(),
+            next: self.next,
+            input: self.input.clone(),
+            input_next: self.input_next,
+            input_line: self.input_line,
+            at: self.at,
+            has_dialect: self.has_dialect,
+            origin: self.origin,
+            has_ended: self.has_ended,
+            damage: self.damage.clone(),
+            unreadable: self.unreadable.clone(),
+        }
+    }
+
+    /// Returns roughly the memory that it takes up, in bytes.
+    pub(crate) fn size(&self) -> u64 {
+        let partial_line = self.next.saturating_sub(self.framer.resume_offset());
+        self.transcript.content_size() + partial_line
+    }
+
     /// Returns when the last output arrived, if it is known.
     pub(crate) fn at_ms(&self) -> Option<u64> {
         Some(self.at.at_ms).filter(|at_ms| *at_ms > 0)

@@ -13,7 +13,7 @@ const MIN_CAPACITY: usize = 16 << 10;
 const SHORT_FRAMES: u32 = 64;
 
 /// Reusable memory, in which only the beginning of a line ever moves, and only once.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(super) struct Buffer {
     /// As long as it was ever written: the pages for a long line are touched when it arrives.
     memory: Vec<u8>,

@@ -29,7 +29,7 @@ pub(super) enum Location {
 }
 
 /// A line over the limit.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(super) struct Skipped {
     /// Length without the LF, in bytes.
     pub(super) length: u64,
@@ -37,7 +37,7 @@ pub(super) struct Skipped {
     pub(super) head: Vec<u8>,
 }
 
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(super) struct Splitter {
     max_line: usize,
     buffer: Buffer,

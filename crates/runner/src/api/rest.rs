@@ -105,6 +105,7 @@ pub(super) fn routes(
         .routes(routes!(past_screen::screen))
         .routes(routes!(past::changes))
         .routes(routes!(inspect::lines))
+        .routes(routes!(inspect::unknown_members))
         .routes(routes!(inspect::timeline))
         .routes(routes!(inspect::search))
         .routes(routes!(history::list))

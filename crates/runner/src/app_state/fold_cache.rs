@@ -22,7 +22,7 @@ const MAX_FOLDS: usize = 2;
 pub(crate) struct IdleLimits {
     /// Maximum number of sessions.
     pub(crate) sessions: usize,
-    /// Maximum bytes of output that all of them stand for.
+    /// Maximum memory of all of them, roughly, in bytes.
     pub(crate) bytes: u64,
 }
 
@@ -69,7 +69,7 @@ pub(crate) struct FoldUse<F = SessionFold> {
 }
 
 impl<F> CachedFold<F> {
-    /// Sets the number of bytes that the fold stands for.
+    /// Sets the memory that the fold takes up, roughly, in bytes.
     pub(crate) fn set_bytes(&self, bytes: u64) {
         self.bytes.store(bytes, Ordering::Relaxed);
     }

@@ -156,6 +156,69 @@ async fn transcript_at_offset_is_fold_of_prefix() {
     }
 }
 
+/// Writes messages of a recording that is longer than the distance of checkpoints. Returns the bytes.
+fn write_long(path: &Path, length: usize) -> Vec<u8> {
+    let text = "word ".repeat(400);
+    let mut output = Vec::new();
+    for number in 0.. {
+        let block = json!({"type": "text", "text": format!("message {number} {text}")});
+        let message = json!({"id": format!("m{number}"), "role": "assistant", "model": "m", "content": [block]});
+        let line = json!({"type": "assistant", "uuid": format!("u{number}"), "session_id": "s", "message": message});
+        output.extend_from_slice(format!("{line}\n").as_bytes());
+        if output.len() >= length {
+            break;
+        }
+    }
+    std::fs::write(path, &output).unwrap();
+    output
+}
+
+#[tokio::test]
+async fn moment_after_a_checkpoint_is_fold_of_prefix() {
+    let runner = TestRunner::start().await;
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("long.jsonl");
+    let output = write_long(&path, 10 << 20);
+    let id = recorded(&runner, &path).await;
+    let arrivals = arrivals(&runner, &id).await;
+    let timeline = get(&runner, &format!("/api/sessions/{id}/timeline")).await;
+    assert_eq!(timeline["end"], output.len() as u64);
+    // Back and forth over the checkpoints, within lines and between them.
+    for at in [9 << 20, 5 << 20, (9 << 20) + 1, 4 << 20, 100, 8 << 20] {
+        let expected = fold_of_prefix(&output, &arrivals, at);
+        let whole = get(&runner, &format!("/api/sessions/{id}/transcript?at={at}")).await;
+        assert_eq!(whole["stats"], expected["stats"], "at {at}");
+        assert!(whole == expected, "at {at}");
+    }
+}
+
+#[tokio::test]
+async fn unknown_members_are_those_of_the_dialect() {
+    let runner = TestRunner::start().await;
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("new.jsonl");
+    let known = "{\"type\":\"keep_alive\"}\n";
+    let new =
+        "{\"type\":\"result\",\"usage\":{\"input_tokens\":1,\"novelty\":2},\"session_id\":\"s\"}\n";
+    std::fs::write(&path, [known, new].concat()).unwrap();
+    let id = recorded(&runner, &path).await;
+    let base = format!("/api/sessions/{id}/unknown-members");
+    let found = get(&runner, &format!("{base}?from=0")).await;
+    let expected = json!({"lines": [{"offset": known.len(), "members": ["/usage/novelty"]}]});
+    assert_eq!(found, expected);
+    let none = json!({"lines": []});
+    let before = get(&runner, &format!("{base}?from=0&max={}", known.len())).await;
+    assert_eq!(before, none);
+    // The same line of another agent is not of this grammar.
+    let script = format!("printf %s '{new}'");
+    let spec = json!({"kind": "dialogue", "program": "/bin/sh", "args": ["-c", script], "journal": {"on": true},
+        "labels": {"bowline.dialect": "gemini-stream-json"}});
+    let id = runner.create(&spec).await;
+    while runner.session(&id).await["state"] != "exited" {}
+    let other = format!("/api/sessions/{id}/unknown-members?from=0");
+    assert_eq!(get(&runner, &other).await, none);
+}
+
 #[tokio::test]
 async fn moment_of_the_end_is_the_present() {
     let runner = TestRunner::start().await;

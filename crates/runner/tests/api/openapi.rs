@@ -41,6 +41,7 @@ async fn document_describes_every_endpoint() {
             "get /api/sessions/{id}/changes",
             "get /api/sessions/{id}/lines",
             "get /api/sessions/{id}/timeline",
+            "get /api/sessions/{id}/unknown-members",
             "get /api/sessions/{id}/search",
             "get /api/sessions/{id}/events",
             "get /api/events",
@@ -160,6 +161,7 @@ async fn examples_match_their_schemas() {
         ("changes", ""),
         ("lines", ""),
         ("timeline", ""),
+        ("unknown-members", "?from=0"),
         ("search", "?q=a"),
     ] {
         let at = format!(

@@ -11,7 +11,7 @@ use tokio::net::TcpStream;
 use crate::support::{Frames, TestResponse, TestRunner, request, within_limit};
 
 /// The scope that each route needs.
-const ROUTES: [(&str, TokenScope); 39] = [
+const ROUTES: [(&str, TokenScope); 40] = [
     ("get /api/sessions", TokenScope::Look),
     ("get /api/sessions/{id}", TokenScope::Look),
     ("get /api/sessions/{id}/permissions", TokenScope::Look),
@@ -25,6 +25,7 @@ const ROUTES: [(&str, TokenScope); 39] = [
     ("get /api/sessions/{id}/changes", TokenScope::Look),
     ("get /api/sessions/{id}/lines", TokenScope::Look),
     ("get /api/sessions/{id}/timeline", TokenScope::Look),
+    ("get /api/sessions/{id}/unknown-members", TokenScope::Look),
     ("get /api/sessions/{id}/search", TokenScope::Look),
     ("get /api/sessions/{id}/transcript", TokenScope::Look),
     ("get /api/sessions/{id}/events", TokenScope::Look),

@@ -130,6 +130,22 @@ proptest! {
         prop_assert_eq!(to_value(&snapshot).unwrap(), then);
     }
 
+    /// A fork is folded like the transcript that it was taken from, and neither affects the other.
+    #[test]
+    fn fork_is_folded_like_its_origin(steps in steps()) {
+        let plain = walk(&steps, |_| {});
+        let mut origins = Vec::new();
+        let forked = walk(&steps, |session| {
+            let fork = session.transcript.fork();
+            let origin = std::mem::replace(&mut session.transcript, fork);
+            origins.push((json(&origin), origin));
+        });
+        prop_assert_eq!(json(&forked.transcript), json(&plain.transcript));
+        for (then, origin) in &origins {
+            prop_assert_eq!(&json(origin), then);
+        }
+    }
+
     /// A reader that loses the end of what it reads, or reads again what it has, has the same transcript.
     #[test]
     fn interrupted_reader_converges(

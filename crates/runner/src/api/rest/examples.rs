@@ -25,7 +25,7 @@ macro_rules! web_socket {
 }
 
 /// Operations, each with the end of its command.
-const EXAMPLES: [(&str, &str); 39] = [
+const EXAMPLES: [(&str, &str); 40] = [
     (
         "createSession",
         r#"/api/sessions" --json '{"cwd": "/tmp", "label": "a shell"}'"#,
@@ -109,6 +109,10 @@ const EXAMPLES: [(&str, &str); 39] = [
     ("screen", r#"/api/sessions/$TERMINAL/screen?at=0" | base64"#),
     ("changes", r#"/api/sessions/$SESSION/changes?max=50""#),
     ("lines", r#"/api/sessions/$SESSION/lines?max=50""#),
+    (
+        "unknownMembers",
+        r#"/api/sessions/$SESSION/unknown-members?from=0""#,
+    ),
     ("search", r#"/api/sessions/$SESSION/search?q=rm""#),
     ("timeline", r#"/api/sessions/$SESSION/timeline""#),
     ("agents", r#"/api/agents""#),

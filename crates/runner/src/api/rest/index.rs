@@ -18,7 +18,7 @@ use crate::sessions::SessionRecord;
 pub(super) async fn read_index<T: Send + 'static>(
     app: &Arc<AppState>,
     record: &SessionRecord,
-    read: impl FnOnce(&IndexedSession) -> T + Send + 'static,
+    read: impl FnOnce(&mut IndexedSession) -> T + Send + 'static,
 ) -> Result<T, Problem> {
     let app = Arc::clone(app);
     let record = app.sessions.record(record.info.id).await;
@@ -38,7 +38,8 @@ pub(super) async fn read_index<T: Send + 'static>(
         let indexed = update(&app, &record, indexed).await?;
         cached.set_bytes(indexed.size());
         let reading = spawn_blocking(move || {
-            let value = read(&indexed);
+            let mut indexed = indexed;
+            let value = read(&mut indexed);
             (indexed, value)
         });
         let (indexed, value) = reading.await.map_err(Problem::internal)?;

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use axum::Json;
 use axum::extract::State;
+use bowline_reducer::dialect::DialectName;
 use serde::{Deserialize, Serialize};
 use tokio::task::spawn_blocking;
 use utoipa::ToSchema;
@@ -17,7 +18,8 @@ use crate::api::extract::{QueryParams, SessionPath};
 use crate::api::problem::Problem;
 use crate::app_state::AppState;
 use crate::inspection::{
-    LinePage, PageStart, SearchHit, SearchPlace, Timeline, find_in_bytes, search_transcript,
+    LinePage, PageStart, SearchHit, SearchPlace, Timeline, UnknownMembers, find_in_bytes,
+    search_transcript,
 };
 use crate::sessions::SessionRecord;
 
@@ -32,6 +34,9 @@ const DEFAULT_HITS: usize = 50;
 
 /// Maximum number of hits per response.
 const MAX_HITS: usize = 500;
+
+/// Maximum bytes of output whose members are looked at by one request.
+const MAX_PARSED: u64 = 1 << 20;
 
 /// Maximum bytes of output that one request looks through.
 const MAX_SEARCHED: u64 = 64 << 20;
@@ -104,6 +109,58 @@ pub(super) async fn lines(
         LinePage::read(&it.observed.lines, start, max, is_folded)
     });
     Ok(Json(page.await?))
+}
+
+/// Which output is looked at.
+#[derive(Debug, Deserialize, utoipa::IntoParams, ToSchema)]
+#[into_params(parameter_in = Query)]
+pub(super) struct UnknownMembersQuery {
+    /// Offset of the first byte, the beginning of a line.
+    from: u64,
+    /// Maximum number of bytes, at most 1 MiB. Default: 1 MiB.
+    #[serde(default)]
+    max: Option<u64>,
+}
+
+/// Lines with members that this version does not read.
+#[derive(Debug, Default, Serialize, ToSchema)]
+pub(super) struct UnknownMembersPage {
+    /// The lines that have some, in order.
+    lines: Vec<UnknownMembers>,
+}
+
+/// List the members of lines of the output that this version does not know.
+///
+/// Only lines of Claude Code are looked at: other agents speak protocols whose messages are kept whole.
+#[utoipa::path(get, path = "/api/sessions/{id}/unknown-members", operation_id = "unknownMembers",
+    params(("id" = String, Path, description = "Id of the session"), UnknownMembersQuery),
+    responses((status = 200, description = "Success", body = UnknownMembersPage,
+            example = json!({"lines": [{"offset": 90, "members": ["/message/usage/novelty"]}]})),
+        (status = "default", description = "Error", body = Problem)))]
+pub(super) async fn unknown_members(
+    State(app): State<Arc<AppState>>,
+    SessionPath(id): SessionPath,
+    QueryParams(query): QueryParams<UnknownMembersQuery>,
+) -> Result<Json<UnknownMembersPage>, Problem> {
+    let record = dialogue_record(&app, id).await?;
+    let dialect = read_index(&app, &record, |it| it.dialect).await?;
+    if dialect != DialectName::Claude {
+        return Ok(Json(UnknownMembersPage::default()));
+    }
+    let request = SliceRequest {
+        stream: output_stream(record.info.stdio),
+        from: query.from,
+        max: query.max.unwrap_or(MAX_PARSED).min(MAX_PARSED),
+        input_from: None,
+    };
+    let slice = StreamSlice::read(&app, &record, request).await?;
+    let finding = spawn_blocking(move || {
+        let runs = slice.runs().into_iter();
+        runs.flat_map(|(offset, bytes)| UnknownMembers::find(offset, bytes.freeze()))
+            .collect()
+    });
+    let lines = finding.await.map_err(Problem::internal)?;
+    Ok(Json(UnknownMembersPage { lines }))
 }
 
 /// Read what lasts in a session: turns, model calls with their tokens, tool calls, permission requests; and how

@@ -31,6 +31,9 @@ const DEFAULT_ENTRIES: usize = 200;
 /// Maximum number of entries per response.
 const MAX_ENTRIES: usize = 1_000;
 
+/// Bytes of output that are folded without a look for a checkpoint, which may first have to be made.
+const INDEXED_BYTES: u64 = 4 << 20;
+
 /// A moment of a session. Without any, the present.
 #[derive(Clone, Copy, Debug, Default, Deserialize, utoipa::IntoParams, ToSchema)]
 #[into_params(parameter_in = Query)]
@@ -139,16 +142,12 @@ pub(super) async fn past(
         let mut kept = cached.fold.lock().await;
         let in_use = app.past.reserve(&cached, until.output).await;
         let in_use = in_use.ok_or_else(too_many_transcripts)?;
-        let permit = app.transcripts.permit().await;
         let is_before = |it: &SessionFold| it.epoch == record.info.epoch && can_continue(it, until);
-        let fold = kept.take().filter(is_before);
-        let fold = match fold {
-            Some(fold) => fold,
-            None => new_fold(&record).await?,
-        };
+        let fold = nearest(&app, &record, kept.take().filter(is_before), until).await?;
+        let permit = app.transcripts.permit().await;
         let (mut fold, ()) = advance(&app, &record, (fold, ()), until).await?;
         let moment = Moment::of(&mut fold);
-        cached.set_bytes(fold.next);
+        cached.set_bytes(fold.size());
         *kept = Some(fold);
         drop(kept);
         drop((permit, cached, in_use));
@@ -156,6 +155,29 @@ pub(super) async fn past(
         Ok(moment)
     })
     .await
+}
+
+/// Returns the fold from which one up to an end is continued with the least output: the last one that was asked for,
+/// a checkpoint of the index, or an empty one.
+async fn nearest(
+    app: &Arc<AppState>,
+    record: &SessionRecord,
+    last: Option<SessionFold>,
+    until: FoldEnd,
+) -> Result<SessionFold, Problem> {
+    let from = last.as_ref().map_or(0, |fold| fold.next);
+    let epoch = record.info.epoch;
+    let found = match until.output.saturating_sub(from) > INDEXED_BYTES {
+        true => read_index(app, record, move |it| it.fold_before(until.output)).await?,
+        false => None,
+    };
+    match found
+        .filter(|it| it.epoch == epoch && it.next > from)
+        .or(last)
+    {
+        Some(fold) => Ok(fold),
+        None => new_fold(record).await,
+    }
 }
 
 /// Which entries are read.

@@ -143,7 +143,7 @@ pub(in crate::api) async fn use_fold<T: Send + 'static>(
             None => new_fold(&record).await?,
         };
         let fold = update(&app, &record, fold).await?;
-        cached.set_bytes(fold.next);
+        cached.set_bytes(fold.size());
         let (fold, value) = spawn_blocking(move || {
             let mut fold = fold;
             let value = read(&mut fold);
@@ -264,6 +264,9 @@ pub(super) async fn advance<O: FoldObserver + Send + 'static>(
             let mut slice = slice;
             until.cut(&mut slice);
             add(&mut fold, &slice, until, &mut observer);
+            if !fold.has_ended {
+                observer.part(&mut fold);
+            }
             (fold, observer)
         });
         (fold, observer) = folded.await.map_err(Problem::internal)?;

@@ -1246,6 +1246,20 @@ export type TurnSpan = (Span) & ({
   readonly turn: string;
 });
 
+/** A line with members that this version does not read. */
+export type UnknownMembersOfLine = {
+  /** The members, as JSON pointers (RFC 6901). */
+  readonly members: readonly (string)[];
+  /** Offset of the line. */
+  readonly offset: number;
+};
+
+/** Lines with members that this version does not read. */
+export type UnknownMembersPage = {
+  /** The lines that have some, in order. */
+  readonly lines: readonly (UnknownMembersOfLine)[];
+};
+
 /** Tokens and cost of all conversations. */
 export type Usage = {
   readonly cost_usd: number;

@@ -1,7 +1,7 @@
 import { RunnerError } from "./error.js";
 import { follow, type FollowOptions, type Followed } from "./events.js";
 import { TerminalConnection, type TerminalExit, type TerminalOptions, type TerminalReader, type TerminalSize } from "./terminal.js";
-import type { LinePage, LineStart, LogStream, Moment, Timeline, TranscriptPart, WindowStart } from "./inspection.js";
+import type { LinePage, LineStart, LogStream, Moment, Timeline, TranscriptPart, UnknownMembers, WindowStart } from "./inspection.js";
 import type { Change, PermissionValue, Phase, QueuedPrompt, Range } from "./types.js";
 
 /** The subprotocol of frames over WebSocket. */
@@ -298,6 +298,12 @@ export class Client {
   /** Returns the lines of a session, and what each became. Without `fold`, each line is an item. */
   lines(session: string, start: LineStart & { readonly max?: number; readonly fold?: boolean }, signal?: AbortSignal): Promise<LinePage> {
     return this.#json(path(session, "lines", start), "GET", undefined, signal ? { signal } : {});
+  }
+
+  /** Returns the lines of the output from an offset on that have members which the runner does not read. */
+  async unknownMembers(session: string, from: number, max: number, signal?: AbortSignal): Promise<readonly UnknownMembers[]> {
+    const target = path(session, "unknown-members", { from, max });
+    return (await this.#json<{ lines: UnknownMembers[] }>(target, "GET", undefined, signal ? { signal } : {})).lines;
   }
 
   /** Returns what lasts in a session: turns, model calls, tools, permission requests. */

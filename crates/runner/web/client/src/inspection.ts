@@ -67,6 +67,13 @@ export interface LineTarget {
   readonly main_entry: number | null;
 }
 
+/** A line with members that the runner does not read. */
+export interface UnknownMembers {
+  readonly offset: number;
+  /** JSON pointers (RFC 6901). */
+  readonly members: readonly string[];
+}
+
 /** A part of a session. Times are in milliseconds since the Unix epoch; `null` if unknown. */
 export interface Span {
   readonly from_ms: number | null;
