@@ -5,6 +5,7 @@ import type { Timeline } from "@bowline/client";
 import { Heights } from "../src/list/heights.js";
 import { diffLines, nearChanges, readPatch } from "../src/text/diff.js";
 import { count, duration, plain, shortPath } from "../src/text/format.js";
+import { pretty } from "../src/text/lines.js";
 import { clock, readClock, readMoment } from "../src/text/moments.js";
 import { safeTarget } from "../src/text/markdown.js";
 
@@ -150,4 +151,16 @@ test("a moment is read as a line, an offset or a time", () => {
   ] as const;
   for (const [text, unit, moment] of cases) deepStrictEqual(readMoment(text, unit, timeline), moment, `${text} ${unit}`);
   for (const ms of [0, 999, 61_250, 3_599_999, 7_384_000]) strictEqual(readClock(clock(ms)), ms);
+});
+
+test("unknown members are marked where their names are written", () => {
+  const first = '{"é":"é","type":"a"}';
+  const second = '{"a":{"b":[{},[],{"new":1}],"new":2},"new":"new","x/y~":{"k\\"":3}}';
+  const offset = 100 + Buffer.byteLength(first) + 1;
+  const members = ["/a/b/2/new", "/new", '/x~1y~0/k"'];
+  const { text, marks } = pretty(`${first}\n${second}\n`, [{ offset, members }], 100);
+  strictEqual(text, `${JSON.stringify(JSON.parse(first), null, 2)}\n\n${JSON.stringify(JSON.parse(second), null, 2)}`);
+  deepStrictEqual(marks.map(([begin, end]) => text.slice(begin, end)), ['"new"', '"new"', '"k\\""']);
+  deepStrictEqual(marks.map(([, end]) => text.slice(end, end + 3)), [": 1", ': "', ": 3"]);
+  deepStrictEqual(pretty("{cut", [{ offset: 0, members: ["/a"] }], 0), { text: "{cut", marks: [] });
 });

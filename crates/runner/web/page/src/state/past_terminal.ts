@@ -1,6 +1,5 @@
 import type { Client, PastScreen, StreamArrival } from "@bowline/client";
-import { SPEEDS } from "./replay.js";
-import { Store } from "./store.js";
+import { Replay } from "./replay.js";
 import type { Axis } from "../text/lanes.js";
 
 /** Output whose times are read, in bytes. A longer one is shown by its bytes. */
@@ -9,22 +8,15 @@ const MAX_TIMED = 64 << 20;
 /** Bytes per second without times, at speed 1. */
 const BYTES_PER_SECOND = 2_000;
 
-/** The screen of a terminal at an earlier moment. */
-export class PastTerminal extends Store {
+/** The screen of a terminal at an earlier moment: after so many bytes of its output. */
+export class PastTerminal extends Replay<number> {
   end = 0;
   /** The parts of the output with their times; empty without times. */
   arrivals: readonly StreamArrival[] = [];
   /** The offset that is shown, or that is about to be. */
   at = 0;
-  isPlaying = false;
-  speed: number = SPEEDS[0];
-  error: Error | null = null;
-  #wanted: number | null = null;
-  #isReading = false;
-  #lastFrame = 0;
   /** The moment that is played, on the axis. */
   #played = 0;
-  readonly #abort = new AbortController();
 
   constructor(
     readonly client: Client,
@@ -37,10 +29,10 @@ export class PastTerminal extends Store {
   /** Reads how long the output is and when it arrived, and shows its end. */
   async open(): Promise<void> {
     try {
-      this.end = (await this.client.log(this.session, 0, 0, this.#abort.signal)).end;
+      this.end = (await this.client.log(this.session, 0, 0, this.signal)).end;
       if (this.end <= MAX_TIMED) this.arrivals = await this.#readArrivals();
     } catch (error) {
-      this.#fail(error);
+      this.fail(error);
     }
     this.show(this.end);
   }
@@ -56,12 +48,10 @@ export class PastTerminal extends Store {
     return this.axis.unit === "bytes" ? this.at : (this.#partAt(this.at - 1)?.at_ms ?? this.axis.from);
   }
 
-  /** Shows the screen after so many bytes. Of those that are asked for meanwhile, the last one counts. */
-  show(offset: number): void {
+  override show(offset: number): void {
     this.at = Math.min(this.end, Math.max(0, offset));
-    this.#wanted = this.at;
     this.changed();
-    void this.#showWanted();
+    super.show(this.at);
   }
 
   /** Shows a place on the axis. */
@@ -70,43 +60,23 @@ export class PastTerminal extends Store {
   }
 
   /** Shows the moment at which the next part had arrived, or the one before. */
-  step(parts: 1 | -1): void {
+  override step(parts: number): void {
     this.pause();
     const next = this.#partIndex(this.at - 1) + parts + 1;
     if (this.arrivals.length === 0) this.show(this.at + parts);
     else this.show(next < 0 ? 0 : (this.arrivals[next]?.offset ?? this.end));
   }
 
-  play(): void {
+  override play(): void {
     this.#played = this.at >= this.end ? this.axis.from : this.position;
-    this.isPlaying = true;
-    this.#lastFrame = performance.now();
-    requestAnimationFrame((now) => this.#frame(now));
-    this.changed();
+    super.play();
   }
 
-  pause(): void {
-    this.isPlaying = false;
-    this.changed();
+  protected override async read(offset: number): Promise<void> {
+    this.onScreen(await this.client.screen(this.session, offset, this.signal));
   }
 
-  setSpeed(speed: number): void {
-    this.speed = speed;
-    this.changed();
-  }
-
-  close(): void {
-    this.isPlaying = false;
-    this.#abort.abort();
-  }
-
-  #frame(now: number): void {
-    if (!this.isPlaying) return;
-    requestAnimationFrame((next) => this.#frame(next));
-    // The next moment waits for the last one to be shown.
-    if (this.#isReading) return;
-    const elapsed = (now - this.#lastFrame) * this.speed;
-    this.#lastFrame = now;
+  protected override advance(elapsed: number): void {
     const { unit, to } = this.axis;
     this.#played += unit === "ms" ? elapsed : (elapsed / 1000) * BYTES_PER_SECOND;
     const next = this.#offsetAt(this.#played);
@@ -140,36 +110,11 @@ export class PastTerminal extends Store {
   async #readArrivals(): Promise<StreamArrival[]> {
     const all: StreamArrival[] = [];
     for (let from = 0; from < this.end; ) {
-      const { arrivals, next } = await this.client.arrivals(this.session, from, this.#abort.signal);
+      const { arrivals, next } = await this.client.arrivals(this.session, from, this.signal);
       if (next <= from) break;
       all.push(...arrivals);
       from = next;
     }
     return all;
-  }
-
-  async #showWanted(): Promise<void> {
-    if (this.#isReading) return;
-    this.#isReading = true;
-    while (this.#wanted !== null && !this.#abort.signal.aborted) {
-      const at = this.#wanted;
-      this.#wanted = null;
-      try {
-        const screen = await this.client.screen(this.session, at, this.#abort.signal);
-        this.error = null;
-        this.onScreen(screen);
-      } catch (error) {
-        this.#fail(error);
-      }
-      this.changed();
-    }
-    this.#isReading = false;
-  }
-
-  #fail(error: unknown): void {
-    if (this.#abort.signal.aborted) return;
-    this.error = error instanceof Error ? error : new Error(String(error));
-    this.isPlaying = false;
-    this.changed();
   }
 }

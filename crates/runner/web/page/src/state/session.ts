@@ -19,6 +19,8 @@ export class SessionStore extends Store implements EntrySource {
   /** A long session that has ended, of which parts are read. */
   paged: PagedTranscript | null = null;
   connection: ConnectionState = { state: "connecting" };
+  /** Whether the runner does not answer. It is asked once without a word when a connection ends, as it does at the end of a session. */
+  isLost = false;
   /** What the last frame has changed. */
   touched: Touched;
 
@@ -65,6 +67,8 @@ export class SessionStore extends Store implements EntrySource {
       signal: this.#abort.signal,
       onState: (state: ConnectionState) => {
         this.connection = state;
+        if (state.state === "reconnecting") this.isLost ||= state.attempt > 1;
+        else if (state.state !== "connecting") this.isLost = false;
         this.#schedule();
       },
     };

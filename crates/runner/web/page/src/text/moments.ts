@@ -27,6 +27,12 @@ export function readClock(text: string): number | null {
   return Math.round(seconds * SECOND_MS);
 }
 
+/** Reads a number, with its digits in groups; `null` if it is none. */
+export function readCount(text: string): number | null {
+  const digits = text.replace(/[\s\u202f]/g, "");
+  return /^\d+$/.test(digits) ? Number(digits) : null;
+}
+
 /** Reads a moment; `"now"` past the end, `null` if the text is none. */
 export function readMoment(text: string, unit: MomentUnit, timeline: Timeline): Moment | "now" | null {
   if (unit === "time") {
@@ -35,9 +41,8 @@ export function readMoment(text: string, unit: MomentUnit, timeline: Timeline): 
     const at_ms = timeline.from_ms + ms;
     return at_ms > timeline.to_ms ? "now" : { at_ms };
   }
-  const digits = text.replace(/[\s\u202f]/g, "");
-  if (!/^\d+$/.test(digits)) return null;
-  const value = Number(digits);
+  const value = readCount(text);
+  if (value === null) return null;
   if (unit === "byte") return value >= timeline.end ? "now" : { at: value };
   if (value >= timeline.lines) return "now";
   return value === 0 ? { at: 0 } : { line: value };

@@ -6,6 +6,7 @@ import type { BytesStore, ShownRow } from "../state/bytes.js";
 import { useStore } from "../state/store.js";
 import { count, line as oneLine, plain } from "../text/format.js";
 import { pretty, shortKind } from "../text/lines.js";
+import { readCount } from "../text/moments.js";
 import { saveBytes } from "./save.js";
 import { Output } from "./output.js";
 
@@ -127,11 +128,9 @@ function RangeForm({ store, onDone }: { readonly store: BytesStore; readonly onD
   );
 }
 
-/** Reads an offset, with its digits in groups; `null` if it is none. */
+/** Reads an offset, which may be left out; `null` if it is none. */
 function offset(text: string, absent: number): number | null {
-  const digits = text.replace(/[\s\u202f]/g, "");
-  if (digits === "") return absent;
-  return /^\d+$/.test(digits) ? Number(digits) : null;
+  return text.trim() === "" ? absent : readCount(text);
 }
 
 function Hits({ store }: { readonly store: BytesStore }): JSX.Element {
@@ -200,10 +199,10 @@ interface DetailProps extends Pick<Props, "store" | "onEntry" | "onMoment"> {
 }
 
 function Detail({ shown, store, onEntry, onMoment }: DetailProps): JSX.Element {
-  const { item, text, isCut } = shown;
+  const { item, text, isCut, unknown } = shown;
   const [isRaw, setRaw] = useState(false);
-  const body = useMemo(() => (text === null ? "" : isRaw || item.stream === "stderr" ? text : pretty(text)), [text, isRaw]);
   const [from, to] = item.bytes;
+  const body = useMemo(() => (isRaw || item.stream === "stderr" ? { text: text ?? "", marks: [] } : pretty(text ?? "", unknown, from)), [text, isRaw]);
   const name = `${item.stream === "output" ? "output" : item.stream}-${from}-${to}.jsonl`;
   const download = async () => saveBytes(name, await store.read(item.stream, from, to));
   return (
@@ -234,8 +233,31 @@ function Detail({ shown, store, onEntry, onMoment }: DetailProps): JSX.Element {
         </div>
       )}
       {isCut && <p class="why">The beginning is shown; download it to see the rest.</p>}
-      <Output text={body} label={`${STREAM_NAMES[item.stream]} ${item.number}`} />
+      <UnknownNames unknown={unknown} />
+      <Output {...body} label={`${STREAM_NAMES[item.stream]} ${item.number}`} />
     </>
+  );
+}
+
+/** Names that are listed. */
+const MAX_NAMES = 8;
+
+/** Which members of the lines have no meaning for the runner. */
+function UnknownNames({ unknown }: { readonly unknown: ShownRow["unknown"] }): JSX.Element | null {
+  const pointers = [...new Set(unknown.flatMap(({ members }) => members))];
+  if (pointers.length === 0) return null;
+  const rest = pointers.length - MAX_NAMES;
+  return (
+    <p class="unknown">
+      Not read by this version:{" "}
+      {pointers.slice(0, MAX_NAMES).map((pointer, at) => (
+        <>
+          {at > 0 && ", "}
+          <code>{plain(pointer.slice(1))}</code>
+        </>
+      ))}
+      {rest > 0 && ` and ${count(rest)} more`}
+    </p>
   );
 }
 

@@ -2,7 +2,7 @@ import type { Client, LineStart } from "@bowline/client";
 import type { JSX } from "preact";
 import { useEffect, useMemo } from "preact/hooks";
 import { BytesStore } from "../state/bytes.js";
-import type { ReplayStore } from "../state/replay.js";
+import type { PastTranscript } from "../state/past_transcript.js";
 import { useStore } from "../state/store.js";
 import { Bytes } from "./bytes.js";
 import { UsageTable } from "./usage.js";
@@ -13,7 +13,7 @@ interface Props {
   readonly client: Client;
   /** The lines to be shown. */
   readonly lines: LineStart;
-  readonly replay: ReplayStore;
+  readonly replay: PastTranscript;
   readonly tab: InspectorTab;
   readonly onTab: (tab: InspectorTab) => void;
   readonly onEntry: (entry: number) => void;

@@ -6,7 +6,7 @@ import { AnswersElsewhere } from "../state/answers.js";
 import { useCommands } from "../state/commands.js";
 import { FilteredEntries, type Kind } from "../state/filter.js";
 import type { EntrySource, PagedTranscript } from "../state/paged.js";
-import { ReplayStore } from "../state/replay.js";
+import { PastTranscript } from "../state/past_transcript.js";
 import { SessionStore } from "../state/session.js";
 import type { ListedSession, SessionThen } from "../state/sessions.js";
 import { useStore } from "../state/store.js";
@@ -43,7 +43,7 @@ export function SessionView({ id, listed, entry, client, onClose }: Props): JSX.
     void store.follow();
     return () => store.close();
   }, [store]);
-  const replay = useMemo(() => new ReplayStore(client, id), [client, id]);
+  const replay = useMemo(() => new PastTranscript(client, id), [client, id]);
   useEffect(() => {
     const isNew = () => (store.touched.threads.size > 0 || store.touched.calls.size > 0 || store.touched.session) && replay.refresh();
     const end = store.subscribe(isNew);
@@ -128,7 +128,7 @@ export function SessionView({ id, listed, entry, client, onClose }: Props): JSX.
       <main id="main" tabIndex={-1} class="session">
         <Head store={store} transcript={source.transcript} listed={listed} onClose={onClose} onExport={onExport} onInspect={() => setTab(tab === null ? "bytes" : null)} />
         {more && <more.TimelineStrip store={replay} onEntry={show} />}
-        {connection.state === "reconnecting" && (
+        {store.isLost && (
           <p class="banner" role="status">
             The runner does not answer; trying again. What is shown may be old.
           </p>

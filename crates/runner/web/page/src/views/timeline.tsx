@@ -1,7 +1,7 @@
 import type { Timeline } from "@bowline/client";
 import type { JSX } from "preact";
 import { useLayoutEffect, useMemo, useRef, useState } from "preact/hooks";
-import { position, type ReplayStore } from "../state/replay.js";
+import { position, type PastTranscript } from "../state/past_transcript.js";
 import { useStore } from "../state/store.js";
 import { MAX_LANES, bars, placeOf, ticks, wholeAxis, type Axis, type Bar } from "../text/lanes.js";
 import { cost, count, duration, line, plain } from "../text/format.js";
@@ -13,7 +13,7 @@ const LANE_HEIGHT = 17;
 const CONTEXT_HEIGHT = 12;
 
 interface Props {
-  readonly store: ReplayStore;
+  readonly store: PastTranscript;
   /** Called with the number of an entry of the main thread. */
   readonly onEntry: (entry: number) => void;
 }

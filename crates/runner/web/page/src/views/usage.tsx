@@ -1,6 +1,6 @@
 import type { Timeline } from "@bowline/client";
 import type { JSX } from "preact";
-import type { ReplayStore } from "../state/replay.js";
+import type { PastTranscript } from "../state/past_transcript.js";
 import { useStore } from "../state/store.js";
 import { cost, count, duration, line } from "../text/format.js";
 
@@ -8,7 +8,7 @@ import { cost, count, duration, line } from "../text/format.js";
 const MAX_LISTED = 200;
 
 /** Tokens of each model call, the cost of each turn, and how full the context is. */
-export function UsageTable({ store, onEntry }: { readonly store: ReplayStore; readonly onEntry: (entry: number) => void }): JSX.Element {
+export function UsageTable({ store, onEntry }: { readonly store: PastTranscript; readonly onEntry: (entry: number) => void }): JSX.Element {
   useStore(store);
   const { timeline } = store;
   if (!timeline) return <p class="empty">The runner has no timeline of this session.</p>;
