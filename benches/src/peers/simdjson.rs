@@ -97,13 +97,14 @@ impl Simdjson {
         for output in &outputs {
             expected.compare(&source.name(), output)?;
         }
-        let modes: [(_, fn(&Output) -> &Mode); 3] = [
+        type ModeOf = fn(&Output) -> &Mode;
+        let modes: [(&'static str, ModeOf); 3] = [
             ("simdjson_decoded", |it| &it.decoded),
             ("simdjson_raw", |it| &it.raw),
             ("simdjson_envelope", |it| &it.envelope),
         ];
         let events = expected.decoded.iter().map(|it| it.events).sum();
-        let row = |(name, mode): (&'static str, fn(&Output) -> &Mode)| {
+        let row = |(name, mode): (&'static str, ModeOf)| {
             let nanos = outputs.iter().map(|it| mode(it).nanos as f64).collect();
             Row::beside(base, name, nanos, [length as u64, events])
         };

@@ -412,3 +412,66 @@ fn is_digit(bytes: __m256i) -> __m256i {
     let value = _mm256_sub_epi8(bytes, _mm256_set1_epi8(b'0'.cast_signed()));
     _mm256_cmpeq_epi8(_mm256_min_epu8(value, _mm256_set1_epi8(9)), value)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    impl Marks {
+        /// The classes as they are defined, byte by byte.
+        fn defined(block: &[u8; 64]) -> Self {
+            let bits = |is: fn(u8) -> bool| {
+                let set = block.iter().enumerate().filter(|&(_, &byte)| is(byte));
+                set.map(|(bit, _)| 1 << bit).sum()
+            };
+            Self {
+                quote: bits(|byte| byte == b'"'),
+                backslash: bits(|byte| byte == b'\\'),
+                control: bits(|byte| byte < 0x20),
+                comma: bits(|byte| byte == b','),
+                colon: bits(|byte| byte == b':'),
+                open: bits(|byte| matches!(byte, b'[' | b'{')),
+                close: bits(|byte| matches!(byte, b']' | b'}')),
+                curly: bits(|byte| byte & 0x20 != 0),
+                digit: bits(|byte| byte.is_ascii_digit()),
+                zero: bits(|byte| byte == b'0'),
+            }
+        }
+
+        const fn all(&self) -> [u64; 10] {
+            [
+                self.quote,
+                self.backslash,
+                self.control,
+                self.comma,
+                self.colon,
+                self.open,
+                self.close,
+                self.curly,
+                self.digit,
+                self.zero,
+            ]
+        }
+    }
+
+    /// Every byte at every place of a block.
+    fn blocks() -> impl Iterator<Item = [u8; 64]> {
+        (0..=255_u8).map(|first| std::array::from_fn(|place| first.wrapping_add(place as u8)))
+    }
+
+    #[test]
+    fn classes_are_equal_with_each_instruction_set() {
+        if !is_x86_feature_detected!("avx2") {
+            return; // Nothing is skipped at once.
+        }
+        for block in blocks() {
+            let defined = Marks::defined(&block).all();
+            // SAFETY: the machine has AVX2, as checked above.
+            assert_eq!(unsafe { Marks::avx2(&block) }.all(), defined);
+            if is_x86_feature_detected!("avx512bw") {
+                // SAFETY: the machine has AVX-512BW, as checked above.
+                assert_eq!(unsafe { Marks::avx512(&block) }.all(), defined);
+            }
+        }
+    }
+}

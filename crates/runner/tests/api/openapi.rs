@@ -79,21 +79,25 @@ async fn document_describes_every_endpoint() {
         let found = document.pointer(&format!("/{pointer}"));
         assert!(found.is_some(), "{pointer} does not resolve");
     }
-    // Every described path and method is served.
     for line in &expected {
-        let (method, path) = line.split_once(' ').unwrap();
-        if path == "/api/events" {
-            // Its response does not end.
-            continue;
-        }
-        let path = path.replace("{id}", "x").replace("{conversation}", "x");
-        let path = path.replace("{prompt}", "x");
-        let response = runner.request(&method.to_uppercase(), &path, None).await;
-        assert_ne!(response.status, 405, "{line}");
-        let known = ["SESSION_NOT_FOUND", "CONVERSATION_NOT_FOUND"];
-        let is_known = response.status != 404 || known.contains(&response.code().as_str());
-        assert!(is_known, "{line}: {}", response.text());
+        check_served(&runner, line).await;
     }
+}
+
+/// Checks that a described path and method is served.
+async fn check_served(runner: &TestRunner, line: &str) {
+    let (method, path) = line.split_once(' ').unwrap();
+    if path == "/api/events" {
+        // Its response does not end.
+        return;
+    }
+    let path = path.replace("{id}", "x").replace("{conversation}", "x");
+    let path = path.replace("{prompt}", "x");
+    let response = runner.request(&method.to_uppercase(), &path, None).await;
+    assert_ne!(response.status, 405, "{line}");
+    let known = ["SESSION_NOT_FOUND", "CONVERSATION_NOT_FOUND"];
+    let is_known = response.status != 404 || known.contains(&response.code().as_str());
+    assert!(is_known, "{line}: {}", response.text());
 }
 
 #[tokio::test]
