@@ -172,6 +172,7 @@ impl<'a> Draft<'a> {
         let mut record = Box::<R>::default();
         let (end, ()) = line_members(input, next, &mut self.envelope, &mut *record)?;
         self.body = body(record);
+        self.known_members = R::known_members;
         Ok((end.at(), ()))
     }
 
