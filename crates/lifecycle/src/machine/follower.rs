@@ -319,6 +319,26 @@ impl Machine {
         self.intent_settled(of, result);
     }
 
+    /// Attributes an answer that the agent has, if one host has given one. What became of that is read later,
+    /// when a reader may have shown the request without its author.
+    pub(super) fn attribute_seen_answer(&mut self, request_id: &str) {
+        let Some(follower) = &mut self.follower else {
+            return;
+        };
+        let seen = follower.answers.iter();
+        let mut seen = seen.filter(|(_, it)| it.request_id == request_id);
+        // Of several, the driver may have refused the first.
+        let (Some((line, _)), None) = (seen.next(), seen.next()) else {
+            return;
+        };
+        let line = line.clone();
+        if let Some(seen) = follower.answers.remove(&line)
+            && let Some(by) = seen.by
+        {
+            self.answer_attributed(request_id, &by, seen.how.as_deref());
+        }
+    }
+
     fn answer_carried_out(&mut self, seen: &SeenAnswer) {
         let SeenAnswer {
             request_id,

@@ -101,6 +101,9 @@ impl Machine {
             _ => None,
         };
         self.limit_closed(id, state);
+        if state == RequestState::Answered {
+            self.attribute_seen_answer(id);
+        }
         if let Some(record) = self.permissions.close(id, state, allowed) {
             self.permission_ended(record);
         }

@@ -33,7 +33,7 @@ use bowline_transport::{Drained, Exit, ExitStatus, ResourceUsage, TerminationPol
 
 use super::*;
 use crate::budget::{LimitAnswer, LimitKind};
-use crate::control::ControlLine;
+use crate::control::{ControlEntry, ControlLine};
 use crate::events::PendingEvent;
 use crate::exit_policy::ExitPolicy;
 use crate::permission::{PermissionAnswer, PermissionRecord, RequestState};
@@ -257,6 +257,26 @@ impl Fixture {
             })
             .collect()
     }
+}
+
+/// A host of a session that a daemon drives, and what feeds it a line of the control stream.
+fn follower() -> (Fixture, impl FnMut(&mut Fixture, &str, ControlEntry)) {
+    let mut machine = Machine::silent(DialectName::Claude, Opening::default(), LIMITS, 0);
+    machine.follow_driver("page", "p", 0);
+    let mut offset = 0;
+    let control = move |follower: &mut Fixture, id: &str, entry| {
+        let id = id.to_owned();
+        let client = None;
+        let line = ControlLine { id, client, entry };
+        let bytes: Bytes = format!("{}\n", line.encode().expect("a line")).into();
+        let from = offset;
+        offset += bytes.len() as u64;
+        follower.input(Input::Control(bowline_transport::Piece::Bytes {
+            offset: from,
+            bytes,
+        }));
+    };
+    (Fixture::of(machine), control)
 }
 
 #[test]

@@ -1,6 +1,7 @@
 //! Permission requests: order, form and repetition of answers.
 
 use super::*;
+use crate::intent::Intent;
 use crate::permission::PermissionKind;
 
 fn answer_as(
@@ -54,6 +55,43 @@ fn late_client_learns_first_client() {
         (record.tool_name.as_str(), record.tool_use_id.as_deref()),
         ("Bash", Some("t1"))
     );
+}
+
+/// The outcome of an answer is read after the answer.
+#[test]
+fn answer_of_another_host_has_its_author_at_once() {
+    let answer = |by: &str| {
+        ControlEntry::Intent(Intent::Answer {
+            request_id: "r1".into(),
+            answer: Decision::allow().into(),
+            by: Some(by.into()),
+            how: None,
+        })
+    };
+    let done = |of: &str| ControlEntry::Outcome {
+        of: of.to_owned(),
+        result: Ok(None),
+    };
+    for hosts in [&["phone"][..], &["phone", "laptop"]] {
+        let (mut fixture, mut control) = follower();
+        fixture.agent(ASK);
+        for host in hosts {
+            control(&mut fixture, host, answer(host));
+        }
+        let line = r#"{"type":"control_response","response":{"subtype":"success","request_id":"r1","response":{"behavior":"allow"}}}"#;
+        // The agent repeats the answers of the hosts.
+        fixture.agent(line);
+        let closed = fixture.permissions.last().expect("a request").clone();
+        assert_eq!(closed.state, RequestState::Answered);
+        // With two hosts, only the outcome says whose answer it is.
+        let only = (hosts.len() == 1).then_some("phone");
+        assert_eq!(closed.answered_by.as_deref(), only);
+        let count = fixture.permissions.len();
+        control(&mut fixture, "outcome", done("phone"));
+        let last = fixture.permissions.last().expect("a request");
+        assert_eq!(last.answered_by.as_deref(), Some("phone"));
+        assert_eq!(fixture.permissions.len() - count, hosts.len() - 1);
+    }
 }
 
 #[test]

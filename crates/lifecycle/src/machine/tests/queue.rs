@@ -263,25 +263,7 @@ fn queue_continues_wherever_the_driver_is_killed() {
 
 #[test]
 fn host_of_a_driven_session_follows_the_queue() {
-    let mut machine = Machine::silent(DialectName::Claude, Opening::default(), LIMITS, 0);
-    machine.follow_driver("page", "p", 0);
-    let mut follower = Fixture::of(machine);
-    let mut offset = 0;
-    let mut control = |follower: &mut Fixture, id: &str, entry: ControlEntry| {
-        let id = id.to_owned();
-        let line = ControlLine {
-            id,
-            client: None,
-            entry,
-        };
-        let bytes: Bytes = format!("{}\n", line.encode().expect("a line")).into();
-        let length = bytes.len() as u64;
-        follower.input(Input::Control(bowline_transport::Piece::Bytes {
-            offset,
-            bytes,
-        }));
-        offset += length;
-    };
+    let (mut follower, mut control) = follower();
     let prompt = |uuid: &str| match later(uuid) {
         Command::Send(prompt) => ControlEntry::Intent(Intent::Prompt(prompt)),
         other => panic!("{other:?}"),
