@@ -43,6 +43,8 @@ const armed = () => page.locator('.card[data-armed="true"]');
 /** Compares the page with a picture, without a focus. */
 async function picture(name: string, folder: string | null = runner.folder): Promise<void> {
   await page.evaluate(() => (document.activeElement as HTMLElement | null)?.blur());
+  // The head has another height without the timeline, which comes later.
+  if (name !== "terminal") await page.locator(".timeline").waitFor({ state: "attached" });
   await looksLike(page, kept(`driven-${name}`), folder);
 }
 
