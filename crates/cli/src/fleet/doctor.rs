@@ -30,91 +30,116 @@ pub(super) async fn doctor(options: &FleetDoctor) -> Result<ExitCode, Failure> {
     let (url, credentials) = fleet_address(url, options.creds.as_deref())?;
     let bus = Connection::open(&url, credentials.as_ref(), "bowline fleet doctor").await;
     let bus = bus.map_err(|error| Failure::caused("cannot", &error))?;
-    let (mut out, mut faults) = (String::new(), Vec::new());
-    let mut add = |name: &str, value: &str| {
-        // Writing into a string cannot fail.
-        let _ = writeln!(out, "{name:9} {value}");
-    };
-    add("servers", &format!("{url}, version {}", bus.version()));
-    match bus.layout().await {
-        Ok(layout) if layout.replicas >= REPLICAS => {
-            add("replicas", &format!("{}", layout.replicas));
-        }
-        Ok(layout) => add(
-            "replicas",
-            &format!(
-                "{}; a copy is lost with its server, and made again from the journals",
-                layout.replicas
-            ),
-        ),
-        Err(error) => {
-            add("replicas", &format!("unknown: {error}"));
-            faults
-                .push("the stream of logs is missing; start a runner with `bowline serve --fleet`");
-        }
-    }
+    let mut report = Report::default();
+    report.add("servers", &format!("{url}, version {}", bus.version()));
+    report.replicas(&bus).await;
     let servers = servers(options, &url, &bus).await?;
-    match servers.iter().find(|it| !it.is_sync_always) {
-        _ if servers.is_empty() => add("sync", UNKNOWN),
-        None => add("sync", &format!("always; {} reported", servers.len())),
-        Some(server) => {
-            let lazy = &server.name;
-            add(
-                "sync",
-                &format!("{lazy}: not at once: a power failure loses what was acknowledged"),
+    report.sync(&servers);
+    report.clocks(&servers);
+    report.rights(&bus).await;
+    report.runners(&bus).await;
+    report.lag(&bus).await;
+    print(&report.text)?;
+    match report.faults.first() {
+        None => Ok(ExitCode::SUCCESS),
+        Some(_) => Err(Failure::failed(report.faults.join("; "))),
+    }
+}
+
+/// The findings, a line each, and what to do about those that are not as they must be.
+#[derive(Default)]
+struct Report {
+    text: String,
+    faults: Vec<&'static str>,
+}
+
+impl Report {
+    fn add(&mut self, name: &str, value: &str) {
+        // Writing into a string cannot fail.
+        let _ = writeln!(self.text, "{name:9} {value}");
+    }
+
+    async fn replicas(&mut self, bus: &Connection) {
+        match bus.layout().await.map(|layout| layout.replicas) {
+            Ok(count) if count >= REPLICAS => self.add("replicas", &count.to_string()),
+            Ok(count) => {
+                let loss = "a copy is lost with its server, and made again from the journals";
+                self.add("replicas", &format!("{count}; {loss}"));
+            }
+            Err(error) => {
+                self.add("replicas", &format!("unknown: {error}"));
+                self.faults.push(
+                    "the stream of logs is missing; start a runner with `bowline serve --fleet`",
+                );
+            }
+        }
+    }
+
+    fn sync(&mut self, servers: &[ServerState]) {
+        match servers.iter().find(|it| !it.is_sync_always) {
+            _ if servers.is_empty() => self.add("sync", UNKNOWN),
+            None => self.add("sync", &format!("always; {} reported", servers.len())),
+            Some(server) => {
+                let loss = "a power failure loses what was acknowledged";
+                self.add("sync", &format!("{}: not at once: {loss}", server.name));
+                self.faults
+                    .push("set `sync_interval: always` in the servers' jetstream settings");
+            }
+        }
+    }
+
+    fn clocks(&mut self, servers: &[ServerState]) {
+        let Some(clocks) = clocks(servers) else {
+            return self.add("clocks", UNKNOWN);
+        };
+        self.add("clocks", &clocks.text());
+        if clocks.is_skewed() {
+            self.faults.push(
+                "set the servers' clocks, such as by NTP: runners are shown silent early or late",
             );
-            faults.push("set `sync_interval: always` in the servers' jetstream settings");
         }
     }
-    match clocks(&servers) {
-        None => add("clocks", UNKNOWN),
-        Some(clocks) => {
-            add("clocks", &clocks.text());
-            if clocks.is_skewed() {
-                faults.push("set the servers' clocks, such as by NTP: runners are shown silent early or late");
+
+    async fn rights(&mut self, bus: &Connection) {
+        for bucket in [Bucket::Runners, Bucket::Seen, Bucket::Sessions] {
+            match bus.get(bucket, "doctor").await {
+                Ok(_) => self.add("rights", &format!("may read {}", bucket.name())),
+                Err(BusError::Denied(what)) => {
+                    self.add("rights", &format!("may not {what}"));
+                    self.faults
+                        .push("the credentials lack a right; use those of `bowline fleet init`");
+                }
+                Err(error) => self.add("rights", &format!("{}: {error}", bucket.name())),
             }
         }
     }
-    for bucket in [Bucket::Runners, Bucket::Seen, Bucket::Sessions] {
-        match bus.get(bucket, "doctor").await {
-            Ok(_) => add("rights", &format!("may read {}", bucket.name())),
-            Err(BusError::Denied(what)) => {
-                add("rights", &format!("may not {what}"));
-                faults.push("the credentials lack a right; use those of `bowline fleet init`");
-            }
-            Err(error) => add("rights", &format!("{}: {error}", bucket.name())),
-        }
-    }
-    if let Ok(runners) = FleetRunners::read(&bus).await {
+
+    async fn runners(&mut self, bus: &Connection) {
+        let Ok(runners) = FleetRunners::read(bus).await else {
+            return;
+        };
         for runner in runners.live() {
-            add(
+            let (name, version, sessions) = (&runner.name, &runner.version, runner.sessions);
+            self.add(
                 "runner",
-                &format!(
-                    "{}, version {}, {} sessions run",
-                    runner.name, runner.version, runner.sessions
-                ),
+                &format!("{name}, version {version}, {sessions} sessions run"),
             );
         }
     }
-    if let Ok(sessions) = fleet_sessions(&bus).await {
+
+    async fn lag(&mut self, bus: &Connection) {
+        let Ok(sessions) = fleet_sessions(bus).await else {
+            return;
+        };
         let behind = sessions
             .iter()
             .map(|it| it.record.ends.past(&it.record.copied));
         let (most, all) = behind.fold((0, 0), |(most, all): (u64, u64), it| {
             (most.max(it), all + it)
         });
-        add(
-            "lag",
-            &format!(
-                "{all} bytes of {} sessions are not copied, {most} of one",
-                sessions.len()
-            ),
-        );
-    }
-    print(&out)?;
-    match faults.first() {
-        None => Ok(ExitCode::SUCCESS),
-        Some(_) => Err(Failure::failed(faults.join("; "))),
+        let count = sessions.len();
+        let text = format!("{all} bytes of {count} sessions are not copied, {most} of one");
+        self.add("lag", &text);
     }
 }
 
