@@ -21,8 +21,9 @@ use super::{Plan, Row};
 /// How long a program may take to start.
 const START_TIMEOUT: Duration = Duration::from_secs(20);
 
-/// The program on the terminal: echoes each key, unchanged and at once.
-const ECHO: &str = "stty raw -echo; printf READY; exec cat";
+/// The program on the terminal: echoes each key, unchanged and at once. A screen that is drawn anew has its last
+/// character apart from the others, which is the full stop.
+const ECHO: &str = "stty raw -echo; printf READY.; exec cat";
 
 /// Measures all programs that this machine has; what is missing is a row without a figure.
 pub(super) fn rows(plan: &Plan) -> Vec<Row> {
@@ -226,7 +227,7 @@ impl Screen {
             writer: pair.master.take_writer()?,
             _master: pair.master,
         };
-        // Its last letter is shown once the program reads keys.
+        // It is shown once the program reads keys.
         screen.until(b"READY")?;
         Ok(screen)
     }

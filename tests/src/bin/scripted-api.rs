@@ -5,7 +5,7 @@
 
 use std::collections::BTreeMap;
 use std::error::Error;
-use std::io;
+use std::io::{self, Write as _};
 use std::time::Duration;
 
 use bowline_tests::real_agent::scenario::{STREAM_GATE, TOOL_CALL};
@@ -31,10 +31,8 @@ fn main() -> Result<(), Box<dyn Error>> {
         .map(|(name, value)| (text(name), text(value)))
         .collect();
     let agent = agent.executable();
-    println!(
-        "{}",
-        json!({"agent": agent, "cwd": home.project(), "environment": environment})
-    );
+    let setup = json!({"agent": agent, "cwd": home.project(), "environment": environment});
+    writeln!(io::stdout(), "{setup}")?;
     io::copy(&mut io::stdin(), &mut io::sink())?;
     Ok(())
 }
