@@ -1,6 +1,6 @@
 //! `bowline inspect`: counts the events of a recording.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashSet};
 use std::fmt::Write as _;
 use std::process::ExitCode;
 
@@ -48,6 +48,8 @@ struct Report {
     error_count: u64,
     truncated: bool,
     sessions: Vec<String>,
+    /// The same, to find one.
+    known_sessions: HashSet<String>,
     turns: Vec<Turn>,
     first_timestamp: Option<String>,
     last_timestamp: Option<String>,
@@ -158,6 +160,7 @@ impl Report {
             error_count: 0,
             truncated: false,
             sessions: Vec::new(),
+            known_sessions: HashSet::new(),
             turns: Vec::new(),
             first_timestamp: None,
             last_timestamp: None,
@@ -168,10 +171,8 @@ impl Report {
 
     /// Counts an event; returns its name.
     fn count_event(&mut self, event: &Event<'_>) -> String {
-        if let Some(id) = event.session_id.map(Str::decode)
-            && !self.sessions.iter().any(|known| **known == *id)
-        {
-            self.sessions.push(id.into_owned());
+        if let Some(id) = event.session_id.map(Str::decode) {
+            self.add_session(&id);
         }
         let timestamp = match &event.body {
             Body::Assistant(line) => line.timestamp,
@@ -217,10 +218,18 @@ impl Report {
             .unknown()
             .map(|(name, count)| (name.to_owned(), count));
         self.unknown.extend(unknown);
-        for id in transcript.session().conversations() {
-            if !self.sessions.iter().any(|known| known == id) {
-                self.sessions.push(id.to_owned());
-            }
+        let conversations = transcript.session().conversations();
+        let ids: Vec<String> = conversations.map(|id| id.to_owned()).collect();
+        for id in ids {
+            self.add_session(&id);
+        }
+    }
+
+    /// Adds the id of a session, once. A recording may have thousands.
+    fn add_session(&mut self, id: &str) {
+        if !self.known_sessions.contains(id) {
+            self.known_sessions.insert(id.to_owned());
+            self.sessions.push(id.to_owned());
         }
     }
 
