@@ -48,7 +48,7 @@ fn millis(time: SystemTime) -> Option<i64> {
 }
 
 impl Clocks {
-    /// Returns whether silence is told much too early or too late.
+    /// Returns whether the clocks differ so much that runners are shown as silent early or late.
     pub(super) const fn is_skewed(&self) -> bool {
         self.apart_ms > MAX_SKEW_MS
     }

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use bowline_transport::ExitStatus;
 
-use crate::screen_model::ScreenCommand;
+use crate::screen_model::{ScreenCommand, order};
 use crate::support::{AGENT, ScriptedAgent};
 use crate::test_runner::TestRunner;
 
@@ -105,20 +105,6 @@ async fn turn(command: &mut ScreenCommand, line: &str, answer: &str) {
     command.until(answer, is_done).await;
 }
 
-/// The marks in the order in which a terminal shows them; each is there once.
-#[track_caller]
-fn order(text: &str) -> Vec<&'static str> {
-    for mark in MARKS {
-        assert!(text.matches(mark).count() < 2, "{mark}: {text}");
-    }
-    let found = MARKS
-        .into_iter()
-        .filter_map(|it| Some((text.find(it)?, it)));
-    let mut found: Vec<_> = found.collect();
-    found.sort_unstable();
-    found.into_iter().map(|(_, mark)| mark).collect()
-}
-
 #[tokio::test]
 async fn conversation_survives_detach_and_kill_of_its_terminals() {
     let served = TestRunner::start();
@@ -192,15 +178,15 @@ async fn conversation_survives_detach_and_kill_of_its_terminals() {
     let fresh = fourth
         .until("all of it", |it| it.matches("✓ done").count() == 9)
         .await;
-    let shown = order(&fresh);
+    let shown = order(&fresh, &MARKS);
     assert_eq!(shown.len(), MARKS.len(), "{fresh}");
-    assert_eq!(order(&third.text()), shown, "{}", third.text());
+    assert_eq!(order(&third.text(), &MARKS), shown, "{}", third.text());
     // Each prompt has its author, also those from before a terminal attached.
     for text in [&fresh, &third.text()] {
         assert_eq!(text.matches("\n  by ann (pts/").count(), 10, "{text}");
     }
     // The terminal that was killed has all but the last turn.
-    assert_eq!(order(&left), shown[..shown.len() - 2], "{left}");
+    assert_eq!(order(&left, &MARKS), shown[..shown.len() - 2], "{left}");
 }
 
 /// Turns of which the first one goes on until the mode is changed.

@@ -163,3 +163,17 @@ impl ScreenCommand {
         text.trim_end().to_owned()
     }
 }
+
+/// Returns the marks in the order in which a screen shows them; each is there once at most.
+#[track_caller]
+pub(crate) fn order<'a>(text: &str, marks: &[&'a str]) -> Vec<&'a str> {
+    for mark in marks {
+        assert!(text.matches(mark).count() < 2, "{mark}: {text}");
+    }
+    let found = marks
+        .iter()
+        .filter_map(|mark| Some((text.find(mark)?, *mark)));
+    let mut found: Vec<_> = found.collect();
+    found.sort_unstable();
+    found.into_iter().map(|(_, mark)| mark).collect()
+}

@@ -10,6 +10,7 @@ use tokio::process::{Child, ChildStdout, Command};
 use tokio::time::timeout;
 
 use super::AgentSetup;
+use crate::screen_model::order;
 use crate::started_runner::StartedRunner;
 use crate::support::{BOWLINE, TIMEOUT, command, finish};
 
@@ -179,20 +180,6 @@ impl Tmux {
     }
 }
 
-/// The marks in the order in which a window shows them; each is there once.
-#[track_caller]
-fn order(text: &str) -> Vec<&'static str> {
-    for mark in MARKS {
-        assert!(text.matches(mark).count() < 2, "{mark}: {text}");
-    }
-    let found = MARKS
-        .into_iter()
-        .filter_map(|mark| Some((text.find(mark)?, mark)));
-    let mut found: Vec<_> = found.collect();
-    found.sort_unstable();
-    found.into_iter().map(|(_, mark)| mark).collect()
-}
-
 #[tokio::test]
 #[ignore = "run by .ci/agents"]
 async fn conversation_continues_in_another_window() {
@@ -265,9 +252,9 @@ async fn conversation_continues_in_another_window() {
     // A new window shows the same as the one that stayed.
     tmux.open(&["attach", &id]).await;
     let fresh = tmux.shows("3", "Answer ten.").await;
-    let shown = order(&fresh);
+    let shown = order(&fresh, &MARKS);
     assert_eq!(shown.len(), MARKS.len(), "{fresh}");
-    assert_eq!(order(&tmux.text("2").await), shown);
+    assert_eq!(order(&tmux.text("2").await, &MARKS), shown);
     let project = setup.home.project();
     assert!(project.join("two").exists() && project.join("eight").exists());
 

@@ -29,7 +29,7 @@ export interface Timer {
 /** Sends a request of the runner's API, with the token. */
 export type Send = (path: string, init: RequestInit) => Promise<Response>;
 
-/** A connection on which nothing arrives for so long, in milliseconds, is taken for dead. The runner sends a comment every 15 s. */
+/** A connection on which nothing arrives for so long, in milliseconds, is taken for dead. The runner sends a comment every 10 s. */
 const SILENCE_MS = 45_000;
 
 const REAL_TIMER: Timer = {
