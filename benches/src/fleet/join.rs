@@ -98,7 +98,7 @@ async fn from_copy(cluster: &Cluster, id: SessionId, plan: &Plan) -> Result<Row>
         let found = match fleet_session(&bus, id).await {
             // The servers are busy with the copy.
             Err(BusError::Unanswered) => None,
-            found => found?,
+            found => found.context("the session's record")?,
         };
         match found.filter(|it| is_whole(it.record.copied.at(StreamId::STDOUT))) {
             Some(found) => break found,
@@ -109,12 +109,15 @@ async fn from_copy(cluster: &Cluster, id: SessionId, plan: &Plan) -> Result<Row>
     for _ in 0..plan.joins {
         let begin = Instant::now();
         let subject = bowline_fleet::log_subject(id, session.record.epoch);
-        let mut messages = bowline_fleet::LogStore::read(&bus, &subject, 0).await?;
-        messages.recv().await.context("a message")??;
+        let messages = bowline_fleet::LogStore::read(&bus, &subject, 0).await;
+        let mut messages = messages.context("a reader of the copy")?;
+        let message = messages.recv().await.context("no message")?;
+        message.context("the first message of the copy")?;
         firsts.push(begin.elapsed());
         drop(messages);
         let begin = Instant::now();
-        let replica = read_replica(&bus, &session).await?;
+        let replica = read_replica(&bus, &session).await;
+        let replica = replica.context("the whole copy")?;
         ensure!(is_whole(replica.end().at(StreamId::STDOUT)), "a short copy");
         rates.push(megabytes(plan.history, begin.elapsed()));
     }

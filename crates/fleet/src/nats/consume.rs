@@ -15,11 +15,18 @@ use super::connect::Connection;
 use super::setup::has_no_jetstream;
 use crate::bus::{Bucket, BusError, Entry, LOG_STREAM, StoredMessage};
 
+/// Records of a directory, which are small, that are asked for at once.
+const UNLIMITED: i64 = 0;
+
 /// The header of a key that was deleted.
 pub(super) const OPERATION: &str = "KV-Operation";
 
 /// Messages that are read ahead.
 const READ_AHEAD: usize = 64;
+
+/// Messages of a log that are asked for at once: at most 16 MiB. A server ends a connection to which it has 64 MiB to
+/// write (`max_pending`), and a copy of 100 MB is written faster than it is read.
+const LOG_BATCH: i64 = 64;
 
 /// Maximum number of changes that a watcher has not read.
 const WATCH_QUEUE: usize = 4096;
@@ -39,6 +46,7 @@ async fn open(
     stream: &str,
     filter: &str,
     deliver_policy: DeliverPolicy,
+    max_batch: i64,
 ) -> Result<Opened, BusError> {
     let name = connection.client.new_inbox();
     let name = name.rsplit('.').next().unwrap_or_default().to_owned();
@@ -49,6 +57,7 @@ async fn open(
         name: Some(name),
         filter_subject: filter.to_owned(),
         deliver_policy,
+        max_batch,
         ..OrderedConfig::default()
     };
     let created = async {
@@ -86,7 +95,7 @@ pub(super) async fn read_log(
         0 | 1 => DeliverPolicy::All,
         start_sequence => DeliverPolicy::ByStartSequence { start_sequence },
     };
-    let opened = open(connection, LOG_STREAM, filter, policy).await?;
+    let opened = open(connection, LOG_STREAM, filter, policy, LOG_BATCH).await?;
     let (sender, receiver) = mpsc::channel(READ_AHEAD);
     tokio::spawn(async move {
         let mut reading = match Reading::begin(opened).await {
@@ -165,7 +174,8 @@ fn entry(bucket: Bucket, message: &Message) -> Option<Entry> {
 async fn open_bucket(connection: &Connection, bucket: Bucket) -> Result<Opened, BusError> {
     let name = bucket.name();
     let (stream, filter) = (format!("KV_{name}"), format!("$KV.{name}.>"));
-    open(connection, &stream, &filter, DeliverPolicy::LastPerSubject).await
+    let policy = DeliverPolicy::LastPerSubject;
+    open(connection, &stream, &filter, policy, UNLIMITED).await
 }
 
 pub(super) async fn entries(
