@@ -227,6 +227,9 @@ impl Report {
 
     /// Adds the id of a session, once. A recording may have thousands.
     fn add_session(&mut self, id: &str) {
+        if self.sessions.last().is_some_and(|last| last == id) {
+            return;
+        }
         if !self.known_sessions.contains(id) {
             self.known_sessions.insert(id.to_owned());
             self.sessions.push(id.to_owned());

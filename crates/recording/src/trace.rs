@@ -17,10 +17,12 @@ impl<'a> TraceLine<'a> {
     /// Parses a line; `None` if it is not one of a trace.
     #[must_use]
     pub fn parse(line: RawJson<'a>) -> Option<Self> {
+        let direction = line.get("dir").and_then(RawJson::as_str)?;
+        let message = line.get("msg")?;
         let seconds = line.get("t").and_then(RawJson::as_f64).unwrap_or_default();
         Some(Self {
-            direction: line.get("dir").and_then(RawJson::as_str)?,
-            message: line.get("msg")?,
+            direction,
+            message,
             at_ms: (seconds * 1_000.0) as u64,
         })
     }

@@ -48,12 +48,13 @@ impl RecordedTranscript {
 
     /// Applies a line of the recording.
     pub fn apply(&mut self, item: &Item<'_>, at: Meta) {
-        let line = item.event.as_ref().ok().map(|event| event.raw);
-        if let Some(traced) = line.and_then(TraceLine::parse) {
-            return self.apply_traced(traced);
-        }
-        if let Some(line) = line {
-            self.decide(line);
+        if let Ok(event) = &item.event {
+            // A line of a trace has no type of its own.
+            let traced = (!event.is_known()).then(|| TraceLine::parse(event.raw));
+            if let Some(traced) = traced.flatten() {
+                return self.apply_traced(traced);
+            }
+            self.decide(event.raw);
         }
         self.transcript.apply(item, at);
     }

@@ -6,6 +6,9 @@ use bowline_recording::TraceLine;
 
 /// The name of a line in the dialect of its agent, for counts.
 pub(crate) fn line_name(event: &Event<'_>) -> String {
+    if event.is_known() {
+        return event.name();
+    }
     let line = event.raw;
     if let Some(traced) = TraceLine::parse(line) {
         let direction = traced.direction;
@@ -14,7 +17,7 @@ pub(crate) fn line_name(event: &Event<'_>) -> String {
             None => direction.decode().into_owned(),
         };
     }
-    match Message::parse(line).filter(|_| !event.is_known()) {
+    match Message::parse(line) {
         Some(message) => message.name(),
         None => event.name(),
     }
