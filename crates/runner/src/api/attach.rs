@@ -1,6 +1,7 @@
 //! The WebSocket upgrades. Everything is checked first, so that a refusal is an HTTP response.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use axum::Extension;
 use axum::extract::rejection::QueryRejection;
@@ -14,6 +15,7 @@ use bowline_lifecycle::DialectName;
 use bowline_transport::SessionId;
 use bowline_transport::wire::{HEADER_BYTES, Lease, MAX_PAYLOAD};
 use serde::Deserialize;
+use tokio::time::sleep;
 use tracing::Instrument as _;
 use utoipa::OpenApi;
 
@@ -39,6 +41,9 @@ const DEFAULT_AGENT: &str = "claude";
 
 /// Bytes that a WebSocket may buffer besides the message that is being sent.
 const WRITE_BUFFER: usize = 1 << 20;
+
+/// How often it is checked whether the token of a connection is still valid.
+const TOKEN_CHECK: Duration = Duration::from_secs(2);
 
 /// The guard of a TCP connection.
 type Guard = Option<Extension<ConnectionGuard>>;
@@ -79,6 +84,7 @@ pub(super) async fn session(
     upgrade: Upgrade,
 ) -> Result<Response, Problem> {
     let upgrade = upgrade.map_err(upgrade_required)?;
+    let held = Held::new(guard, &app, &principal);
     if offers(&headers, PROTOCOL_FRAMES) {
         let permit = AttachPermit::of(&app, Some(principal), id, Endpoint::Frames);
         let (shim, checks) = permit.connect(&app).await?;
@@ -86,7 +92,7 @@ pub(super) async fn session(
         let upgrade = with_limits(upgrade, WRITE_BUFFER).protocols([PROTOCOL_FRAMES]);
         let span = trace::attach_span("frames", Some(id));
         return Ok(upgrade.on_upgrade(move |socket| {
-            held(guard, frames::serve(socket, shim, checks, app)).instrument(span)
+            held.serve(frames::serve(socket, shim, checks, app)).instrument(span)
         }));
     }
     let permit = AttachPermit::of(&app, Some(principal), id, Endpoint::WebTerminal);
@@ -100,7 +106,7 @@ pub(super) async fn session(
         lease,
         may_end: permit.may_end(),
     };
-    Ok(serve_web_terminal(app, upgrade, guard, target))
+    Ok(serve_web_terminal(app, upgrade, held, target))
 }
 
 /// Start a session that ends with its web terminal, over WebSocket.
@@ -128,6 +134,7 @@ pub(super) async fn web_terminal(
     }
     // A ticket is not used up by a request that is no upgrade.
     let upgrade = upgrade.map_err(upgrade_required)?;
+    let held = Held::new(guard, &app, &principal);
     let spec = match principal {
         Principal::Owner | Principal::Named { .. } | Principal::Link(_) => None,
         Principal::Ticket(secret) => match app.redeem_ticket(&secret) {
@@ -137,7 +144,7 @@ pub(super) async fn web_terminal(
     };
     app.metrics.web_terminal.attaches.add(1);
     let target = WebTerminalTarget::New(spec);
-    Ok(serve_web_terminal(app, upgrade, guard, target))
+    Ok(serve_web_terminal(app, upgrade, held, target))
 }
 
 /// Query parameters of an editor's connection.
@@ -164,6 +171,7 @@ pub(super) struct EditorQuery {
         (status = "default", description = "Error, such as 426 for a request that is no upgrade", body = Problem)))]
 pub(super) async fn editor(
     State(app): State<Arc<AppState>>,
+    Extension(principal): Extension<Principal>,
     guard: Guard,
     query: Result<Query<EditorQuery>, QueryRejection>,
     upgrade: Upgrade,
@@ -191,8 +199,9 @@ pub(super) async fn editor(
         .max_message_size(MAX_EDITOR_MESSAGE)
         .max_frame_size(MAX_EDITOR_MESSAGE);
     let span = trace::attach_span("acp", None);
+    let held = Held::new(guard, &app, &principal);
     Ok(upgrade
-        .on_upgrade(move |socket| held(guard, acp::serve(socket, app, agent)).instrument(span)))
+        .on_upgrade(move |socket| held.serve(acp::serve(socket, app, agent)).instrument(span)))
 }
 
 /// Target of a web terminal.
@@ -210,7 +219,7 @@ enum WebTerminalTarget {
 fn serve_web_terminal(
     app: Arc<AppState>,
     upgrade: WebSocketUpgrade,
-    guard: Guard,
+    held: Held,
     target: WebTerminalTarget,
 ) -> Response {
     // A replay is one message, and may be large.
@@ -231,13 +240,39 @@ fn serve_web_terminal(
             }
         }
     };
-    upgrade.on_upgrade(move |socket| held(guard, serve(socket)).instrument(span))
+    upgrade.on_upgrade(move |socket| held.serve(serve(socket)).instrument(span))
 }
 
-/// Holds the guard of a connection while it is served.
-async fn held(guard: Guard, serving: impl Future<Output = ()>) {
-    serving.await;
-    drop(guard);
+/// What a connection is served for: its guard, and the client's token.
+struct Held {
+    guard: Guard,
+    app: Arc<AppState>,
+    principal: Principal,
+}
+
+impl Held {
+    fn new(guard: Guard, app: &Arc<AppState>, principal: &Principal) -> Self {
+        Self {
+            guard,
+            app: Arc::clone(app),
+            principal: principal.clone(),
+        }
+    }
+
+    /// Serves the connection until its end, or until the client's token is removed.
+    async fn serve(self, serving: impl Future<Output = ()>) {
+        tokio::select! {
+            () = serving => {}
+            () = self.removed() => {}
+        }
+        drop(self.guard);
+    }
+
+    async fn removed(&self) {
+        while self.app.auth.is_valid(&self.principal) {
+            sleep(TOKEN_CHECK).await;
+        }
+    }
 }
 
 fn with_limits(upgrade: WebSocketUpgrade, write_buffer: usize) -> WebSocketUpgrade {

@@ -1,6 +1,7 @@
 //! Frames over WebSocket: they are forwarded unchanged, within the client's lease.
 
 use bowline_runner::wire::{Lease, Message, code};
+use bowline_runner::{NamedTokens, TokenScope};
 use bowline_transport::TerminationPolicy;
 use serde_json::json;
 
@@ -81,6 +82,21 @@ async fn ticket_limits_lease() {
             "{lease} {requested:?}: {joined:?}"
         );
     }
+}
+
+#[tokio::test]
+async fn removed_token_ends_attached_connection() {
+    let runner = TestRunner::start().await;
+    let id = runner.shell(ECHO).await;
+    let tokens = NamedTokens::at(runner.token_folder().join("tokens"));
+    let token = tokens.add("laptop", TokenScope::Own, 1).unwrap();
+    let mut host = Frames::open(&runner, &id, &token).await.unwrap();
+    host.join(&id, Lease::Write).await.unwrap();
+    host.wait_for_output("ready").await;
+    tokens.remove("laptop").unwrap();
+    while host.receive().await.is_some() {}
+    assert!(Frames::open(&runner, &id, &token).await.is_err());
+    assert_eq!(runner.session(&id).await["state"], "running");
 }
 
 #[tokio::test]
