@@ -1,3 +1,4 @@
+import type { Transcript as TranscriptDocument } from "./api.js";
 import { RunnerError } from "./error.js";
 import { follow, type FollowOptions, type Followed } from "./events.js";
 import { TerminalConnection, type TerminalExit, type TerminalOptions, type TerminalReader, type TerminalSize } from "./terminal.js";
@@ -249,10 +250,14 @@ export class Client {
     return body.permissions;
   }
 
-  /** Answers a permission request. The first answer counts; a later one gets an error that names the first. */
-  async answer(session: string, requestId: string, answer: Answer): Promise<void> {
+  /**
+   * Answers a permission request. The first answer counts; a later one gets an error that names the first. A repeated
+   * call with the same `id`, a UUID, is the same answer.
+   */
+  async answer(session: string, requestId: string, answer: Answer, id: string = crypto.randomUUID()): Promise<void> {
     const by = this.#name === undefined ? {} : { by: this.#name };
-    await this.#json(path(session, "permissions"), "POST", { request_id: requestId, ...by, ...answer });
+    const body = { request_id: requestId, ...by, ...answer };
+    await this.#json(path(session, "permissions"), "POST", body, { headers: { "idempotency-key": id } });
   }
 
   /** Stops the running turn, and what else is named; or one task in the background. */
@@ -286,8 +291,12 @@ export class Client {
 
   /** Returns the agent's id of a session's newest conversation. */
   async conversation(session: string): Promise<string | null> {
-    const { session_id } = await this.#json<{ session_id: string | null }>(path(session, "transcript"));
-    return session_id;
+    return (await this.transcript(session)).session_id ?? null;
+  }
+
+  /** Returns a whole transcript, as it is or as it was at a moment. */
+  transcript(session: string, moment: Moment | null = null): Promise<TranscriptDocument> {
+    return this.#json(path(session, "transcript", { ...moment }));
   }
 
   /** Returns a part of a transcript, as it is or as it was at a moment. */
@@ -386,10 +395,12 @@ export class Client {
   };
 
   async #json<T>(target: string, method = "GET", body?: unknown, more: RequestInit = {}): Promise<T> {
-    const init: RequestInit = { ...more, method, headers: { accept: "application/json" } };
+    const headers = new Headers(more.headers);
+    headers.set("accept", "application/json");
+    const init: RequestInit = { ...more, method, headers };
     if (body !== undefined) {
       init.body = JSON.stringify(body);
-      init.headers = { accept: "application/json", "content-type": "application/json" };
+      headers.set("content-type", "application/json");
     }
     const response = await this.#send(target, init);
     if (!response.ok) throw await RunnerError.of(response);

@@ -24,6 +24,8 @@ export interface FollowOptions {
 export interface Timer {
   set(callback: () => void, ms: number): unknown;
   clear(id: unknown): void;
+  /** Returns the time of the clock, in milliseconds. Default: `Date.now`. */
+  now?(): number;
 }
 
 /** Sends a request of the runner's API, with the token. */
@@ -31,6 +33,12 @@ export type Send = (path: string, init: RequestInit) => Promise<Response>;
 
 /** A connection on which nothing arrives for so long, in milliseconds, is taken for dead. The runner sends a comment every 10 s. */
 const SILENCE_MS = 45_000;
+
+/** How often the silence is measured: timers stand still while the machine sleeps, its clock does not. */
+const CHECK_MS = 15_000;
+
+/** What tells that the machine, the network or the tab is back, and that the connection may be dead. */
+const WAKING = ["online", "pageshow", "visibilitychange", "resume"] as const;
 
 const REAL_TIMER: Timer = {
   set: (callback, ms) => setTimeout(callback, ms),
@@ -123,13 +131,16 @@ async function* readOnce<T>(
   }
 }
 
-/** Aborts a request when nothing has arrived for a time. */
+/** Aborts a request when nothing has arrived for a time, be it that the machine has slept. */
 class Watch {
   readonly #controller = new AbortController();
   readonly #timer: Timer;
   readonly #ms: number;
   readonly #outer: AbortSignal | undefined;
   readonly #abort = () => this.#controller.abort(this.#outer?.reason);
+  /** A tab that is back asks for the connection to be a live one. */
+  readonly #wake = () => this.#check(CHECK_MS);
+  #last = 0;
   #id: unknown = null;
 
   constructor(timer: Timer, ms: number, outer: AbortSignal | undefined) {
@@ -138,22 +149,40 @@ class Watch {
     this.#outer = outer;
     if (outer?.aborted) this.#abort();
     outer?.addEventListener("abort", this.#abort);
+    // `visibilitychange` and `resume` bubble from the document.
+    for (const type of WAKING) globalThis.addEventListener?.(type, this.#wake);
     this.restart();
+    this.#checkLater();
   }
 
   get signal(): AbortSignal {
     return this.#controller.signal;
   }
 
+  /** Something has arrived. */
   restart(): void {
-    this.#timer.clear(this.#id);
-    const error = new Error("nothing arrived on the connection");
-    this.#id = this.#timer.set(() => this.#controller.abort(error), this.#ms);
+    this.#last = this.#now();
   }
 
   stop(): void {
     this.#timer.clear(this.#id);
     this.#outer?.removeEventListener("abort", this.#abort);
+    for (const type of WAKING) globalThis.removeEventListener?.(type, this.#wake);
+  }
+
+  #now(): number {
+    return this.#timer.now?.() ?? Date.now();
+  }
+
+  #check(limit: number): void {
+    if (this.#now() - this.#last >= limit) this.#controller.abort(new Error("nothing arrived on the connection"));
+  }
+
+  #checkLater(): void {
+    this.#id = this.#timer.set(() => {
+      this.#check(this.#ms);
+      if (!this.signal.aborted) this.#checkLater();
+    }, CHECK_MS);
   }
 }
 

@@ -35,7 +35,12 @@ afterEach(() => {
 class ManualTimer implements Timer {
   readonly pending = new Map<number, { callback: () => void; ms: number }>();
   readonly pauses: number[] = [];
+  time = 0;
   #next = 0;
+
+  now(): number {
+    return this.time;
+  }
 
   set(callback: () => void, ms: number): number {
     this.#next += 1;
@@ -51,9 +56,11 @@ class ManualTimer implements Timer {
     this.pending.delete(id as number);
   }
 
+  /** Lets each timer end once, after its time. */
   fire(): void {
-    for (const [id, { callback }] of [...this.pending]) {
+    for (const [id, { callback, ms }] of [...this.pending]) {
       this.pending.delete(id);
+      this.time += ms;
       callback();
     }
   }
@@ -122,12 +129,59 @@ test("a silent connection is given up and restored", async () => {
   const batch = await events.next();
   deepStrictEqual(batch.value, [{ id: "c1", data: { n: 1 } }]);
   const ended = events.next();
-  await new Promise<void>((resolve) => {
-    first!.on("close", resolve);
-    timer.fire();
-  });
+  const closed = new Promise((resolve) => first!.on("close", resolve));
+  // The runner sends a comment every 10 s.
+  for (let silent = 0; silent < 45_000; silent += 15_000) timer.fire();
+  await closed;
   deepStrictEqual(await ended, { done: true, value: undefined });
   strictEqual(seen[1]!.headers["last-event-id"], "c1");
+  strictEqual(timer.pending.size, 0);
+});
+
+test("a machine that has slept connects anew with its first timer", async () => {
+  const timer = new ManualTimer();
+  let first: ServerResponse | null = null;
+  handlers.push((_, response) => {
+    first = response;
+    stream(response, 'id: c1\ndata: {"n":1}\n\n');
+  });
+  const events = client.changes("s", { timer });
+  await events.next();
+  const ended = events.next();
+  const closed = new Promise((resolve) => first!.on("close", resolve));
+  timer.time += 8 * 3_600_000;
+  timer.fire();
+  await closed;
+  deepStrictEqual(await ended, { done: true, value: undefined });
+  strictEqual(seen[1]!.headers["last-event-id"], "c1");
+});
+
+test("a tab that is back asks for a live connection at once", async () => {
+  const timer = new ManualTimer();
+  const window = new EventTarget();
+  const methods = { addEventListener: window.addEventListener.bind(window), removeEventListener: window.removeEventListener.bind(window) };
+  Object.assign(globalThis, methods);
+  try {
+    let first: ServerResponse | null = null;
+    handlers.push((_, response) => {
+      first = response;
+      stream(response, 'id: c1\ndata: {"n":1}\n\n');
+    });
+    const events = client.changes("s", { timer });
+    await events.next();
+    const ended = events.next();
+    const closed = new Promise((resolve) => first!.on("close", resolve));
+    timer.time += 10_000;
+    window.dispatchEvent(new Event("visibilitychange"));
+    strictEqual(first!.destroyed, false, "ten seconds are no silence");
+    timer.time += 10_000;
+    window.dispatchEvent(new Event("visibilitychange"));
+    await closed;
+    strictEqual((await ended).done, true);
+    strictEqual(seen[1]!.headers["last-event-id"], "c1");
+  } finally {
+    for (const name of Object.keys(methods)) delete (globalThis as Record<string, unknown>)[name];
+  }
 });
 
 test("a refusal ends the stream with the runner's reason", async () => {
