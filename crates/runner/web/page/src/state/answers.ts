@@ -1,5 +1,8 @@
-import type { PermissionValue } from "@bowline/client";
+import { RunnerError, type PermissionValue } from "@bowline/client";
 import { line } from "../text/format.js";
+
+/** The name of pages as clients of the runner. */
+export const PAGE = "page";
 
 /** Tells a reader what became of requests that were shown and answered elsewhere. */
 export class AnswersElsewhere {
@@ -16,6 +19,12 @@ export class AnswersElsewhere {
     this.#own.add(requestId);
   }
 
+  /** An answer of this page came too late. */
+  refused({ tool_name }: PermissionValue, error: unknown): void {
+    const decided = error instanceof RunnerError && (error.problem["decided_by"] as PermissionValue["decided_by"] | undefined);
+    if (decided) this.#say(`${line(tool_name)}: answered first ${by(decided)}${decided.who === null ? "" : ` (${line(decided.how)})`}`);
+  }
+
   read(permissions: readonly PermissionValue[]): void {
     for (const { request_id, state, tool_name, decided_by } of permissions) {
       if (state === "open") this.#open.add(request_id);
@@ -30,5 +39,7 @@ export class AnswersElsewhere {
 
 function by(decided: PermissionValue["decided_by"]): string {
   if (!decided) return "";
-  return decided.who === null ? `(${line(decided.how)})` : `by ${line(decided.who)}`;
+  if (decided.who === null) return `(${line(decided.how)})`;
+  // What this page answers itself is not said.
+  return decided.who === PAGE ? "by another page" : `by ${line(decided.who)}`;
 }

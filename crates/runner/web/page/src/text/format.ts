@@ -10,6 +10,11 @@ export function duration(ms: number): string {
   return `${Math.floor(hours / 24)} d`;
 }
 
+/** Returns how long something took as text; what was short in milliseconds. */
+export function elapsed(ms: number): string {
+  return ms < 100 ? `${Math.round(Math.max(0, ms))} ms` : duration(ms);
+}
+
 const NARROW_SPACE = "\u202f";
 
 /** Returns a number with its digits in groups of three. */

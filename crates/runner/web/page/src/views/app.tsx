@@ -1,7 +1,7 @@
-import { RunnerError, type Client } from "@bowline/client";
+import type { Client } from "@bowline/client";
 import type { JSX } from "preact";
 import { useContext, useEffect, useMemo, useState } from "preact/hooks";
-import { LOGIN_HINT, forget } from "../login.js";
+import { LOGIN_HINT } from "../login.js";
 import { Commands, CommandsContext, useCommands } from "../state/commands.js";
 import { Actions } from "../state/actions.js";
 import { Notifier, isNotifying, setNotifying } from "../state/notify.js";
@@ -28,11 +28,6 @@ export function App({ client }: { readonly client: Client }): JSX.Element {
     if (sessions.isKnown) notifier.read(sessions.sessions);
   }, [sessions.sessions]);
   const { current, entry } = useCurrent();
-  const { connection } = sessions;
-  if (connection.state === "failed" && connection.error instanceof RunnerError && connection.error.status === 401) {
-    forget();
-    return <Refused reason="This page's token is no longer valid" />;
-  }
   return (
     <CommandsContext.Provider value={commands}>
     <ActionsContext.Provider value={actions}>

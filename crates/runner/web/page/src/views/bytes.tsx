@@ -43,7 +43,7 @@ export function Bytes({ store, onEntry, onMoment }: Props): JSX.Element {
           label="Lines of the session"
           count={store.count}
           estimate={24}
-          margin={120}
+          margin={48}
           rowKey={(index) => index}
           row={(index) => {
             const item = store.row(index);
@@ -177,6 +177,7 @@ function Row({ item, isMarked, isShown, onShow }: RowProps): JSX.Element {
         {numbers}
       </span>
       <span class="at">{count(bytes[0])}</span>
+      <span class="when">{item.at_ms !== null && clock(item.at_ms).slice(3)}</span>
       <span class="kind">
         {oneLine(shortKind(item.kind))}
         {lines > 1 && <span class="why"> ×{lines}</span>}
@@ -253,7 +254,7 @@ function UnknownNames({ unknown }: { readonly unknown: ShownRow["unknown"] }): J
       {pointers.slice(0, MAX_NAMES).map((pointer, at) => (
         <>
           {at > 0 && ", "}
-          <code>{plain(pointer.slice(1))}</code>
+          <code>{oneLine(pointer.slice(1))}</code>
         </>
       ))}
       {rest > 0 && ` and ${count(rest)} more`}
@@ -270,7 +271,7 @@ const TARGETS: Record<string, string> = {
   tool_call: "a part of a tool call",
   permission: "a permission request",
   task: "a background task",
-  session: "what is known of the session",
+  session: "information on the session",
   status: "the session's status",
   usage: "the session's usage",
 };

@@ -1,7 +1,7 @@
 import type { Call, CallContent, CallState, CallValue, TokenUsage, Transcript } from "@bowline/client";
 import type { JSX } from "preact";
 import { useState } from "preact/hooks";
-import { count, duration, line } from "../text/format.js";
+import { count, elapsed, line } from "../text/format.js";
 import { Diff, useDiff } from "./diff.js";
 import { Entries } from "./entry.js";
 import { Icon, type IconName } from "./icon.js";
@@ -70,7 +70,7 @@ function DiffCount({ content }: { readonly content: Extract<CallContent, { type:
 
 function Elapsed({ value }: { readonly value: CallValue }): JSX.Element | null {
   if (value.started_ms === null || value.ended_ms === null) return null;
-  return <time>{duration(value.ended_ms - value.started_ms)}</time>;
+  return <time>{elapsed(value.ended_ms - value.started_ms)}</time>;
 }
 
 function Body({ call, transcript, depth }: Props): JSX.Element {

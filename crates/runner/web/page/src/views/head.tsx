@@ -3,7 +3,7 @@ import type { JSX } from "preact";
 import { useContext } from "preact/hooks";
 import type { SessionStore } from "../state/session.js";
 import type { ListedSession } from "../state/sessions.js";
-import { cost, count, plain, shortPath } from "../text/format.js";
+import { cost, count, line, shortPath } from "../text/format.js";
 import { ActionsContext } from "./actions.js";
 import { Icon, type IconName } from "./icon.js";
 import { Menu, MenuItem } from "./menu.js";
@@ -41,11 +41,11 @@ export function Head({ store, transcript, listed, onClose, onExport, onInspect }
         <Icon name="back" />
       </button>
       <div class="about">
-        <h1>{plain(listed?.title ?? session?.title ?? "Session")}</h1>
+        <h1>{line(listed?.title ?? session?.title ?? "Session")}</h1>
         <p>
           {status && <PhaseText status={status} />}
-          {session?.model && <span>{plain(session.model)}</span>}
-          {session?.cwd && <span>{plain(shortPath(session.cwd))}</span>}
+          {session?.model && <span>{line(session.model)}</span>}
+          {session?.cwd && <span>{line(shortPath(session.cwd))}</span>}
         </p>
       </div>
       <dl>
@@ -75,7 +75,7 @@ function PhaseText({ status }: { readonly status: Status }): JSX.Element {
   return (
     <span class={`phase ${status.phase}`} role="status">
       <Icon name={icon} />
-      {plain(status.reason || text)}
+      <span>{line(status.reason || text)}</span>
     </span>
   );
 }

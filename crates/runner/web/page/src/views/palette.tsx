@@ -4,7 +4,7 @@ import { CommandsContext, type Command } from "../state/commands.js";
 import type { SessionsStore } from "../state/sessions.js";
 import { useStore } from "../state/store.js";
 import { matching } from "../text/matching.js";
-import { plain, shortPath } from "../text/format.js";
+import { line, shortPath } from "../text/format.js";
 import { Dialog } from "./dialog.js";
 
 const isMac = navigator.platform.startsWith("Mac");
@@ -68,8 +68,8 @@ export function Palette({ sessions, onClose, onHelp }: PaletteProps): JSX.Elemen
       <ul ref={list} id="commands" role="listbox" aria-label="Commands and sessions">
         {entries.map((entry, index) => (
           <li key={index} id={`command-${index}`} role="option" aria-selected={index === at} onPointerMove={() => setAt(index)} onClick={() => run(index)}>
-            <span class="title">{plain(entry.title)}</span>
-            <span class="why">{plain(entry.about)}</span>
+            <span class="title">{line(entry.title)}</span>
+            <span class="why">{line(entry.about)}</span>
             {entry.key && <kbd>{keyName(entry.key)}</kbd>}
           </li>
         ))}

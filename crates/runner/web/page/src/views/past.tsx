@@ -1,11 +1,14 @@
-import type { Client, PastConversation } from "@bowline/client";
+import { RunnerError, type Client, type PastConversation } from "@bowline/client";
 import type { JSX } from "preact";
 import { useContext, useEffect, useState } from "preact/hooks";
-import { cost, duration, plain, shortPath } from "../text/format.js";
+import { cost, duration, line, shortPath } from "../text/format.js";
 import { ActionsContext } from "./actions.js";
 
 /** Conversations that are listed. */
 const LIMIT = 200;
+
+/** The code of the error when there are no conversations at all. */
+const NONE = "CONVERSATION_NOT_FOUND";
 
 /** Pause in writing after which it is searched, in milliseconds. */
 const PAUSE_MS = 200;
@@ -16,10 +19,15 @@ export function Past({ client, onClose }: { readonly client: Client; readonly on
   const [search, setSearch] = useState("");
   const [found, setFound] = useState<readonly PastConversation[] | null>(null);
   const [error, setError] = useState<string | null>(null);
+  const [none, setNone] = useState<string | null>(null);
   useEffect(() => {
     const abort = new AbortController();
     const fail = (cause: unknown) => {
-      if (!abort.signal.aborted) setError(cause instanceof Error ? cause.message : String(cause));
+      if (abort.signal.aborted) return;
+      const text = cause instanceof Error ? cause.message : String(cause);
+      if (!(cause instanceof RunnerError) || cause.code !== NONE) return setError(text);
+      setNone(text);
+      setFound([]);
     };
     const timer = setTimeout(() => client.history(search, LIMIT, abort.signal).then(setFound, fail), search === "" ? 0 : PAUSE_MS);
     return () => {
@@ -52,12 +60,12 @@ export function Past({ client, onClose }: { readonly client: Client; readonly on
           {error}
         </p>
       )}
-      {found?.length === 0 && <p class="empty">{search === "" ? "Claude Code and Codex keep no conversations here." : "No conversation has these words."}</p>}
+      {found?.length === 0 && <p class="empty">{none ?? (search === "" ? "Claude Code and Codex keep no conversations here." : "No conversation has these words.")}</p>}
       <ul>
         {found?.map((it) => (
           <li key={it.id}>
-            <span class="name">{plain(it.title ?? "untitled")}</span>
-            <span class="about">{plain([it.agent, it.cwd && shortPath(it.cwd), `${it.turns} turns`, it.cost_usd && cost(it.cost_usd)].filter(Boolean).join(" · "))}</span>
+            <span class="name">{line(it.title ?? "untitled")}</span>
+            <span class="about">{line([it.agent, it.cwd && shortPath(it.cwd), it.turns === 1 ? "1 turn" : `${it.turns} turns`, it.cost_usd && cost(it.cost_usd)].filter(Boolean).join(" · "))}</span>
             <time>{duration(Date.now() - it.last_activity_ms)} ago</time>
             <button class="ghost" onClick={() => resume(it, false)}>
               Resume

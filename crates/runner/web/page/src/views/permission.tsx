@@ -2,7 +2,7 @@ import type { Answer, Client, PermissionOption, PermissionQuestion, PermissionVa
 import type { JSX } from "preact";
 import { useEffect, useRef, useState } from "preact/hooks";
 import { writesText } from "../state/commands.js";
-import { duration, line, plain } from "../text/format.js";
+import { duration, line } from "../text/format.js";
 import { safeTarget } from "../text/markdown.js";
 import { CallTitle } from "./call.js";
 import { Diff } from "./diff.js";
@@ -19,24 +19,31 @@ interface Props {
   readonly transcript: Transcript;
   /** Called when the request is answered here. */
   readonly onAnswer: () => void;
+  /** Called when the answer is refused: the card may be gone, since another client was first. */
+  readonly onRefused?: (error: unknown) => void;
 }
 
 type Sent = { readonly state: "open" } | { readonly state: "sending" } | { readonly state: "failed"; readonly text: string };
 
 /** An open permission request with its answers. */
-export function PermissionCard({ request, session, client, transcript, onAnswer }: Props): JSX.Element {
+export function PermissionCard({ request, session, client, transcript, onAnswer, onRefused }: Props): JSX.Element {
   const isArmed = useArmed(request.request_id);
   const [sent, setSent] = useState<Sent>({ state: "open" });
   const call = request.tool_use_id === null ? undefined : transcript.call(request.tool_use_id);
   const isBusy = !isArmed || sent.state === "sending";
+  const attempt = useRef({ text: "", id: "" });
   const answer = async (value: Answer) => {
     if (isBusy) return;
     setSent({ state: "sending" });
     onAnswer();
+    // The same answer again is the same attempt: the response to the first one may have been lost.
+    const text = JSON.stringify(value);
+    if (attempt.current.text !== text) attempt.current = { text, id: crypto.randomUUID() };
     try {
-      await client.answer(session, request.request_id, value);
+      await client.answer(session, request.request_id, value, attempt.current.id);
     } catch (error) {
       setSent({ state: "failed", text: error instanceof Error ? error.message : String(error) });
+      onRefused?.(error);
     }
   };
   const title = `ask-${request.request_id}`;
@@ -58,12 +65,12 @@ export function PermissionCard({ request, session, client, transcript, onAnswer 
       )}
       {keys.chosen && (
         <p class="confirm" role="status">
-          Press <kbd>{keys.chosen.key}</kbd> again: {plain(keys.chosen.option.name)}
+          Press <kbd>{keys.chosen.key}</kbd> again: {line(keys.chosen.option.name)}
         </p>
       )}
       {sent.state === "failed" && (
         <p class="bad" role="alert">
-          {sent.text}
+          {line(sent.text)}
         </p>
       )}
     </section>
@@ -128,10 +135,10 @@ function What({ request, transcript }: { readonly request: PermissionValue; read
       <p class="what">
         {target ? (
           <a href={target} target="_blank" rel="noopener noreferrer">
-            {target}
+            {line(target)}
           </a>
         ) : (
-          plain(request.url)
+          line(request.url)
         )}
       </p>
     );
@@ -167,13 +174,13 @@ function Options({ request, isBusy, answer }: AnswerProps & { readonly request: 
     <>
       {request.rule !== null && options.some(({ kind }) => kind === "allow_always") && (
         <p class="rule">
-          “{options.find(({ kind }) => kind === "allow_always")!.name}” adds the rule <code>{plain(request.rule)}</code>
+          “{line(options.find(({ kind }) => kind === "allow_always")!.name)}” adds the rule <code>{line(request.rule)}</code>
         </p>
       )}
       <footer>
         {options.map((option) => (
           <button class={option.kind === "allow_once" ? "primary" : ""} aria-disabled={isBusy} onClick={() => void choose(option)}>
-            {plain(option.name)}
+            {line(option.name)}
           </button>
         ))}
         {options.some(({ kind }) => kind === "reject_once") && (
@@ -206,16 +213,18 @@ function Questions({ questions, isBusy, answer }: AnswerProps & { readonly quest
     <form ref={form} onSubmit={submit}>
       {questions.map((question) => (
         <fieldset>
-          <legend>{plain(question.text)}</legend>
+          <legend>
+            <Long text={question.text} />
+          </legend>
           {question.options.map((option) => (
             <label>
               <input type={question.kind === "multiple" ? "checkbox" : "radio"} name={question.id} value={option.value} />
-              <span>{plain(option.name ?? option.value)}</span>
-              {option.description && <span class="why">{plain(option.description)}</span>}
+              <span>{line(option.name ?? option.value)}</span>
+              {option.description && <span class="why">{line(option.description)}</span>}
             </label>
           ))}
           {(question.free_text || question.kind === "text") && (
-            <input name={`${question.id} text`} aria-label={`Answer to: ${plain(question.text)}`} placeholder="your own answer" />
+            <input name={`${question.id} text`} aria-label={`Answer to: ${line(question.text)}`} placeholder="your own answer" />
           )}
         </fieldset>
       ))}

@@ -3,7 +3,7 @@ import type { JSX } from "preact";
 import { useMemo, useRef, useState } from "preact/hooks";
 import { Draft } from "../state/draft.js";
 import { useStore } from "../state/store.js";
-import { line, plain } from "../text/format.js";
+import { line } from "../text/format.js";
 import { Queue } from "./queue.js";
 
 /** Commands that are offered at once. */
@@ -14,10 +14,12 @@ interface Props {
   readonly client: Client;
   readonly status: Status | null;
   readonly fields: SessionFields | null;
+  /** Continues the conversation in another session; `null` if it cannot be continued. */
+  readonly onResume: (() => void) | null;
 }
 
 /** A box to write a prompt in, with files, commands and the options of the session. */
-export function PromptBox({ session, client, status, fields }: Props): JSX.Element {
+export function PromptBox({ session, client, status, fields, onResume }: Props): JSX.Element {
   const draft = useMemo(() => new Draft(session), [session]);
   useStore(draft);
   const [error, setError] = useState<string | null>(null);
@@ -64,7 +66,7 @@ export function PromptBox({ session, client, status, fields }: Props): JSX.Eleme
     else return;
     event.preventDefault();
   };
-  const hint = isOver ? "The session has ended." : isBusy ? "Say something. It waits until the turn ends." : "Say something.";
+  const hint = isOver ? "The session has ended." : isBusy ? "Say something for the next turn." : "Say something.";
   const options = (fields?.options ?? []).filter(({ choices }) => choices.length > 1);
   return (
     <form
@@ -90,7 +92,7 @@ export function PromptBox({ session, client, status, fields }: Props): JSX.Eleme
         <ul class="commands" id="slash" role="listbox" aria-label="Commands of the agent">
           {commands.map(({ name, description }, at) => (
             <li key={name} id={`slash-${at}`} role="option" aria-selected={at === Math.min(command, commands.length - 1)} onPointerDown={(event) => (event.preventDefault(), complete(name))}>
-              <b>/{plain(name)}</b>
+              <b>/{line(name)}</b>
               <span class="why">{line(description ?? "")}</span>
             </li>
           ))}
@@ -121,8 +123,8 @@ export function PromptBox({ session, client, status, fields }: Props): JSX.Eleme
         <ul class="files" aria-label="Attached files">
           {files.map((file) => (
             <li>
-              {plain(file.name)}
-              <button type="button" class="ghost" aria-label={`Remove ${plain(file.name)}`} onClick={() => draft.detach(file)}>
+              {line(file.name)}
+              <button type="button" class="ghost" aria-label={`Remove ${line(file.name)}`} onClick={() => draft.detach(file)}>
                 ✕
               </button>
             </li>
@@ -147,12 +149,18 @@ export function PromptBox({ session, client, status, fields }: Props): JSX.Eleme
         {!isOver && options.map((option) => <Option key={option.id} option={option} onChange={(value) => void client.setOption(session, option.id, value).catch(fail)} />)}
         {error && (
           <span class="bad" role="alert">
-            {plain(error)}
+            {line(error)}
           </span>
         )}
-        <button class="primary" disabled={isOver || isSending || draft.isEmpty}>
-          {isBusy ? "Queue" : "Send"}
-        </button>
+        {isOver && onResume ? (
+          <button type="button" class="primary" onClick={onResume}>
+            Resume
+          </button>
+        ) : (
+          <button class="primary" disabled={isOver || isSending || draft.isEmpty}>
+            {isBusy ? "Queue" : "Send"}
+          </button>
+        )}
       </div>
     </form>
   );
@@ -160,10 +168,10 @@ export function PromptBox({ session, client, status, fields }: Props): JSX.Eleme
 
 function Option({ option, onChange }: { readonly option: SessionOption; readonly onChange: (value: string) => void }): JSX.Element {
   return (
-    <select class="option" aria-label={plain(option.name ?? option.id)} value={option.value ?? ""} onChange={(event) => onChange(event.currentTarget.value)}>
+    <select class="option" aria-label={line(option.name ?? option.id)} value={option.value ?? ""} onChange={(event) => onChange(event.currentTarget.value)}>
       {option.choices.map(({ id, name }) => (
         <option key={id} value={id}>
-          {plain(name ?? id)}
+          {line(name ?? id)}
         </option>
       ))}
     </select>

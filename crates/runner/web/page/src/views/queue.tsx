@@ -1,7 +1,7 @@
 import type { Client, QueuedPrompt } from "@bowline/client";
 import type { JSX } from "preact";
 import { useState } from "preact/hooks";
-import { plain } from "../text/format.js";
+import { line } from "../text/format.js";
 
 interface Props {
   readonly session: string;
@@ -50,7 +50,7 @@ export function Queue({ session, client, queue, onError }: Props): JSX.Element {
         return (
           <li key={prompt.id}>
             <span class="why">{prompt.state === "sent" ? "sent" : `${at + 1}`}</span>
-            <span class="text">{plain(prompt.text)}</span>
+            <span class="text">{line(prompt.text)}</span>
             {prompt.state === "waiting" && (
               <span class="acts">
                 {before && (

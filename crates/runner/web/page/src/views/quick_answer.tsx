@@ -1,7 +1,7 @@
 import type { PermissionOption, PermissionRequest } from "@bowline/client";
 import type { JSX } from "preact";
 import { useContext, useState } from "preact/hooks";
-import { plain } from "../text/format.js";
+import { line, plain } from "../text/format.js";
 import { ActionsContext } from "./actions.js";
 import { useArmed } from "./permission.js";
 
@@ -13,9 +13,10 @@ export function QuickAnswer({ request }: { readonly request: PermissionRequest }
   const actions = useContext(ActionsContext)!;
   const isArmed = useArmed(request.request_id);
   const [isSending, setSending] = useState(false);
-  const text = inputText(request.input);
+  const name = line(request.tool_name);
+  const isLong = (JSON.stringify(request.input) ?? "").length > MAX_INPUT;
   const options = ["allow_once", "reject_once"].flatMap((kind) => request.options.find((it) => it.kind === kind) ?? []);
-  if (request.kind !== "permission" || text.length > MAX_INPUT || options.length === 0) return null;
+  if (request.kind !== "permission" || isLong || options.length === 0) return null;
   const answer = async ({ id }: PermissionOption) => {
     if (!isArmed || isSending) return;
     setSending(true);
@@ -23,21 +24,32 @@ export function QuickAnswer({ request }: { readonly request: PermissionRequest }
     setSending(false);
   };
   return (
-    <div class="quick" role="group" aria-label={`Answer ${plain(request.tool_name)}`}>
-      <pre tabIndex={0} role="region" aria-label={`Input of ${plain(request.tool_name)}`}>
-        {plain(request.tool_name)} {plain(text)}
-      </pre>
+    <div class="quick" role="group" aria-label={`Answer ${name}`}>
+      <div class="input" tabIndex={0} role="region" aria-label={`Input of ${name}`}>
+        <b>{name}</b>
+        <Input value={request.input} />
+      </div>
       {options.map((option) => (
         <button key={option.id} aria-disabled={!isArmed || isSending} onClick={() => void answer(option)}>
-          {plain(option.name)}
+          {line(option.name)}
         </button>
       ))}
     </div>
   );
 }
 
-/** The input as text: that of its only member, or all of it as JSON. */
-function inputText(input: unknown): string {
-  const values = typeof input === "object" && input !== null ? Object.values(input) : [];
-  return values.length === 1 && typeof values[0] === "string" ? values[0] : JSON.stringify(input, null, 1);
+/** The members of an input, each below its name. */
+function Input({ value }: { readonly value: unknown }): JSX.Element {
+  if (typeof value !== "object" || value === null) return <pre>{plain(String(value ?? ""))}</pre>;
+  const members = Object.entries(value);
+  return (
+    <>
+      {members.map(([name, member]) => (
+        <>
+          {members.length > 1 && <span class="why">{line(name)}</span>}
+          <pre>{plain(typeof member === "string" ? member.replace(/\n$/, "") : JSON.stringify(member, null, 1))}</pre>
+        </>
+      ))}
+    </>
+  );
 }

@@ -1,4 +1,4 @@
-import { entryBytes, type Client, type Entry, type LineStart, type SearchHit, type Transcript } from "@bowline/client";
+import { RunnerError, entryBytes, type Client, type Entry, type LineStart, type SearchHit, type Transcript } from "@bowline/client";
 import type { JSX, RefObject } from "preact";
 import { useContext, useEffect, useMemo, useRef, useState } from "preact/hooks";
 import { List } from "../list/list.js";
@@ -133,9 +133,14 @@ export function SessionView({ id, listed, entry, client, onClose }: Props): JSX.
             The runner does not answer; trying again. What is shown may be old.
           </p>
         )}
+        {listed?.isRecording && transcript.stats?.truncated && (
+          <p class="banner" role="status">
+            This recording is cut within its last line. All before it is shown; copy the file again if there is more of it.
+          </p>
+        )}
         {connection.state === "failed" && (
           <p class="banner bad" role="alert">
-            {plain(connection.error.message)}
+            {failureText(connection.error)}
           </p>
         )}
         <Toolbar session={id} client={client} transcript={transcript} kind={kind} onKind={setKind} thread={thread} onThread={setThread} onHit={onHit} />
@@ -168,15 +173,29 @@ export function SessionView({ id, listed, entry, client, onClose }: Props): JSX.
                 client={client}
                 transcript={transcript}
                 onAnswer={() => answers.own(request.request_id)}
+                onRefused={(error) => answers.refused(request, error)}
               />
             ))}
           </div>
-          <PromptBox key={id} session={id} client={client} status={transcript.status} fields={transcript.session} />
+          <PromptBox
+            key={id}
+            session={id}
+            client={client}
+            status={transcript.status}
+            fields={transcript.session}
+            onResume={listed && (() => void actions.resume(listed, false))}
+          />
         </div>}
       </main>
       {tab !== null && more && <more.Inspector client={client} lines={lines} replay={replay} tab={tab} onTab={setTab} onEntry={show} onClose={() => setTab(null)} />}
     </LogContext.Provider>
   );
+}
+
+/** Returns why a session cannot be shown, and the next step. */
+function failureText(error: Error): string {
+  const isGone = error instanceof RunnerError && error.code === "SESSION_NOT_FOUND";
+  return isGone ? "The session is not there any more; choose another one, or start one with New." : plain(error.message);
 }
 
 /** Returns what the list shows of a session at an earlier moment. */

@@ -1,9 +1,9 @@
 import type { PermissionRequest } from "@bowline/client";
 import type { JSX } from "preact";
-import { useState } from "preact/hooks";
+import { useEffect, useState } from "preact/hooks";
 import { groupOf, type Group, type ListedSession, type SessionThen, type SessionsStore } from "../state/sessions.js";
 import { useStore } from "../state/store.js";
-import { cost, duration, plain, shortPath } from "../text/format.js";
+import { cost, duration, line, shortPath } from "../text/format.js";
 import { QuickAnswer } from "./quick_answer.js";
 import { Icon, type IconName } from "./icon.js";
 
@@ -15,6 +15,9 @@ const GROUPS: readonly [Group, string][] = [
   ["recordings", "Recordings"],
 ];
 
+/** How often ages are shown anew, in milliseconds. */
+const AGE_MS = 10_000;
+
 interface Props {
   readonly store: SessionsStore;
   readonly current: string | null;
@@ -23,6 +26,7 @@ interface Props {
 /** The sessions of the runner, those that need the reader first. */
 export function Sidebar({ store, current }: Props): JSX.Element {
   useStore(store);
+  useEvery(AGE_MS);
   const [filter, setFilter] = useState("");
   const words = filter.toLowerCase().split(/\s+/).filter(Boolean);
   const matches = ({ title, cwd, agent }: ListedSession) => {
@@ -105,20 +109,42 @@ function Item({ session: now, isCurrent, then, request }: ItemProps): JSX.Elemen
   const group = groupOf(session);
   const [icon, label] = iconOf(session, group);
   const isOver = group === "ended" || group === "recordings";
-  const side = session.costUsd ? cost(session.costUsd) : isOver || then ? "" : duration(Date.now() - session.startedMs);
+  const about = joined([session.cwd && shortPath(session.cwd), isOver ? null : session.reason, session.agent]);
   const share = session.contextShare === null ? null : `${Math.round(100 * session.contextShare)} %`;
-  const about = [session.cwd && shortPath(session.cwd), isOver ? session.agent : session.reason, share];
+  const used = joined([session.costUsd ? cost(session.costUsd) : null, share]);
   return (
     <li>
       <a href={`#/${session.id}`} class={then ? "then" : undefined} aria-current={isCurrent ? "page" : undefined}>
         <Icon name={icon} label={label} />
-        <span class="name">{plain(session.title)}</span>
-        <span class="side">{side}</span>
-        <span class="about">{plain(about.filter(Boolean).join(" · "))}</span>
+        <span class="name">{line(session.title)}</span>
+        <span class="side">{then ? "" : age(session, isOver)}</span>
+        <span class="about" title={about}>
+          {about}
+        </span>
+        <span class="side">{used}</span>
       </a>
       {group === "asks" && !isCurrent && request && <QuickAnswer key={request.request_id} request={request} />}
     </li>
   );
+}
+
+/** How long a session has run, or how long ago it ended. */
+function age({ startedMs, endedMs }: ListedSession, isOver: boolean): string {
+  if (!isOver) return duration(Date.now() - startedMs);
+  return endedMs === null ? "" : `${duration(Date.now() - endedMs)} ago`;
+}
+
+function joined(parts: readonly (string | null)[]): string {
+  return line(parts.filter(Boolean).join(" · "));
+}
+
+/** Renders again now and then. */
+function useEvery(ms: number): void {
+  const [, render] = useState(0);
+  useEffect(() => {
+    const timer = setInterval(() => render(Date.now()), ms);
+    return () => clearInterval(timer);
+  }, []);
 }
 
 function iconOf({ isTerminal, phase }: ListedSession, group: Group): readonly [IconName, string] {

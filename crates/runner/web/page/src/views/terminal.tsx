@@ -5,7 +5,7 @@ import type { ListedSession } from "../state/sessions.js";
 import { Store, useStore } from "../state/store.js";
 import { keySequence, modified, type Key, type Modifiers } from "../terminal/keys.js";
 import type { Screen, ScreenOptions } from "../terminal/screen.js";
-import { plain, shortPath } from "../text/format.js";
+import { line, plain, shortPath } from "../text/format.js";
 import { Icon } from "./icon.js";
 import { loadScreen } from "./load_screen.js";
 import { Menu } from "./menu.js";
@@ -253,13 +253,13 @@ export function TerminalView({ session, client, onClose }: Props): JSX.Element {
           <Icon name="back" />
         </button>
         <div class="about">
-          <h1>{plain(session.title)}</h1>
+          <h1>{line(session.title)}</h1>
           <p>
             <span class="phase">
               <Icon name="terminal" />
-              {stateText(state, mode)}
+              <span>{stateText(state, mode)}</span>
             </span>
-            {session.cwd && <span>{plain(shortPath(session.cwd))}</span>}
+            {session.cwd && <span>{line(shortPath(session.cwd))}</span>}
             {store.size && (
               <span>
                 {store.size.cols} × {store.size.rows}

@@ -4,7 +4,7 @@ import { useLayoutEffect, useMemo, useRef, useState } from "preact/hooks";
 import { position, type PastTranscript } from "../state/past_transcript.js";
 import { useStore } from "../state/store.js";
 import { MAX_LANES, bars, placeOf, ticks, wholeAxis, type Axis, type Bar } from "../text/lanes.js";
-import { cost, count, duration, line, plain } from "../text/format.js";
+import { cost, count, duration, elapsed, line, plain } from "../text/format.js";
 import { Scrubber } from "./scrubber.js";
 
 const AXIS_HEIGHT = 18;
@@ -176,7 +176,7 @@ function BarView({ bar, axis, onEntry }: { readonly bar: Bar; readonly axis: Axi
   const { entry } = bar;
   const room = Math.floor((bar.width - 10) / 6.1);
   const label = line(bar.label);
-  const length = axis.unit === "ms" ? duration(bar.to - bar.from) : `${count(bar.to - bar.from)} bytes`;
+  const length = axis.unit === "ms" ? elapsed(bar.to - bar.from) : `${count(bar.to - bar.from)} bytes`;
   const about = bar.spans > 1 ? `${bar.spans} spans, ${length}` : `${label}, ${length}`;
   return (
     <g class={`bar ${bar.kind} ${bar.isBad ? "bad" : ""}`} onClick={() => entry !== null && onEntry(entry)}>

@@ -2,7 +2,7 @@ import type { Timeline } from "@bowline/client";
 import type { JSX } from "preact";
 import type { PastTranscript } from "../state/past_transcript.js";
 import { useStore } from "../state/store.js";
-import { cost, count, duration, line } from "../text/format.js";
+import { cost, count, elapsed, line } from "../text/format.js";
 
 /** Calls that are listed; the newest ones. */
 const MAX_LISTED = 200;
@@ -74,7 +74,7 @@ export function UsageTable({ store, onEntry }: { readonly store: PastTranscript;
 }
 
 function lasted({ from_ms, to_ms }: { readonly from_ms: number | null; readonly to_ms: number | null }): string {
-  return from_ms === null || to_ms === null ? "" : duration(to_ms - from_ms);
+  return from_ms === null || to_ms === null ? "" : elapsed(to_ms - from_ms);
 }
 
 function Context({ timeline }: { readonly timeline: Timeline }): JSX.Element | null {
