@@ -28,3 +28,24 @@ export async function violations(page: Page): Promise<unknown> {
   });
   return result.value;
 }
+
+/** Smallest side of a target, in pixels. */
+const TARGET = 24;
+
+/** Returns the controls that are smaller than a target may be. Links of a sentence are as high as its lines. */
+export function smallTargets(page: Page): Promise<string[]> {
+  return page.evaluate((least) => {
+    const controls = "button, select, textarea, a[href], input:not([type=checkbox], [type=radio], [type=file]), label:has(input), [role=option], [role=menuitem]";
+    const isExempt = (it: Element) => it.closest(".screen, .vh, .skip, p, .md") !== null;
+    const small = [...document.querySelectorAll(`#root :is(${controls})`)].filter((it) => {
+      const { width, height } = it.getBoundingClientRect();
+      return width > 0 && !isExempt(it) && Math.min(width, height) < least - 0.1;
+    });
+    return small.map((it) => `${it.outerHTML.slice(0, 120)} is ${it.getBoundingClientRect().width} x ${it.getBoundingClientRect().height}`);
+  }, TARGET);
+}
+
+/** Returns the animations that run, which a reader with reduced motion is not shown. */
+export function animations(page: Page): Promise<string[]> {
+  return page.evaluate(() => document.getAnimations().map((it) => String((it as CSSAnimation).animationName)));
+}

@@ -3,7 +3,7 @@ import { ok, strictEqual } from "node:assert";
 import { after, afterEach, before, beforeEach, test } from "node:test";
 import { chromium, type Browser, type Page } from "playwright-core";
 import type { Change, EntryValue } from "@bowline/client";
-import { HOSTILE, hostileChanges } from "./hostile.js";
+import { HOSTILE, hostileChanges, hostileFields } from "./hostile.js";
 import { StandIn } from "./stand_in.js";
 import { measuredCalmly, type Work } from "./trace.js";
 
@@ -152,7 +152,7 @@ test("hostile texts freeze nothing", async () => {
       shown += 1;
       const changes = hostileChanges([text]).map((it) => ("entry" in it ? { ...it, entry: it.entry + at * 4 } : it)) as Change[];
       const status: Change = { change: "status", status: { phase: "running", reason: `text ${shown}` } };
-      server.push("a", [{ change: "reset" }, status, ...changes]);
+      server.push("a", [{ change: "reset" }, ...changes, ...hostileFields(text), status]);
       await page.getByText(`text ${shown}`, { exact: true }).waitFor();
       for (let step = 0; step < 6; step += 1) {
         await page.evaluate(() => document.querySelector(".thread")?.scrollBy(0, -400));

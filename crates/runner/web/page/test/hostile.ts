@@ -69,3 +69,46 @@ export function hostileChanges(texts: readonly string[]): Change[] {
   });
   return changes;
 }
+
+/** Longest text of a field of the session, in characters: the runner's own limits are lower. */
+const MAX_FIELD = 100_000;
+
+/** Returns changes that have a text in every field of a session, its tasks and its requests that an agent controls. */
+export function hostileFields(hostile: string): Change[] {
+  const text = hostile.slice(0, MAX_FIELD);
+  const choice = { id: "c", name: text, description: text };
+  const tokens = { input_tokens: 1, output_tokens: 1, cache_read_tokens: 1, cache_creation_tokens: 1 };
+  const option = (id: string, kind: "allow_once" | "allow_always" | "reject_once") => ({ id, name: text, kind });
+  const request = { tool_use_id: "c0", tool_name: text, state: "open", thread: null, rule: text, decided_by: null, bytes: null } as const;
+  const options = [option("a", "allow_once"), option("b", "allow_always"), option("d", "reject_once")];
+  const question = { id: "q", title: text, text, kind: "single", options: [{ value: text, name: text, description: text }], free_text: true } as const;
+  return [
+    {
+      change: "session",
+      session: {
+        session_id: text,
+        conversations: [text],
+        model: text,
+        cwd: text,
+        cli_version: text,
+        permission_mode: text,
+        dialect: "acp",
+        agent: { name: text, version: text },
+        title: text,
+        plan: (["pending", "in_progress", "completed"] as const).map((state) => ({ text, state, priority: null })),
+        queue: (["waiting", "sent"] as const).map((state) => ({ id: state, text, state })),
+        context: { used: 1, size: 2 },
+        limits: [{ window: text, used_share: 0.5, resets_at_ms: 1 }],
+        options: [{ id: "o", name: text, category: text, value: "c", choices: [choice, { ...choice, id: "d" }] }],
+        commands: [{ name: text, description: text }],
+        threads: { c0: { call: "c0", title: text, state: text, usage: tokens } },
+      },
+    },
+    { change: "status", status: { phase: "awaiting_permission", reason: text } },
+    { change: "usage", usage: { cost_usd: 1, models: { [text]: tokens } } },
+    { change: "task", task: "t", value: { kind: text, state: "running", description: text, tool_use_id: null } },
+    { change: "permission", permission: 0, value: { ...request, request_id: "p", kind: "permission", options, questions: [], url: null } },
+    { change: "permission", permission: 1, value: { ...request, request_id: "q", kind: "question", options: [], questions: [question], url: null } },
+    { change: "permission", permission: 2, value: { ...request, request_id: "u", kind: "url", options, questions: [], url: text } },
+  ];
+}

@@ -4,10 +4,10 @@ import { readFileSync } from "node:fs";
 import { after, afterEach, before, beforeEach, test } from "node:test";
 import type { Browser, Page } from "playwright-core";
 import type { Change, EntryValue } from "@bowline/client";
-import { HOSTILE, hostileChanges } from "./hostile.js";
+import { HOSTILE, hostileChanges, hostileFields } from "./hostile.js";
 import { SIZES, launch, violations } from "./browser.js";
 import { answersFor } from "./recorded.js";
-import { StandIn, changesOf } from "./stand_in.js";
+import { StandIn, changesOf, question } from "./stand_in.js";
 
 const fixtures = "../../../tests/fixtures/";
 
@@ -124,6 +124,16 @@ test("streamed text appears as it grows, and once after a cut", async () => {
 });
 
 test("a permission is answered once, and not by a click at once", async () => {
+  await page.addInitScript(() => {
+    const observer = new MutationObserver(() => {
+      const allow = document.querySelector<HTMLButtonElement>(".card .primary");
+      if (!allow) return;
+      observer.disconnect();
+      allow.click();
+      document.documentElement.dataset["clicked"] = "at once";
+    });
+    observer.observe(document, { childList: true, subtree: true });
+  });
   server.session("a", { phase: "awaiting_permission" }, untilPermission("permission_allow.jsonl", "Write"));
   await open("a");
   const card = page.locator(".card");
@@ -131,9 +141,9 @@ test("a permission is answered once, and not by a click at once", async () => {
   match(await card.innerText(), /perm\.txt/);
   match(await card.locator(".diff").innerText(), /\+\s*x/);
   const allow = card.getByRole("button", { name: "Allow" });
-  await allow.evaluate((button: HTMLButtonElement) => button.click());
-  strictEqual(server.received.some(({ path }) => path.endsWith("/permissions")), false, "a click at once is not an answer");
   await page.locator('.card[data-armed="true"]').waitFor();
+  strictEqual(await page.evaluate(() => document.documentElement.dataset["clicked"]), "at once");
+  strictEqual(server.received.some(({ path }) => path.endsWith("/permissions")), false, "a click at once is not an answer");
   await allow.click();
   await allow.evaluate((button: HTMLButtonElement) => button.click());
   const { body } = await server.request("/api/sessions/a/permissions");
@@ -147,7 +157,8 @@ test("a permission is answered once, and not by a click at once", async () => {
 
 test("denial carries its reason, and late answer names the first one", async () => {
   server.session("a", {}, untilPermission("permission_deny.jsonl", "Bash"));
-  server.respond = () => [409, { code: "ALREADY_ANSWERED", detail: "laptop answered it with allow", next: "" }];
+  const decided_by = { who: "laptop", how: "allow", at_ms: 1 };
+  server.respond = () => [409, { code: "PERMISSION_CLOSED", detail: "it was already answered", next: "", decided_by }];
   await open("a");
   await page.locator('.card[data-armed="true"]').waitFor();
   await page.getByLabel("Reason of a denial").fill("not now");
@@ -155,7 +166,8 @@ test("denial carries its reason, and late answer names the first one", async () 
   const { body } = await server.request("/api/sessions/a/permissions");
   const { option, message } = body as { option: string; message: string };
   deepStrictEqual({ option, message }, { option: "deny", message: "not now" });
-  await page.getByText("laptop answered it with allow").waitFor();
+  await page.getByText("it was already answered").waitFor();
+  await page.locator(".note").getByText("Bash: answered first by laptop (allow)").waitFor();
 });
 
 test("a prompt is sent once, also when the first attempt fails, and its draft is kept", async () => {
@@ -245,20 +257,86 @@ test("twenty thousand deltas a second are shown as one text", async () => {
   ok((await page.locator("*").count()) < 1_500);
 });
 
-test("hostile texts are only texts, in every field", async () => {
-  const changes = [running, ...hostileChanges(HOSTILE)];
-  server.session("a", { title: HOSTILE[1], cwd: HOSTILE[0], reason: HOSTILE[2] }, changes);
+/** The elements of a page that could do more than be read. */
+const active = () =>
+  page.evaluate(() => {
+    const links = [...document.querySelectorAll("#root a[href]")].filter((it) => !/^(https?:|mailto:)/.test((it as HTMLAnchorElement).href));
+    const found = [...document.querySelectorAll("#root :is(script, iframe, img, object, embed, style, link, form[action])"), ...links];
+    return found.map((it) => it.outerHTML.slice(0, 200)).filter((html) => !/^<a [^>]*href="#/.test(html));
+  });
+
+const nextFrame = () => page.evaluate(() => new Promise((resolve) => requestAnimationFrame(resolve)));
+
+test("hostile texts of a transcript are only texts", async () => {
+  server.session("a", {}, [running, ...hostileChanges(HOSTILE)]);
   await open("a");
   await page.locator(".notice").first().waitFor();
   for (let at = 0; at < 60; at += 1) {
-    const active = await page.evaluate(() => {
-      const links = [...document.querySelectorAll("main a[href]")].filter((it) => !/^(https?:|mailto:)/.test((it as HTMLAnchorElement).href));
-      return [...document.querySelectorAll("main :is(script, iframe, img, object, embed, style, link, form[action])"), ...links].map((it) => it.outerHTML);
-    });
-    deepStrictEqual(active, []);
+    deepStrictEqual(await active(), []);
     await page.evaluate(() => document.querySelector(".thread")!.scrollBy(0, -600));
-    await page.evaluate(() => new Promise((resolve) => requestAnimationFrame(resolve)));
+    await nextFrame();
   }
+});
+
+test("hostile texts of a session, its plan, tasks, requests and commands are only texts", async () => {
+  server.session("a", { title: "shown" }, [running, ...hostileChanges(["a call"])]);
+  for (const [at, text] of HOSTILE.entries()) {
+    const field = text.slice(0, 10_000);
+    server.session(`h${at}`, { title: field, cwd: field, reason: field, program: field, phase: "awaiting_permission" }, []);
+  }
+  await open("a");
+  await page.locator(".sessions li").nth(HOSTILE.length).waitFor();
+  for (const text of HOSTILE) {
+    server.push("a", hostileFields(text));
+    await page.locator(".card").nth(2).waitFor();
+    const head = page.getByLabel("Plan and tasks").getByRole("button").first();
+    if ((await head.getAttribute("aria-expanded")) === "false") await head.click();
+    await page.getByLabel("Say something to the agent").fill("/");
+    await nextFrame();
+    deepStrictEqual(await active(), [], JSON.stringify(text.slice(0, 40)));
+    const wide = await page.evaluate(() => document.documentElement.scrollWidth > innerWidth);
+    strictEqual(wide, false, `the page is wider than its window: ${JSON.stringify(text.slice(0, 40))}`);
+  }
+  await page.keyboard.press("Escape");
+  await page.getByRole("heading", { level: 1 }).click();
+  await page.keyboard.press("Control+k");
+  await page.getByRole("combobox", { name: "Command or session" }).waitFor();
+  deepStrictEqual(await active(), []);
+});
+
+test("a question is answered with options and words", async () => {
+  server.session("a", { phase: "awaiting_permission" }, [running, question()]);
+  await open("a");
+  await page.locator('.card[data-armed="true"]').waitFor();
+  const first = page.getByRole("group", { name: "How should the output be formatted?" });
+  await first.getByLabel("Summary").check();
+  await first.getByLabel("Answer to: How should the output be formatted?").fill("in two lines");
+  const second = page.getByRole("group", { name: "Which sections?" });
+  for (const name of ["Introduction", "Conclusion"]) await second.getByLabel(name).check();
+  strictEqual(await second.getByRole("textbox").count(), 0, "only its options are answers");
+  await page.getByRole("button", { name: "Answer", exact: true }).click();
+  const { body } = await server.request("/api/sessions/a/permissions");
+  const answers = { q1: "Summary, in two lines", q2: "Introduction, Conclusion" };
+  deepStrictEqual(body, { request_id: "r", by: "page", answers });
+});
+
+test("a permanent permission names the rule that it adds, and once is the first choice", async () => {
+  const all = untilPermission("permission_allow.jsonl", "Write");
+  const at = all.findLastIndex((it) => it.change === "permission");
+  const asked = all[at] as Extract<Change, { change: "permission" }>;
+  const options = [
+    { id: "no", name: "Deny", kind: "reject_once" },
+    { id: "ever", name: "Allow always", kind: "allow_always" },
+    { id: "once", name: "Allow once", kind: "allow_once" },
+  ] as const;
+  server.session("a", {}, [...all.slice(0, at), { ...asked, value: { ...asked.value, options, rule: "Write(/home/dev/**)" } }]);
+  await open("a");
+  await page.locator('.card[data-armed="true"]').waitFor();
+  match(await text(".card .rule"), /“Allow always” adds the rule Write\(\/home\/dev\/\*\*\)/);
+  deepStrictEqual(await page.locator(".card footer button").allInnerTexts(), ["Allow once", "Allow always", "Deny"]);
+  await page.getByRole("button", { name: "Allow always" }).click();
+  const { body } = await server.request("/api/sessions/a/permissions");
+  strictEqual((body as { option: string }).option, "ever");
 });
 
 test("a session that is gone is said", async () => {
@@ -266,7 +344,7 @@ test("a session that is gone is said", async () => {
   await page.goto(`${server.url}/#login=ticket-abc`);
   await page.waitForSelector(".sessions li");
   await page.evaluate(() => (location.hash = "#/gone"));
-  await page.getByText("session not found").waitFor();
+  await page.getByText("The session is not there any more; choose another one").waitFor();
 });
 
 for (const colorScheme of ["light", "dark"] as const) {

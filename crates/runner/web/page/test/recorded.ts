@@ -16,10 +16,15 @@ export class Recorded {
     readonly session: string,
   ) {}
 
-  static async serve(path: string): Promise<Recorded> {
+  static serve(path: string): Promise<Recorded> {
+    return Recorded.run(["inspect", resolve(path)]);
+  }
+
+  /** Runs a command that shows a recording. */
+  static async run(args: readonly string[], more: NodeJS.ProcessEnv = {}): Promise<Recorded> {
     // Without a program that opens browsers, the link is only printed.
-    const env = { ...process.env, PATH: "" };
-    const served = spawn(bowline, ["inspect", resolve(path), "--open"], { env, stdio: ["ignore", "pipe", "ignore"] });
+    const env = { ...process.env, PATH: "", ...more };
+    const served = spawn(bowline, [...args, "--open"], { env, stdio: ["ignore", "pipe", "ignore"] });
     const [line] = (await once(createInterface({ input: served.stdout! }), "line")) as [string];
     return new Recorded(served, line, /open=([\w-]+)/.exec(line)![1]!);
   }
@@ -31,7 +36,9 @@ export class Recorded {
     const headers = { "content-type": "application/json", origin };
     const response = await fetch(`${origin}/api/login`, { method: "POST", headers, body });
     const { token } = (await response.json()) as { token: string };
-    return new Client({ url: origin, token });
+    // The server may have closed a connection that was kept; a browser sends its request again.
+    const again = ((target: string, init?: RequestInit) => fetch(target, init).catch(() => fetch(target, init))) as typeof fetch;
+    return new Client({ url: origin, token, fetch: again });
   }
 
   async stop(): Promise<void> {
@@ -45,6 +52,8 @@ export class Recorded {
 export interface Answers {
   readonly timeline: Timeline;
   readonly lines: (query: URLSearchParams) => LinePage;
+  /** What the agent wrote. */
+  readonly log: Buffer;
 }
 
 export async function answersFor(path: string): Promise<Answers> {
@@ -53,7 +62,13 @@ export async function answersFor(path: string): Promise<Answers> {
     const client = await recorded.client();
     const timeline = await client.timeline(recorded.session);
     const all = await client.lines(recorded.session, { from: 0, max: 2000 });
-    return { timeline, lines: (query) => pageOf(all, query) };
+    const log: Uint8Array[] = [];
+    for (let at = 0; ; ) {
+      const { bytes, end } = await client.log(recorded.session, at, 1 << 20);
+      log.push(bytes);
+      at += bytes.length;
+      if (at >= end) return { timeline, lines: (query) => pageOf(all, query), log: Buffer.concat(log) };
+    }
   } finally {
     await recorded.stop();
   }

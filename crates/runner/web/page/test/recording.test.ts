@@ -1,7 +1,7 @@
 // A recording in Chromium, served by `bowline inspect FILE --open`: its bytes, its timeline, any moment of it.
-import { deepStrictEqual, ok, strictEqual } from "node:assert";
+import { deepStrictEqual, match, ok, strictEqual } from "node:assert";
 import { once } from "node:events";
-import { mkdtempSync, readFileSync, readdirSync, rmSync, writeFileSync } from "node:fs";
+import { mkdirSync, mkdtempSync, readFileSync, readdirSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, afterEach, before, beforeEach, test } from "node:test";
@@ -77,6 +77,38 @@ test("a recording is shown, and its server ends with the tab", async () => {
   await page.close();
   deepStrictEqual(await ended, [0, null]);
   page = await newPage("light", SIZES[0]!);
+});
+
+test("recordings are opened by replay too, compressed, and as past conversations", async () => {
+  const id = "11111111-2222-4333-8444-555555555555";
+  const project = join(folder, ".claude", "projects", "-tmp-sheep");
+  mkdirSync(project, { recursive: true });
+  const line = (type: string, content: unknown) =>
+    JSON.stringify({ type, uuid: crypto.randomUUID(), sessionId: id, cwd: folder, timestamp: "2026-01-01T00:00:00Z", message: { role: type, content } });
+  writeFileSync(join(project, `${id}.jsonl`), `${line("user", "Count the sheep")}\n${line("assistant", [{ type: "text", text: "There are nine." }])}\n`);
+  const past = { HOME: folder, CLAUDE_CONFIG_DIR: join(folder, ".claude") };
+  for (const [args, more, text] of [
+    [["replay", `${fixtures}sub_nest_fg.jsonl`], {}, "Nested agents have reported."],
+    [["inspect", `${fixtures}oneline_1mb_partial.jsonl.gz`], {}, "turn "],
+    [["replay", "--conversation", id], past, "There are nine."],
+  ] as const) {
+    recorded = await Recorded.run(args, more);
+    await page.goto(recorded.link);
+    await page.locator(".thread").getByText(text).first().waitFor();
+    await page.locator(".sessions h2").getByText("Recordings").waitFor();
+    await recorded.stop();
+    await page.goto("about:blank");
+  }
+});
+
+test("a recording that is cut says so", async () => {
+  const path = join(folder, "cut.jsonl");
+  const whole = readFileSync(`${fixtures}sub_nest_fg.jsonl`);
+  writeFileSync(path, new Uint8Array(whole.subarray(0, 12_345)));
+  await open(path);
+  await page.getByText("Child grand starts.").waitFor();
+  await page.screenshot({ path: "target/cut.png" });
+  match(await page.locator(".thread .row").last().innerText(), /./);
 });
 
 test("entries lead to their lines, and lines to their entries", async () => {

@@ -1,8 +1,8 @@
 // The page in Chromium, with a real runner and the scripted agent.
 import { deepStrictEqual, ok, strictEqual } from "node:assert";
-import { spawn, type ChildProcess } from "node:child_process";
+import { execFileSync, spawn, type ChildProcess } from "node:child_process";
 import { once } from "node:events";
-import { chmodSync, existsSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { chmodSync, existsSync, mkdtempSync, readFileSync, readdirSync, rmSync, writeFileSync } from "node:fs";
 import { request } from "node:http";
 import { tmpdir } from "node:os";
 import { join, resolve } from "node:path";
@@ -106,6 +106,93 @@ test("a session is followed, asked and prompted, over a killed runner", async ()
   await page.getByRole("button", { name: "Send" }).click();
   await page.getByText("turn finished").nth(1).waitFor();
   strictEqual(await page.locator(".you").filter({ hasText: "And what about an empty list?" }).count(), 1);
+});
+
+test("a running session is shown as it was, and goes on", async () => {
+  const id = await start("One of the tests fails. Find out why and fix it.");
+  await open(id);
+  await page.locator('.card[data-armed="true"]').waitFor();
+  await page.locator(".lanes").waitFor();
+  const field = page.getByLabel("Moment, as a line");
+  for (const line of [60, 30, 90]) {
+    await field.fill(String(line));
+    await field.press("Enter");
+    await page.getByText(`As it was at line ${line}`).waitFor();
+    const { entries } = await api<{ entries: { kind: string; text?: string; blocks?: { type: string; text?: string }[] }[] }>("GET", `/api/sessions/${id}/transcript?line=${line}`);
+    strictEqual(await page.locator(".thread").getAttribute("data-count"), String(entries.length));
+    const shown = await page.locator(".thread").innerText();
+    const texts = entries.flatMap(({ blocks }) => blocks ?? []).flatMap(({ type, text }) => (type === "text" && text ? [text.replaceAll("`", "").trim()] : []));
+    ok(texts.length > 0 || line < 60, `line ${line} has a text`);
+    for (const text of texts) ok(shown.includes(text), `${text} at line ${line}`);
+    strictEqual(await page.locator(".card").count(), 0, "nothing of the past is answered");
+  }
+  // What happens meanwhile is not shown, until the reader comes back.
+  const { permissions } = await api<{ permissions: { request_id: string; state: unknown }[] }>("GET", `/api/sessions/${id}/permissions`);
+  const { request_id } = permissions.find(({ state }) => state === "open")!;
+  await api("POST", `/api/sessions/${id}/permissions`, { request_id, decision: "allow", by: "laptop" });
+  await page.locator(".note").getByText("Edit: allowed by laptop").waitFor();
+  strictEqual(await page.getByText("turn finished").count(), 0);
+  await page.getByRole("button", { name: "Back to the end" }).click();
+  await page.getByText("turn finished").waitFor();
+});
+
+/** The processes of daemons whose state is in a folder. */
+function daemonsOf(state: string): number[] {
+  const pids = readdirSync("/proc").filter((name) => /^\d+$/.test(name)).map(Number);
+  return pids.filter((pid) => {
+    try {
+      const isDaemon = readFileSync(`/proc/${pid}/cmdline`, "utf8").split("\0")[1] === "serve";
+      return isDaemon && readFileSync(`/proc/${pid}/environ`, "utf8").split("\0").includes(`BOWLINE_STATE_DIR=${state}`);
+    } catch {
+      return false;
+    }
+  });
+}
+
+test("the command opens the page, and starts a runner where there is none", async () => {
+  const state = join(folder, "other");
+  const env = { ...process.env, BOWLINE_STATE_DIR: state };
+  const command = () => execFileSync(bowline, ["ui", "--no-open"], { env, encoding: "utf8" }).trim();
+  try {
+    await page.goto(command());
+    await page.locator(".dot.connected").waitFor();
+    strictEqual(daemonsOf(state).length, 1);
+    // A second link is one of the same runner.
+    const other = await browser.newPage();
+    await other.goto(command());
+    await other.locator(".dot.connected").waitFor();
+    await other.close();
+    strictEqual(daemonsOf(state).length, 1);
+  } finally {
+    for (const pid of daemonsOf(state)) process.kill(pid);
+    while (daemonsOf(state).length > 0);
+  }
+});
+
+test("a login link that was used says where to get another", async () => {
+  const { url } = await api<{ url: string }>("POST", "/api/login-links");
+  await page.goto(url);
+  await page.locator(".dot.connected").waitFor();
+  const other = await browser.newPage();
+  await other.goto(url);
+  await other.getByText("The login link was used or has expired; run `bowline ui` for a new login link.").waitFor();
+  await other.close();
+});
+
+test("a token that is revoked while the page is open ends the page", async () => {
+  const id = await start("One of the tests fails. Find out why and fix it.");
+  await open(id);
+  await page.locator('.card[data-armed="true"]').waitFor();
+  const env = { ...process.env, BOWLINE_STATE_DIR: join(folder, "state") };
+  const token = (...args: string[]) => execFileSync(bowline, ["token", ...args], { env, encoding: "utf8" });
+  const names = token("ls").match(/^page\S*/gm)!;
+  strictEqual(names.length, 1);
+  token("rm", names[0]!);
+  await page.locator(".card .primary").click();
+  await page.getByText("This page's token is no longer valid; run `bowline ui` for a new login link.").waitFor();
+  strictEqual(await page.locator(".thread, .card, .sessions").count(), 0);
+  await page.reload();
+  await page.getByText("This page needs a login link").waitFor();
 });
 
 test("answer of another client closes the card", async () => {

@@ -8,7 +8,7 @@ import { join, resolve } from "node:path";
 import { createInterface } from "node:readline";
 import type { Page } from "playwright-core";
 
-const bowline = resolve(process.env["BOWLINE"] ?? "../../../target/debug/bowline");
+export const bowline = resolve(process.env["BOWLINE"] ?? "../../../target/debug/bowline");
 
 export class Runner {
   readonly folder = mkdtempSync(join(tmpdir(), "page-"));
@@ -44,10 +44,14 @@ export class Runner {
     return join(this.folder, "bin", "claude");
   }
 
+  /** The environment of commands that reach the daemon. */
+  get env(): NodeJS.ProcessEnv {
+    return { ...process.env, HOME: this.folder, PATH: `${join(this.folder, "bin")}:/usr/bin:/bin`, BOWLINE_STATE_DIR: join(this.folder, "state"), PS1: "$ ", ENV: "", HISTFILE: "" };
+  }
+
   /** Starts the daemon, and returns once it listens. */
   async serve(): Promise<void> {
-    const env = { ...process.env, HOME: this.folder, PATH: `${join(this.folder, "bin")}:/usr/bin:/bin`, BOWLINE_STATE_DIR: join(this.folder, "state"), PS1: "$ ", ENV: "", HISTFILE: "" };
-    this.#daemon = spawn(bowline, ["serve"], { env, stdio: ["ignore", "pipe", "inherit"] });
+    this.#daemon = spawn(bowline, ["serve"], { env: this.env, stdio: ["ignore", "pipe", "inherit"] });
     await once(createInterface({ input: this.#daemon.stdout! }), "line");
   }
 

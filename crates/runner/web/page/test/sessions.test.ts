@@ -203,7 +203,7 @@ test("a request is answered from the list, with its whole input", async () => {
   const quick = page.locator(".quick");
   await quick.waitFor();
   const { permissions } = await runner.api<{ permissions: { input: { new_string: string } }[] }>("GET", `/api/sessions/${id}/permissions`);
-  const shown = await quick.locator("pre").innerText();
+  const shown = await quick.locator(".input").innerText();
   for (const line of permissions[0]!.input.new_string.split("\n")) ok(shown.includes(JSON.stringify(line).slice(1, -1)), line);
   const allow = quick.getByRole("button", { name: "Allow" });
   await quick.locator('button[aria-disabled="false"]').first().waitFor();

@@ -187,3 +187,33 @@ function event(id: number, data: unknown): string {
 function json(response: ServerResponse, status: number, body: unknown): void {
   response.writeHead(status, { "content-type": "application/json" }).end(JSON.stringify(body));
 }
+
+/** A request with questions, which agents ask. */
+export function question(): Change {
+  const questions = [
+    {
+      id: "q1",
+      title: "Format",
+      text: "How should the output be formatted?",
+      kind: "single",
+      options: [
+        { value: "Summary", name: "Summary", description: "A brief overview" },
+        { value: "Detailed", name: null, description: null },
+      ],
+      free_text: true,
+    },
+    {
+      id: "q2",
+      title: null,
+      text: "Which sections?",
+      kind: "multiple",
+      options: [
+        { value: "Introduction", name: null, description: null },
+        { value: "Conclusion", name: null, description: null },
+      ],
+      free_text: false,
+    },
+  ] as const;
+  const request = { request_id: "r", tool_use_id: null, tool_name: "AskUserQuestion", state: "open", kind: "question" } as const;
+  return { change: "permission", permission: 0, value: { ...request, options: [], questions, url: null, thread: null, rule: null, decided_by: null, bytes: null } };
+}

@@ -175,6 +175,23 @@ test("a plan and tasks are one line, and whole when opened", async () => {
   strictEqual(await page.locator(".plan li").count(), 4);
 });
 
+test("an interrupt stops the tasks too, or drops what waits", async () => {
+  const task: Change = { change: "task", task: "t", value: { kind: "shell", state: "running", description: "npm run watch", tool_use_id: null } };
+  server.session("a", {}, [running, fields({ queue: [{ id: "p1", text: "next", state: "waiting" }] }), task]);
+  await open("a");
+  const choose = async (item: string) => {
+    await page.getByRole("button", { name: "Session", exact: true }).click();
+    await page.getByRole("menuitem", { name: item }).click();
+  };
+  await page.getByRole("button", { name: "Interrupt", exact: true }).click();
+  await choose("Interrupt, and drop what waits");
+  await choose("Interrupt, and stop the tasks");
+  await page.getByLabel("Plan and tasks").getByRole("button").first().click();
+  await page.getByRole("button", { name: "Stop npm run watch" }).click();
+  while (received("/interrupt").length < 4) await server.request("/api/sessions/a/interrupt");
+  deepStrictEqual(received("/interrupt").map(({ body }) => body), [{}, { cancel_queued: true }, { tasks: true }, { task: "t" }]);
+});
+
 test("prompts that wait are changed, moved and removed", async () => {
   const queue: QueuedPrompt[] = [
     { id: "p0", text: "is sent", state: "sent" },

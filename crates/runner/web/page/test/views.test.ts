@@ -1,18 +1,12 @@
 // Pictures of every view in both themes and on a phone, and the rules of accessibility in each.
 import { deepStrictEqual, ok } from "node:assert";
-import { mkdirSync, readFileSync } from "node:fs";
-import { createRequire } from "node:module";
+import { mkdirSync } from "node:fs";
 import { after, afterEach, before, beforeEach, test } from "node:test";
-import { chromium, type Browser, type Page } from "playwright-core";
+import type { Browser, Page } from "playwright-core";
+import { SIZES, animations, launch, smallTargets, violations } from "./browser.js";
 import { Runner, watch } from "./runner.js";
 
-const chromiumPath = process.env["CHROMIUM"] ?? "/usr/bin/chromium";
-const axe = readFileSync(createRequire(`${process.cwd()}/`).resolve("axe-core/axe.min.js"), "utf8");
 const SCHEMES = ["light", "dark"] as const;
-const SIZES = [
-  { width: 1440, height: 900 },
-  { width: 360, height: 740 },
-];
 
 /** Where pictures are made. */
 const PICTURES = "target/pictures";
@@ -24,7 +18,7 @@ let problems: string[];
 
 before(async () => {
   mkdirSync(PICTURES, { recursive: true });
-  browser = await chromium.launch({ executablePath: chromiumPath, args: ["--no-sandbox", "--font-render-hinting=none"] });
+  browser = await launch();
   runner = await Runner.start();
   dialogue = await runner.dialogue("One of the tests fails. Find out why and fix it.", { name: "Fix the failing test" });
   const script = "printf '\\033[1;32mok\\033[0m \\033[33mwarning\\033[0m \\033[31merror\\033[0m \\033[36mnote\\033[0m \\033[35mmagenta\\033[0m \\033[34mblue\\033[0m\\r\\n$ '; cat";
@@ -44,18 +38,6 @@ afterEach(async () => {
   await page.context().close();
   deepStrictEqual(problems, []);
 });
-
-/** Returns the rules of WCAG 2.2 AA that a page breaks. */
-async function brokenRules(): Promise<unknown> {
-  // The page's own policy permits no script of a test; a context without it would be another page.
-  const client = await page.context().newCDPSession(page);
-  const { result } = await client.send("Runtime.evaluate", {
-    expression: `${axe}; axe.run({ runOnly: ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa"] }).then((r) => r.violations.map((v) => v.id + ": " + v.nodes.map((n) => n.html.slice(0, 160) + " " + n.failureSummary).join("; ")))`,
-    awaitPromise: true,
-    returnByValue: true,
-  });
-  return result.value;
-}
 
 /** Returns the texts in the color of the canvas, which the system puts behind each text in high contrast. */
 function illegible(): Promise<string[]> {
@@ -136,6 +118,16 @@ const VIEWS: readonly View[] = [
     },
   },
   {
+    name: "find",
+    show: async () => {
+      await go(`#/${terminal}`);
+      await page.waitForFunction(() => document.querySelector(".xterm-rows")?.textContent?.includes("warning"));
+      await page.getByRole("button", { name: "Find" }).click();
+      await page.getByLabel("Find in the terminal").fill("error");
+      await page.getByText("1 of 1").waitFor();
+    },
+  },
+  {
     name: "replay",
     show: async () => {
       await go(`#/${terminal}`);
@@ -179,7 +171,9 @@ for (const { colorScheme, viewport, forcedColors } of LOOKS) {
       const wide = await page.evaluate(() => document.documentElement.scrollWidth > innerWidth);
       ok(!wide, "the page is wider than its window");
       if (forcedColors === "active") deepStrictEqual(await illegible(), []);
-      deepStrictEqual(await brokenRules(), []);
+      deepStrictEqual(await violations(page), []);
+      deepStrictEqual(await smallTargets(page), []);
+      deepStrictEqual(await animations(page), []);
     });
   }
 }
