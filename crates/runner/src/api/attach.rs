@@ -92,7 +92,8 @@ pub(super) async fn session(
         let upgrade = with_limits(upgrade, WRITE_BUFFER).protocols([PROTOCOL_FRAMES]);
         let span = trace::attach_span("frames", Some(id));
         return Ok(upgrade.on_upgrade(move |socket| {
-            held.serve(frames::serve(socket, shim, checks, app)).instrument(span)
+            held.serve(frames::serve(socket, shim, checks, app))
+                .instrument(span)
         }));
     }
     let permit = AttachPermit::of(&app, Some(principal), id, Endpoint::WebTerminal);
