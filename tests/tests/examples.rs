@@ -187,7 +187,7 @@ fn defined_name(line: &str) -> Option<&str> {
 }
 
 /// The names of the tables of examples in the documentation of a module, whose rows begin with a program
-/// of the crate's folder `examples`, a section, or a type whose documentation has the example.
+/// of the crate's folder `examples`, a section, or an item whose documentation has the example.
 fn names_with_example<'a>(source: &'a str, folder: &Path) -> BTreeSet<&'a str> {
     let rows = source
         .lines()
@@ -198,7 +198,7 @@ fn names_with_example<'a>(source: &'a str, folder: &Path) -> BTreeSet<&'a str> {
         let program = example.trim_matches('`');
         let is_example = match example.split_once("](#") {
             Some((title, _)) => has_example(source, title.trim_matches('[')),
-            None if example.starts_with("[`") => true,
+            None if example.starts_with("[`") => links_to_example(example, folder),
             None => program.starts_with("examples/") && folder.join(program).exists(),
         };
         if is_example {
@@ -220,6 +220,45 @@ fn has_example(source: &str, title: &str) -> bool {
         && lines
             .take_while(|line| !is_heading(line) || line.starts_with("//! # "))
             .any(is_code)
+}
+
+/// Whether the item that a row links to has an example in its documentation. A module stands for its page.
+fn links_to_example(link: &str, folder: &Path) -> bool {
+    let path = link.split('`').nth(1).unwrap_or_default();
+    let (kinds, name): (&[&str], _) = match path.rsplit_once("::") {
+        Some((_, method)) => (&["pub fn "], method),
+        None if path.starts_with(char::is_lowercase) => return true,
+        None => (&["pub struct ", "pub enum "], path),
+    };
+    let names_item = |line: &str| {
+        let rest = kinds.iter().find_map(|kind| line.strip_prefix(kind));
+        let after = rest.and_then(|rest| rest.strip_prefix(name));
+        after.is_some_and(|after| !after.starts_with(|it: char| it.is_alphanumeric() || it == '_'))
+    };
+    sources(&folder.join("src")).iter().any(|source| {
+        let mut has_code = false;
+        source.lines().map(str::trim_start).any(|line| {
+            let is_found = has_code && names_item(line);
+            let is_kept = has_code && (line.starts_with("///") || line.starts_with("#["));
+            has_code = is_kept || ["/// ```", "/// ```no_run"].contains(&line);
+            is_found
+        })
+    })
+}
+
+/// The texts of the source files of a folder and the folders in it.
+fn sources(folder: &Path) -> Vec<String> {
+    let entries = std::fs::read_dir(folder).expect("a folder of sources");
+    let paths = entries.map(|entry| entry.expect("an entry").path());
+    paths
+        .flat_map(|path| {
+            if path.is_dir() {
+                sources(&path)
+            } else {
+                vec![std::fs::read_to_string(&path).expect("a source file")]
+            }
+        })
+        .collect()
 }
 
 /// Whether a line begins code that is compiled, maybe with a feature only.

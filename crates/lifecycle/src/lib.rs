@@ -41,18 +41,18 @@
 //! | example | types and functions |
 //! |---|---|
 //! | [Example](#example) | [`DialogueSession`], [`DialogueConfiguration`], [`DialogueChanges`], [`TranscriptChange`] |
-//! | [Command lines](#command-lines) | [`AgentOptions`], [`AgentMode`], [`PrintFormat`], [`AgentDocument`], [`PrivateFile`], [`AgentText`], [`Effort`], [`Thinking`], [`SettingSource`], [`SkipPermissions`], [`PermissionPrompts`], [`AgentEnvironment`], [`AgentCommand`], [`Shell`], [`CommandError`] |
-//! | [The installed agent](#the-installed-agent) | [`InstalledAgent`], [`AgentVersion`], [`AgentCapabilities`], [`AgentFeature`], [`ProbeError`] |
-//! | [What runs in this process](#what-runs-in-this-process) | [`TerminalRegistry`], [`RegisteredTerminal`], [`TerminalTag`], [`Tombstone`], [`SessionPermission`], [`Metrics`], [`TurnCount`] |
+//! | [`AgentOptions`] | [`AgentOptions`], [`AgentMode`], [`PrintFormat`], [`AgentDocument`], [`PrivateFile`], [`AgentText`], [`Effort`], [`Thinking`], [`SettingSource`], [`SkipPermissions`], [`PermissionPrompts`], [`AgentEnvironment`], [`AgentCommand`], [`Shell`], [`CommandError`] |
+//! | [`InstalledAgent`] | [`InstalledAgent`], [`AgentVersion`], [`AgentCapabilities`], [`AgentFeature`], [`ProbeError`] |
+//! | [`TerminalRegistry`] | [`TerminalRegistry`], [`RegisteredTerminal`], [`TerminalTag`], [`Tombstone`], [`SessionPermission`], [`Metrics`], [`TurnCount`] |
 //! | [Limits](#limits) | [`DialogueStdio`], [`ExitPolicy`], [`TerminationPolicy`], [`PhaseLimits`], [`SilenceLimit`] |
 //! | [What a session reports](#what-a-session-reports) | [`WorkPhase`], [`LastActivity`], [`Activity`], [`ActivitySource`], [`Silence`], [`SilenceCause`], [`ProbeAnswer`], [`PageError`], [`SignalError`], [`Drained`], [`StderrReport`], [`UnknownOption`], [`ReconnectFailed`], [`ReconnectFailure`], [`RetryError`], [`ConnectionStates`], [`DialogueEvents`], [`DialogueEvent`], [`DialogueEventKind`], [`DialogueEnd`], [`DialogueError`], [`error_chain`] |
-//! | [The bytes of a session](#the-bytes-of-a-session) | [`RawOutput`], [`Stream`], [`RecordError`], [`Diagnostics`], [`Piece`] |
+//! | [`RawOutput`] | [`RawOutput`], [`Stream`], [`RecordError`], [`Diagnostics`], [`Piece`] |
 //! | [Requests](#requests) | [`HostRequest`], [`Priority`], [`PromptPart`], [`Source`], [`Intent`], [`QueueEdit`], [`QueueChange`] |
 //! | [The login environment](#the-login-environment) | [`LoginSource`], [`LoginFailure`], [`Provenance`] |
 //! | [A terminal in the list](#a-terminal-in-the-list) | [`TerminalSession`], [`Registration`], [`WindowSize`], [`ResourceUsage`], [`check_threads`], [`terminal_limits`] |
 //! | [Before a conversation is resumed](#before-a-conversation-is-resumed) | [`ResumeError`], [`check_conversation_id`], [`agent_directory`], [`conversation_file`], [`conversation_folder`] |
-//! | [Rules over permissions](#rules-over-permissions) | [`Policy`], [`PolicyError`], [`PolicyFileError`], [`read_policy`], [`parse_policy`], [`default_policy_path`] |
-//! | [Budgets](#budgets) | [`Budget`], [`BudgetRecord`], [`BudgetUsage`], [`InvalidBudget`], [`LimitKind`], [`LimitRequest`], [`SharedBudget`], [`parse_time`] |
+//! | [`Policy`] | [`Policy`], [`PolicyError`], [`PolicyFileError`], [`read_policy`], [`parse_policy`], [`default_policy_path`] |
+//! | [`Budget`] | [`Budget`], [`BudgetRecord`], [`BudgetUsage`], [`InvalidBudget`], [`LimitKind`], [`LimitRequest`], [`SharedBudget`], [`parse_time`] |
 //! | [Secrets](#secrets) | [`SecretString`], [`ExposeSecret`] |
 //! | [Sessions of a runner](#sessions-of-a-runner) | `SessionSummary`, `SessionActivity`, `SessionSummaryState`, `RemoteSessionKind`, `Carrier`, `SessionUpdate` |
 //! | [Hooks at a runner](#hooks-at-a-runner) | `HookFeed`, `HookFeedItem` |
@@ -66,73 +66,6 @@
 //!
 //! From a terminal in the list on, the examples are for the crates above this one, which tie sessions into lists,
 //! bindings and the runner.
-//!
-//! ## Command lines
-//!
-//! ```
-//! use std::sync::Arc;
-//!
-//! use bowline_lifecycle::{
-//!     AgentDocument, AgentEnvironment, AgentMode, AgentOptions, AgentText, Effort, Environment, PrintFormat,
-//!     PrivateFile, SettingSource, Shell, SkipPermissions, Thinking,
-//! };
-//!
-//! # fn main() -> Result<(), Box<dyn std::error::Error>> {
-//! let mut env = Environment::inherited();
-//! AgentEnvironment { max_retries: Some(3), ..AgentEnvironment::default() }.apply(&mut env)?;
-//! let options = AgentOptions {
-//!     mode: AgentMode::Print(PrintFormat::Json),
-//!     effort: Some(Effort::High),
-//!     thinking: Some(Thinking::Adaptive),
-//!     setting_sources: Some(vec![SettingSource::Project]),
-//!     skip_permissions: SkipPermissions::Never,
-//!     append_system_prompt: Some(AgentText::Inline("Answer in one line.".to_owned())),
-//!     // A secret does not belong on a command line, which every user of the machine can read.
-//!     mcp_configs: vec![AgentDocument::Private(Arc::new(PrivateFile::new(b"{\"mcpServers\":{}}")?))],
-//!     prompt: Some("What does this project do?".to_owned()),
-//!     ..AgentOptions::default()
-//! };
-//! // A combination that the agent would refuse is a `CommandError`.
-//! let command = options.command("claude", None, env)?;
-//! assert!(command.display(Shell::Sh).is_some_and(|line| line.starts_with("claude ")));
-//! # Ok(())
-//! # }
-//! ```
-//!
-//! ## The installed agent
-//!
-//! ```no_run
-//! use bowline_lifecycle::{AgentFeature, Environment, InstalledAgent};
-//!
-//! # #[tokio::main(flavor = "current_thread")]
-//! # async fn main() -> Result<(), Box<dyn std::error::Error>> {
-//! let agent = InstalledAgent::find("claude".as_ref(), &Environment::inherited()).await?;
-//! println!("{}: {}", agent.path.display(), agent.version_line);
-//! if let Some(capabilities) = agent.capabilities() {
-//!     let missing: Vec<AgentFeature> = capabilities.missing().collect();
-//!     println!("lacks {missing:?}");
-//! }
-//! # Ok(())
-//! # }
-//! ```
-//!
-//! ## What runs in this process
-//!
-//! ```
-//! use bowline_lifecycle::{TerminalRegistry, TerminalTag};
-//!
-//! let registry = TerminalRegistry::shared();
-//! for terminal in registry.list() {
-//!     if terminal.tag == TerminalTag::AgentDialogue {
-//!         println!("{}, pid {:?}, {:?}", terminal.id, terminal.pid, terminal.connection());
-//!     }
-//! }
-//! for ended in registry.tombstones().iter().filter(|it| !it.expected) {
-//!     println!("{}: {}", ended.id, ended.reason);
-//! }
-//! println!("{} open permission requests", registry.open_permissions().len());
-//! println!("{:?}", registry.metrics());
-//! ```
 //!
 //! ## Limits
 //!
@@ -199,30 +132,6 @@
 //! }
 //! if let Some(option) = end.unknown_option {
 //!     println!("this version of the agent does not have an option: {option:?}");
-//! }
-//! # Ok(())
-//! # }
-//! ```
-//!
-//! ## The bytes of a session
-//!
-//! ```no_run
-//! use bowline_lifecycle::{Diagnostics, DialogueSession, Piece, RawOutput, RecordError, Stream};
-//!
-//! # async fn show(session: DialogueSession) -> Result<(), Box<dyn std::error::Error>> {
-//! let mut output: RawOutput = session.raw_output(Stream::Output, 0);
-//! while let Some(piece) = output.next().await {
-//!     match piece {
-//!         Piece::Bytes { offset, bytes } => println!("{} bytes at {offset}", bytes.len()),
-//!         Piece::Gap { from, to } => println!("bytes {from} to {to} are no longer kept"),
-//!     }
-//! }
-//! let known: Diagnostics = session.diagnostics().await;
-//! println!("{} and {} streams", known.facts, known.streams.len());
-//! match session.record("session.bjl").await {
-//!     Ok(from) => println!("recorded from byte {from} of the output on"),
-//!     Err(RecordError::AlreadyRecorded { path }) => println!("see {}", path.display()),
-//!     Err(error) => return Err(error.into()),
 //! }
 //! # Ok(())
 //! # }
@@ -296,75 +205,6 @@
 //!     Conversation::Resume { id: conversation.to_owned(), fork: false }.verified(&directory, cwd)
 //! }
 //! assert!(matches!(check("../secrets", Path::new("/tmp")), Err(ResumeError::InvalidId { .. })));
-//! ```
-//!
-//! ## Rules over permissions
-//!
-//! ```
-//! use bowline_lifecycle::{
-//!     DialogueConfiguration, Policy, PolicyError, PolicyFileError, default_policy_path, parse_policy, read_policy,
-//! };
-//!
-//! # fn main() -> Result<(), PolicyFileError> {
-//! let text = r#"
-//!     [[rule]]
-//!     decision = "allow"
-//!     command = ["cargo test *", "git status"]
-//! "#;
-//! let mut policy: Policy = parse_policy(text, "embedded")?;
-//! # if false {
-//! if let Some(path) = default_policy_path() {
-//!     policy = policy.and(&read_policy(&path)?);
-//! }
-//! # }
-//! let configuration = DialogueConfiguration { policy, ..DialogueConfiguration::default() };
-//! # assert!(!configuration.policy.is_empty());
-//!
-//! let error: PolicyError = Policy::parse("[[rule]]\ndecison = \"deny\"", "a.toml").unwrap_err();
-//! assert_eq!(error.to_string(), "a.toml, line 2: `decison` is unknown; did you mean `decision`?");
-//! # Ok(())
-//! # }
-//! ```
-//!
-//! ## Budgets
-//!
-//! ```no_run
-//! use bowline_lifecycle::{
-//!     Budget, BudgetRecord, BudgetUsage, DialogueConfiguration, DialogueSession, InvalidBudget, LimitKind,
-//!     LimitRequest, PermissionAnswer, SharedBudget, parse_time,
-//! };
-//!
-//! # async fn run() -> Result<(), Box<dyn std::error::Error>> {
-//! let budget = Budget { cost_usd: Some(5.0), time: parse_time("30m"), ..Budget::default() };
-//! budget.check()?; // an `InvalidBudget` if a limit is 0
-//! # let _: Result<(), InvalidBudget> = budget.check();
-//! let session = DialogueSession::start(DialogueConfiguration {
-//!     budget,
-//!     // After a turn that met a usage limit of the agent's account, once the limit resets.
-//!     resume_at_reset: Some("Continue.".to_owned()),
-//!     ..DialogueConfiguration::default()
-//! })
-//! .await?;
-//! // At a limit, `raise`, `go_on` and `stop` are answers; so is a new limit.
-//! for request in session.permissions().open().filter(|it| it.tool_name == "budget") {
-//!     let raise = PermissionAnswer::Answers(vec![("budget".to_owned(), "7.50".to_owned())]);
-//!     session.answer_permission(&request.request_id, raise).await?;
-//! }
-//!
-//! // In the control stream of a session at a runner:
-//! let opening: Budget = BudgetRecord { turns: Some(20), ..BudgetRecord::default() }.into();
-//! # let _ = opening;
-//! fn is_cost(reached: &LimitRequest) -> bool { reached.limit == LimitKind::Cost }
-//!
-//! // For many sessions together: all of them pause, and an answer to one is an answer to all.
-//! let shared = SharedBudget::new(budget)?;
-//! let one = DialogueConfiguration { shared_budget: Some(shared.clone()), ..DialogueConfiguration::default() };
-//! let another = one.clone();
-//! let used: BudgetUsage = shared.usage();
-//! println!("{} turns of {:?}", used.turns, shared.budget().turns);
-//! # let _ = another;
-//! # Ok(())
-//! # }
 //! ```
 //!
 //! ## Secrets

@@ -27,6 +27,23 @@ const MAX_OUTPUT: usize = 64 << 10;
 const CACHED: usize = 16;
 
 /// An agent on this machine, and the version that it printed.
+///
+/// # Example
+///
+/// ```no_run
+/// use bowline_lifecycle::{AgentFeature, Environment, InstalledAgent};
+///
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// let agent = InstalledAgent::find("claude".as_ref(), &Environment::inherited()).await?;
+/// println!("{}: {}", agent.path.display(), agent.version_line);
+/// if let Some(capabilities) = agent.capabilities() {
+///     let missing: Vec<AgentFeature> = capabilities.missing().collect();
+///     println!("lacks {missing:?}");
+/// }
+/// # Ok(())
+/// # }
+/// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct InstalledAgent {

@@ -7,6 +7,47 @@ use serde::{Deserialize, Serialize};
 /// What a session may use before it pauses and asks. A limit that is absent does not apply.
 ///
 /// What was used is compared at each safe point: the end of a turn, or an open permission request.
+///
+/// # Example
+///
+/// ```no_run
+/// use bowline_lifecycle::{
+///     Budget, BudgetRecord, BudgetUsage, DialogueConfiguration, DialogueSession, InvalidBudget, LimitKind,
+///     LimitRequest, PermissionAnswer, SharedBudget, parse_time,
+/// };
+///
+/// # async fn run() -> Result<(), Box<dyn std::error::Error>> {
+/// let budget = Budget { cost_usd: Some(5.0), time: parse_time("30m"), ..Budget::default() };
+/// budget.check()?; // an `InvalidBudget` if a limit is 0
+/// # let _: Result<(), InvalidBudget> = budget.check();
+/// let session = DialogueSession::start(DialogueConfiguration {
+///     budget,
+///     // After a turn that met a usage limit of the agent's account, once the limit resets.
+///     resume_at_reset: Some("Continue.".to_owned()),
+///     ..DialogueConfiguration::default()
+/// })
+/// .await?;
+/// // At a limit, `raise`, `go_on` and `stop` are answers; so is a new limit.
+/// for request in session.permissions().open().filter(|it| it.tool_name == "budget") {
+///     let raise = PermissionAnswer::Answers(vec![("budget".to_owned(), "7.50".to_owned())]);
+///     session.answer_permission(&request.request_id, raise).await?;
+/// }
+///
+/// // In the control stream of a session at a runner:
+/// let opening: Budget = BudgetRecord { turns: Some(20), ..BudgetRecord::default() }.into();
+/// # let _ = opening;
+/// fn is_cost(reached: &LimitRequest) -> bool { reached.limit == LimitKind::Cost }
+///
+/// // For many sessions together: all of them pause, and an answer to one is an answer to all.
+/// let shared = SharedBudget::new(budget)?;
+/// let one = DialogueConfiguration { shared_budget: Some(shared.clone()), ..DialogueConfiguration::default() };
+/// let another = one.clone();
+/// let used: BudgetUsage = shared.usage();
+/// println!("{} turns of {:?}", used.turns, shared.budget().turns);
+/// # let _ = another;
+/// # Ok(())
+/// # }
+/// ```
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Budget {
     /// The cost, in US dollars.

@@ -15,6 +15,38 @@ use crate::private_file::PrivateFile;
 ///
 /// Values are joined to their flags by `=`, so that a value with a leading dash is not parsed as a flag;
 /// except for `--settings`, which older agents accept only as a word of its own.
+///
+/// # Example
+///
+/// ```
+/// use std::sync::Arc;
+///
+/// use bowline_lifecycle::{
+///     AgentDocument, AgentEnvironment, AgentMode, AgentOptions, AgentText, Effort, Environment, PrintFormat,
+///     PrivateFile, SettingSource, Shell, SkipPermissions, Thinking,
+/// };
+///
+/// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// let mut env = Environment::inherited();
+/// AgentEnvironment { max_retries: Some(3), ..AgentEnvironment::default() }.apply(&mut env)?;
+/// let options = AgentOptions {
+///     mode: AgentMode::Print(PrintFormat::Json),
+///     effort: Some(Effort::High),
+///     thinking: Some(Thinking::Adaptive),
+///     setting_sources: Some(vec![SettingSource::Project]),
+///     skip_permissions: SkipPermissions::Never,
+///     append_system_prompt: Some(AgentText::Inline("Answer in one line.".to_owned())),
+///     // A secret does not belong on a command line, which every user of the machine can read.
+///     mcp_configs: vec![AgentDocument::Private(Arc::new(PrivateFile::new(b"{\"mcpServers\":{}}")?))],
+///     prompt: Some("What does this project do?".to_owned()),
+///     ..AgentOptions::default()
+/// };
+/// // A combination that the agent would refuse is a `CommandError`.
+/// let command = options.command("claude", None, env)?;
+/// assert!(command.display(Shell::Sh).is_some_and(|line| line.starts_with("claude ")));
+/// # Ok(())
+/// # }
+/// ```
 #[derive(Clone, Debug, Default)]
 pub struct AgentOptions {
     /// How the agent communicates with its host.

@@ -9,6 +9,34 @@ use super::rule::{Rule, RuleDecision, aspects};
 ///
 /// A cheap handle of an immutable list. `crates/lifecycle/POLICY.md` describes the file format and how rules
 /// are matched.
+///
+/// # Example
+///
+/// ```
+/// use bowline_lifecycle::{
+///     DialogueConfiguration, Policy, PolicyError, PolicyFileError, default_policy_path, parse_policy, read_policy,
+/// };
+///
+/// # fn main() -> Result<(), PolicyFileError> {
+/// let text = r#"
+///     [[rule]]
+///     decision = "allow"
+///     command = ["cargo test *", "git status"]
+/// "#;
+/// let mut policy: Policy = parse_policy(text, "embedded")?;
+/// # if false {
+/// if let Some(path) = default_policy_path() {
+///     policy = policy.and(&read_policy(&path)?);
+/// }
+/// # }
+/// let configuration = DialogueConfiguration { policy, ..DialogueConfiguration::default() };
+/// # assert!(!configuration.policy.is_empty());
+///
+/// let error: PolicyError = Policy::parse("[[rule]]\ndecison = \"deny\"", "a.toml").unwrap_err();
+/// assert_eq!(error.to_string(), "a.toml, line 2: `decison` is unknown; did you mean `decision`?");
+/// # Ok(())
+/// # }
+/// ```
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Policy {
     pub(super) rules: Arc<[Rule]>,

@@ -23,6 +23,24 @@ const MAX_TOMBSTONES: usize = 256;
 /// ended. The list keeps no session alive.
 ///
 /// A cheap handle; clones are handles of the same list.
+///
+/// # Example
+///
+/// ```
+/// use bowline_lifecycle::{TerminalRegistry, TerminalTag};
+///
+/// let registry = TerminalRegistry::shared();
+/// for terminal in registry.list() {
+///     if terminal.tag == TerminalTag::AgentDialogue {
+///         println!("{}, pid {:?}, {:?}", terminal.id, terminal.pid, terminal.connection());
+///     }
+/// }
+/// for ended in registry.tombstones().iter().filter(|it| !it.expected) {
+///     println!("{}: {}", ended.id, ended.reason);
+/// }
+/// println!("{} open permission requests", registry.open_permissions().len());
+/// println!("{:?}", registry.metrics());
+/// ```
 #[derive(Clone, Default)]
 pub struct TerminalRegistry {
     pub(super) inner: Arc<Inner>,

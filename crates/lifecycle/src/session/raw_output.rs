@@ -24,6 +24,30 @@ const CHUNK: usize = 64 << 10;
 ///
 /// A reader never holds the agent back, and shares the bytes that the session keeps. It does not keep the
 /// session alive; after the end of the session it reads what is kept, and ends.
+///
+/// # Example
+///
+/// ```no_run
+/// use bowline_lifecycle::{Diagnostics, DialogueSession, Piece, RawOutput, RecordError, Stream};
+///
+/// # async fn show(session: DialogueSession) -> Result<(), Box<dyn std::error::Error>> {
+/// let mut output: RawOutput = session.raw_output(Stream::Output, 0);
+/// while let Some(piece) = output.next().await {
+///     match piece {
+///         Piece::Bytes { offset, bytes } => println!("{} bytes at {offset}", bytes.len()),
+///         Piece::Gap { from, to } => println!("bytes {from} to {to} are no longer kept"),
+///     }
+/// }
+/// let known: Diagnostics = session.diagnostics().await;
+/// println!("{} and {} streams", known.facts, known.streams.len());
+/// match session.record("session.bjl").await {
+///     Ok(from) => println!("recorded from byte {from} of the output on"),
+///     Err(RecordError::AlreadyRecorded { path }) => println!("see {}", path.display()),
+///     Err(error) => return Err(error.into()),
+/// }
+/// # Ok(())
+/// # }
+/// ```
 pub struct RawOutput {
     reader: LogReader,
     /// The recording and the stream of a journal, for bytes that are no longer in memory.
