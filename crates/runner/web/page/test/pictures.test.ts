@@ -4,6 +4,7 @@ import { after, afterEach, before, beforeEach, test } from "node:test";
 import type { Browser, Page } from "playwright-core";
 import { launch } from "./browser.js";
 import { kept, looksLike } from "./picture.js";
+import { answersFor } from "./recorded.js";
 import { watch } from "./runner.js";
 import { StandIn, changesOf } from "./stand_in.js";
 
@@ -22,13 +23,20 @@ before(async () => {
 
 after(() => browser.close());
 
+/** A runner with sessions of all kinds. */
+async function listed(now: number): Promise<StandIn> {
+  const runner = await StandIn.start();
+  const used = { context_used: 24, context_size: 200 };
+  runner.session("d", { title: "Find the slowest test", phase: "ended", cost_usd: 0.35, ...used, started_ms: now - 9_000_000, ended_ms: now - 8_000_000 }, []);
+  runner.session("c", { title: "bash", kind: "terminal", program: "/bin/bash", started_ms: now - 3_600_000 }, []);
+  runner.session("b", { title: "Who calls median?", phase: "running", reason: "Explore runs", cost_usd: 0.28, ...used, started_ms: now - 60_000 }, changesOf(`${fixtures}sub_nest_fg.jsonl`));
+  runner.session("a", { title: "Tidy up the README", phase: "awaiting_permission", reason: "Write waits", started_ms: now - 1_140_000 }, untilPermission());
+  return runner;
+}
+
 beforeEach(async () => {
-  server = await StandIn.start();
+  server = await listed(NOW);
   problems = [];
-  server.session("a", { title: "Tidy up the README", phase: "awaiting_permission", reason: "Write waits", started_ms: NOW - 60_000 }, untilPermission());
-  server.session("b", { title: "Who calls median?", phase: "running", reason: "Explore runs", cost_usd: 0.28, started_ms: NOW - 60_000 }, changesOf(`${fixtures}sub_nest_fg.jsonl`));
-  server.session("c", { title: "bash", kind: "terminal", program: "/bin/bash", started_ms: NOW - 3_600_000 }, []);
-  server.session("d", { title: "Find the slowest test", phase: "ended", cost_usd: 0.35, started_ms: NOW - 9_000_000 }, []);
   server.read = (path) =>
     path === "/api/agents"
       ? { agents: ["claude", "codex", "gemini"].map((name) => ({ name, path: name === "gemini" ? null : `/usr/bin/${name}`, dialect: name, install: `npm install -g ${name}` })) }
@@ -48,11 +56,11 @@ function untilPermission() {
   return all.slice(0, at + 3);
 }
 
-async function open(colorScheme: "light" | "dark", viewport: { width: number; height: number }, address: string): Promise<void> {
+async function open(colorScheme: "light" | "dark", viewport: { width: number; height: number }, address: string, now = NOW): Promise<void> {
   const context = await browser.newContext({ viewport, colorScheme, reducedMotion: "reduce" });
   page = await context.newPage();
   await watch(page, problems);
-  await page.clock.setFixedTime(NOW);
+  await page.clock.setFixedTime(now);
   await page.goto(`${server.url}/#login=ticket-abc`);
   await page.locator(".sessions li").first().waitFor({ state: "attached" });
   await page.evaluate((it) => (location.hash = `#/${it}`), address);
@@ -86,8 +94,29 @@ test("the palette looks as it did", async () => {
   await looksLike(page, kept("palette-desktop-dark"));
 });
 
+/** The session of `bowline demo` up to its permission request, as a runner has recorded it at the pace of an agent. */
+const DEMO = "page/test/demo.bjl.gz";
+
 test("the picture of the README is what the page looks like", async () => {
-  await open("light", { width: 1440, height: 900 }, "b");
-  await page.getByText("turn finished").waitFor();
+  const { timeline, lines, log } = await answersFor(DEMO);
+  const all = changesOf(DEMO);
+  const asked = all.findIndex((it) => it.change === "permission" && it.value.state === "open");
+  const now = timeline.to_ms! + 14_000;
+  const summary = { phase: "awaiting_permission", reason: "Edit waits for permission", cwd: "/home/dev/stats" };
+  await server.stop();
+  server = await listed(now);
+  server.session("demo", { title: "median_of_even_lengths is red", ...summary, started_ms: timeline.from_ms!, context_used: 12, context_size: 200 }, all.slice(0, asked + 3));
+  server.answer("demo", "timeline", () => timeline);
+  server.answer("demo", "lines", lines);
+  server.answer("demo", "unknown-members", () => ({ lines: [] }));
+  server.log("demo", log);
+  await open("light", { width: 1440, height: 900 }, "demo", now);
+  await page.locator('.card[data-armed="true"]').waitFor();
+  await page.locator(".lanes .bar").first().waitFor();
+  await page.locator(".thread button.offset").last().click();
+  await page.locator(".line.selected").first().waitFor();
+  await page.locator(".inspector .detail pre").waitFor();
+  // What can be done with the entry that has the focus is not shown.
+  await page.evaluate(() => (document.activeElement as HTMLElement).blur());
   await looksLike(page, "../../../.github/page.png");
 });
