@@ -150,8 +150,10 @@ fn skip_blocks(bytes: &[u8], from: usize) -> usize {
     at
 }
 
-const ONES: u64 = u64::from_le_bytes([1; 8]);
-const HIGHS: u64 = ONES << 7;
+/// The lowest bit of each byte of a word.
+pub(crate) const ONES: u64 = u64::from_le_bytes([1; 8]);
+/// The highest bit of each byte of a word.
+pub(crate) const HIGHS: u64 = ONES << 7;
 
 /// The marks of the eight bytes at `at`: the lowest set bit is that of the first special byte. Bits
 /// above it may be wrong, so that only the lowest is used.

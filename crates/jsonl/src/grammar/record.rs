@@ -8,7 +8,7 @@ use nom::sequence::preceded;
 
 use crate::grammar::cursor::{Cursor, Parsed, ParsedAt, index};
 use crate::grammar::known::{Known, KnownMembers};
-use crate::grammar::number::{number, short_integer};
+use crate::grammar::number::{number, short_decimal, short_integer};
 use crate::grammar::string::string;
 use crate::grammar::value::{Next, first_member, key, next_member, null_or_skip, skip, space};
 use crate::text::Str;
@@ -153,6 +153,10 @@ integer_fields!(u32 u64 i64);
 
 impl<'a> Field<'a> for Option<f64> {
     fn parse_at(&mut self, text: &'a str, at: usize) -> ParsedAt {
+        if let Ok((end, value)) = short_decimal(Cursor::at_index(text, at)) {
+            *self = Some(value);
+            return Ok((end.at(), ()));
+        }
         parse_number(self, text, at)
     }
 }
