@@ -29,18 +29,21 @@ pub(crate) fn compact_end(
     depth: u32,
     scalar_end: impl Fn(usize) -> Option<usize>,
 ) -> Option<usize> {
-    if !(is_x86_feature_detected!("avx2") && is_x86_feature_detected!("bmi1")) {
+    if !(is_x86_feature_detected!("avx2")
+        && is_x86_feature_detected!("bmi1")
+        && is_x86_feature_detected!("pclmulqdq"))
+    {
         return None;
     }
     if is_x86_feature_detected!("avx512bw") {
-        // SAFETY: the machine has AVX2, BMI1 and AVX-512BW, as checked above.
+        // SAFETY: the machine has AVX2, BMI1, PCLMULQDQ and AVX-512BW, as checked above.
         return unsafe { compact_end_avx512(bytes, from, depth, scalar_end) };
     }
-    // SAFETY: the machine has AVX2 and BMI1, as checked above.
+    // SAFETY: the machine has AVX2, BMI1 and PCLMULQDQ, as checked above.
     unsafe { compact_end_avx2(bytes, from, depth, scalar_end) }
 }
 
-#[target_feature(enable = "avx2,bmi1")]
+#[target_feature(enable = "avx2,bmi1,pclmulqdq")]
 fn compact_end_avx2(
     bytes: &[u8],
     from: usize,
@@ -50,11 +53,12 @@ fn compact_end_avx2(
     let blocks = Blocks {
         marks: |block: &[u8; 64]| Marks::avx2(block),
         are_escapes: |block: &[u8; 64], rest: &[u8], escaped| are_escapes(block, rest, escaped),
+        up_to_each: |bits: u64| up_to_each(bits),
     };
     end_with(bytes, from, depth, scalar_end, blocks)
 }
 
-#[target_feature(enable = "avx2,bmi1,avx512bw")]
+#[target_feature(enable = "avx2,bmi1,pclmulqdq,avx512bw")]
 fn compact_end_avx512(
     bytes: &[u8],
     from: usize,
@@ -64,14 +68,16 @@ fn compact_end_avx512(
     let blocks = Blocks {
         marks: |block: &[u8; 64]| Marks::avx512(block),
         are_escapes: |block: &[u8; 64], rest: &[u8], escaped| are_escapes(block, rest, escaped),
+        up_to_each: |bits: u64| up_to_each(bits),
     };
     end_with(bytes, from, depth, scalar_end, blocks)
 }
 
 /// Operations on a block of 64 bytes.
-struct Blocks<M, E> {
+struct Blocks<M, E, U> {
     marks: M,
     are_escapes: E,
+    up_to_each: U,
 }
 
 #[inline(always)]
@@ -80,7 +86,11 @@ fn end_with(
     from: usize,
     depth: u32,
     scalar_end: impl Fn(usize) -> Option<usize>,
-    blocks: Blocks<impl Fn(&[u8; 64]) -> Marks, impl Fn(&[u8; 64], &[u8], u64) -> bool>,
+    blocks: Blocks<
+        impl Fn(&[u8; 64]) -> Marks,
+        impl Fn(&[u8; 64], &[u8], u64) -> bool,
+        impl Fn(u64) -> u64,
+    >,
 ) -> Option<usize> {
     let mut at = from;
     let mut state = State::new(depth);
@@ -105,7 +115,7 @@ fn end_with(
                 continue;
             }
         }
-        let strings = up_to_each(quote) ^ state.inside;
+        let strings = (blocks.up_to_each)(quote) ^ state.inside;
         let tokens = Tokens::of(&marks, quote, strings);
         let nesting = state.nest(&tokens)?;
         let inside = strings & nesting.read;
@@ -159,7 +169,7 @@ struct State {
     before: Before,
     /// The containers around it, above them a 1: an object is a 1, an array a 0, the innermost lowest.
     open: u64,
-    /// Levels that are left.
+    /// Levels that may be open.
     depth: u32,
     /// Index of the last scalar before it.
     scalar: usize,
@@ -258,38 +268,33 @@ impl State {
 
     /// Opens and closes the containers whose brackets are in the block; none when two brackets differ, or
     /// for too many levels.
+    ///
+    /// Whether a bracket opens or closes is hardly predictable, so that nothing branches on it.
     #[inline(always)]
     fn nest(&mut self, tokens: &Tokens) -> Option<Nesting> {
         let mut objects = self.innermost();
         let mut brackets = tokens.open | tokens.close;
+        let (mut read, mut wrong) = (u64::MAX, 0);
         while brackets != 0 {
             let bit = brackets & brackets.wrapping_neg();
             let is_object = u64::from(tokens.curly & bit != 0);
-            if tokens.open & bit != 0 {
-                self.depth = self.depth.checked_sub(1)?;
-                self.open = self.open << 1 | is_object;
-            } else {
-                if self.open & 1 != is_object {
-                    return None;
-                }
-                self.depth += 1;
-                self.open >>= 1;
-            }
+            let opened = self.open << 1 | is_object;
+            let closes = u64::from(tokens.close & bit != 0);
+            let is_too_deep = u64::from(opened >> (self.depth + 1) != 0);
+            wrong |= (self.open ^ is_object) & closes | is_too_deep & !closes;
+            self.open = if closes == 0 { opened } else { self.open >> 1 };
             objects = objects & (bit - 1) | self.innermost() & !(bit - 1);
-            if self.open == 1 {
-                let read = bit ^ (bit - 1);
-                return Some(Nesting {
-                    objects,
-                    read,
-                    is_closed: true,
-                });
-            }
             brackets &= brackets - 1;
+            if self.open == 1 {
+                read = bit ^ (bit - 1);
+                break;
+            }
         }
-        Some(Nesting {
+        let is_closed = self.open == 1;
+        (wrong == 0).then_some(Nesting {
             objects,
-            read: u64::MAX,
-            is_closed: false,
+            read,
+            is_closed,
         })
     }
 

@@ -3,7 +3,10 @@
 //! The agent lists its tools, commands and skills at the beginning of each turn: a hundred strings of
 //! about ten bytes. Searched from quote to quote, each would cost a mispredicted branch.
 
-use std::arch::x86_64::_mm256_or_si256;
+use std::arch::x86_64::{
+    _mm_clmulepi64_si128, _mm_cvtsi128_si64, _mm_set_epi64x, _mm_set1_epi8, _mm256_or_si256,
+    _mm512_cmpeq_epi8_mask, _mm512_cmplt_epu8_mask, _mm512_loadu_si512, _mm512_set1_epi8,
+};
 
 use crate::simd::scan::{bits, halves, is, is_control};
 
@@ -12,21 +15,45 @@ use crate::simd::scan::{bits, halves, is, is_control};
 /// array, and for one near the end of the window; such an array is parsed value by value.
 #[inline]
 pub(crate) fn names_end(bytes: &[u8], from: usize) -> Option<usize> {
-    if !is_x86_feature_detected!("avx2") {
+    if !(is_x86_feature_detected!("avx2") && is_x86_feature_detected!("pclmulqdq")) {
         return None;
     }
-    // SAFETY: the machine has AVX2, as checked above.
+    if is_x86_feature_detected!("avx512bw") {
+        // SAFETY: the machine has AVX2, PCLMULQDQ and AVX-512BW, as checked above.
+        return unsafe { names_end_avx512(bytes, from) };
+    }
+    // SAFETY: the machine has AVX2 and PCLMULQDQ, as checked above.
     unsafe { names_end_avx2(bytes, from) }
 }
 
-#[target_feature(enable = "avx2")]
+#[target_feature(enable = "avx2,pclmulqdq")]
 fn names_end_avx2(bytes: &[u8], from: usize) -> Option<usize> {
+    end_with(bytes, from, |block| Marks::avx2(block), |it| up_to_each(it))
+}
+
+#[target_feature(enable = "avx2,pclmulqdq,avx512bw")]
+fn names_end_avx512(bytes: &[u8], from: usize) -> Option<usize> {
+    end_with(
+        bytes,
+        from,
+        |block| Marks::avx512(block),
+        |it| up_to_each(it),
+    )
+}
+
+#[inline(always)]
+fn end_with(
+    bytes: &[u8],
+    from: usize,
+    marks: impl Fn(&[u8; 64]) -> Marks,
+    up_to_each: impl Fn(u64) -> u64,
+) -> Option<usize> {
     let mut at = from;
     // Whether the first byte of the block is inside a string (all bits), and whether it is the one
     // after a string.
     let (mut inside, mut after) = (0_u64, 0_u64);
     loop {
-        let marks = Marks::of(bytes.get(at..)?.first_chunk()?);
+        let marks = marks(bytes.get(at..)?.first_chunk()?);
         let strings = up_to_each(marks.quote) ^ inside;
         let between = !(strings | marks.quote);
         let ends = marks.quote & !strings;
@@ -51,14 +78,13 @@ fn names_end_avx2(bytes: &[u8], from: usize) -> Option<usize> {
     }
 }
 
-/// Sets each bit if the number of set bits up to it is odd.
-pub(super) const fn up_to_each(mut bits: u64) -> u64 {
-    let mut shift = 1;
-    while shift < 64 {
-        bits ^= bits << shift;
-        shift *= 2;
-    }
-    bits
+/// Sets each bit if the number of set bits up to it is odd: the product with all ones, without carries.
+#[inline]
+#[target_feature(enable = "pclmulqdq")]
+pub(super) fn up_to_each(bits: u64) -> u64 {
+    let bits = _mm_set_epi64x(0, bits.cast_signed());
+    let product = _mm_clmulepi64_si128::<0>(bits, _mm_set1_epi8(-1));
+    _mm_cvtsi128_si64(product).cast_unsigned()
 }
 
 /// Classes of the bytes of a block; the first byte lowest.
@@ -72,13 +98,27 @@ struct Marks {
 impl Marks {
     #[inline]
     #[target_feature(enable = "avx2")]
-    fn of(block: &[u8; 64]) -> Self {
+    fn avx2(block: &[u8; 64]) -> Self {
         let (low, high) = halves(block);
         let other = |half| _mm256_or_si256(is(half, b'\\'), is_control(half));
         Self {
             quote: bits(is(low, b'"'), is(high, b'"')),
             comma: bits(is(low, b','), is(high, b',')),
             other: bits(other(low), other(high)),
+        }
+    }
+
+    #[inline]
+    #[target_feature(enable = "avx512bw")]
+    fn avx512(block: &[u8; 64]) -> Self {
+        // SAFETY: the load takes sixty-four bytes from any address, and the block has sixty-four.
+        let bytes = unsafe { _mm512_loadu_si512(block.as_ptr().cast()) };
+        let all = |byte: u8| _mm512_set1_epi8(byte.cast_signed());
+        Self {
+            quote: _mm512_cmpeq_epi8_mask(bytes, all(b'"')),
+            comma: _mm512_cmpeq_epi8_mask(bytes, all(b',')),
+            other: _mm512_cmpeq_epi8_mask(bytes, all(b'\\'))
+                | _mm512_cmplt_epu8_mask(bytes, all(0x20)),
         }
     }
 }
@@ -89,10 +129,15 @@ mod tests {
 
     use super::*;
 
-    /// Whether the array is skipped; `serde_json` must parse the same bytes then.
+    /// Whether the array is skipped, the same with each instruction set; `serde_json` must parse the same bytes then.
     fn is_skipped(array: &str) -> bool {
         let padded = format!("{array}{}", " ".repeat(64));
         let read = names_end(padded.as_bytes(), 1);
+        if is_x86_feature_detected!("avx2") && is_x86_feature_detected!("pclmulqdq") {
+            // SAFETY: the machine has AVX2 and PCLMULQDQ, as checked above.
+            let narrow = unsafe { names_end_avx2(padded.as_bytes(), 1) };
+            assert_eq!(narrow, read, "{array}");
+        }
         if let Some(end) = read {
             let mut values = Deserializer::from_str(&padded).into_iter::<Value>();
             let value = values.next().and_then(Result::ok);
