@@ -25,6 +25,10 @@ pub(crate) fn line<'a, T>(
 /// After an object: space, then LF or the end of the input.
 #[inline(always)]
 fn line_end(input: Cursor<'_>) -> Parsed<'_> {
+    // As the agent writes it.
+    if input.first() == b'\n' {
+        return Ok((input.advance(1), ()));
+    }
     let end = alt((value((), char('\n')), value((), eof)));
     preceded(space, end).parse(input)
 }

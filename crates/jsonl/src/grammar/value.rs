@@ -47,9 +47,11 @@ pub(crate) fn member(input: Cursor<'_>) -> Parsed<'_> {
 #[inline(never)]
 fn member_at(text: &str, at: usize) -> ParsedAt {
     let input = Cursor::at_index(text, at);
-    if let [b'{' | b'[', second, ..] = input.rest()
-        && !matches!(second, b'}' | b']')
-    {
+    if let [open @ (b'{' | b'['), second, ..] = input.rest() {
+        // Each closing bracket is two after its opening one.
+        if *second == open + 2 {
+            return Ok((at + 2, ()));
+        }
         let end = names(input).ok().map(|(end, ())| end.at());
         if let Some(end) = end.or_else(|| compact(input)) {
             return Ok((end, ()));
