@@ -59,7 +59,6 @@ mod session_fold;
 mod session_machine;
 mod sessions;
 mod shim;
-mod unix_connection;
 
 pub use api::{NotifyConfiguration, NotifyError, acp};
 pub use app_state::ServeLimits;

@@ -120,7 +120,7 @@ pub use remote::{
     Identity, MAX_METADATA, MessageReceiver, MessageSender, Network, NoCredentials, NoToken,
     RESERVED_LABELS, Remote, RemoteError, RemoteUrl, SessionActivity, SessionDamage, SessionExit,
     SessionList, SessionRequest, SessionSummary, SessionSummaryState, SessionUpdate, StartPosition,
-    SystemNetwork, Token, TokenFile, Trust,
+    SystemNetwork, Token, TokenFile, Trust, UnixConnection,
 };
 pub use screen::Screen;
 pub use session::{Kind, TerminalSession};

@@ -35,6 +35,7 @@ mod target;
 mod terminal;
 mod tls;
 mod trust;
+mod unix_connection;
 mod url;
 mod web_socket;
 
@@ -51,4 +52,5 @@ pub use session_summary::{
 pub use session_update::{MAX_METADATA, SessionUpdate};
 pub use target::Remote;
 pub use trust::{Identity, Trust};
+pub use unix_connection::UnixConnection;
 pub use url::{BadUrl, Carrier, RemoteUrl};

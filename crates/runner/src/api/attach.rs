@@ -28,7 +28,7 @@ use crate::auth::{
     ConnectionGuard, OneTimeTicket, PROTOCOL_FRAMES, PROTOCOL_WEB_TERMINAL, Principal, TokenScope,
 };
 use crate::shim::SessionSpec;
-use crate::unix_connection::UnixConnection;
+use bowline_transport::UnixConnection;
 
 /// Maximum size of a message from a client, in bytes: a few frames.
 pub(super) const MAX_CLIENT_MESSAGE: usize = 4 * (MAX_PAYLOAD + HEADER_BYTES);

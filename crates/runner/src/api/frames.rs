@@ -23,7 +23,7 @@ use tracing::debug;
 use crate::api::problem::Problem;
 use crate::api::web_terminal::release_to_host;
 use crate::app_state::AppState;
-use crate::unix_connection::UnixConnection;
+use bowline_transport::UnixConnection;
 pub(super) use guard::{FrameGuard, FrameViolation};
 pub(super) use shim_frames::ShimFrames;
 

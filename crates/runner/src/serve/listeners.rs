@@ -26,7 +26,7 @@ use crate::api;
 use crate::auth::{Peer, PeerKind};
 use crate::descriptor_limit;
 use crate::shim::is_ours;
-use crate::unix_connection::UnixConnection;
+use bowline_transport::UnixConnection;
 pub(super) use unix_socket::BoundSocket;
 
 /// Pause after a failed accept(2), which mostly means that descriptors are exhausted.

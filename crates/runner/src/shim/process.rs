@@ -23,10 +23,10 @@ use super::state_dir::SessionLock;
 use super::{SessionDir, SessionInfo, SessionPhase, SessionSpec};
 use crate::session::{Child, SessionHandle, SessionJournal, SessionStart, SessionStatus, wall_ms};
 use crate::session_machine::{MachineConfiguration, OverflowPolicy, StreamConfiguration};
-use crate::unix_connection::UnixConnection;
 use crate::wire::{
     Epoch, ExitNotice, SessionFacts, SessionKind, SessionState, StdioKind, StreamId,
 };
+use bowline_transport::UnixConnection;
 
 /// Maximal bytes of the shim's log.
 const MAX_LOG_BYTES: u64 = 64 * 1024;

@@ -13,6 +13,7 @@ use super::credentials::Boxed;
 use super::network_change::network_change;
 use super::peer::{check_loopback, check_unix, current_user};
 use super::socket::watch_peer;
+use super::unix_connection::UnixConnection;
 use bowline_wire::DEAD_AFTER;
 
 /// A bidirectional byte stream.
@@ -75,7 +76,9 @@ impl Network for SystemNetwork {
     fn connect<'a>(&'a self, to: Address<'a>) -> Boxed<'a, io::Result<Box<dyn ByteStream>>> {
         Box::pin(async move {
             Ok(match to {
-                Address::Unix(path) => boxed(UnixStream::connect(path).await?),
+                Address::Unix(path) => {
+                    boxed(UnixConnection::new(UnixStream::connect(path).await?)?)
+                }
                 Address::Tcp(host, port) => boxed(connect_tcp(host, port).await?),
             })
         })
@@ -90,7 +93,7 @@ impl Network for SystemNetwork {
                 Address::Unix(path) => {
                     let stream = UnixStream::connect(path).await?;
                     check_unix(&stream, current_user())?;
-                    boxed(stream)
+                    boxed(UnixConnection::new(stream)?)
                 }
                 Address::Tcp(host, port) => {
                     let stream = connect_tcp(host, port).await?;

@@ -24,7 +24,7 @@ const NO_SIGNAL: SendFlags = SendFlags::empty();
 
 /// A connected Unix socket, registered for writability only while a write is blocked.
 #[derive(Debug)]
-pub(crate) struct UnixConnection {
+pub struct UnixConnection {
     /// Registered for readability; read(2) works alike on pipes and sockets.
     socket: Receiver,
     /// Registered for writability while the send buffer is full.
@@ -37,7 +37,7 @@ impl UnixConnection {
     /// # Errors
     ///
     /// Fails if the descriptor cannot be registered with the reactor.
-    pub(crate) fn new(stream: UnixStream) -> io::Result<Self> {
+    pub fn new(stream: UnixStream) -> io::Result<Self> {
         let socket = OwnedFd::from(stream.into_std()?);
         Ok(Self {
             socket: Receiver::from_owned_fd_unchecked(socket)?,
