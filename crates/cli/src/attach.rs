@@ -1,6 +1,7 @@
 //! `bowline attach`: attaches to a session of a runner.
 
 mod dialogue;
+mod display;
 mod keyboard;
 mod output_filter;
 mod raw_mode;

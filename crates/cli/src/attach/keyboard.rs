@@ -7,6 +7,8 @@ use std::time::Duration;
 
 use bowline_lifecycle::TerminalSession;
 use bytes::{Bytes, BytesMut};
+use tokio::io::AsyncReadExt as _;
+use tokio::net::unix::pipe;
 use tokio::sync::mpsc::{Receiver, channel};
 use tokio::time::timeout;
 
@@ -20,6 +22,9 @@ const MAX_PENDING: usize = 64 << 20;
 /// Largest write, in bytes.
 const MAX_WRITE: usize = 64 << 10;
 
+/// Largest read, in bytes: what a terminal buffers (termios(3)).
+const READ_BYTES: usize = 4096;
+
 /// How long keys typed before a detach may take to reach the session.
 const FLUSH_TIMEOUT: Duration = Duration::from_secs(1);
 
@@ -30,17 +35,17 @@ pub(super) struct Keyboard<'a> {
     session: &'a TerminalSession,
     /// Whether only the detach key has an effect.
     is_read_only: bool,
-    typed: Receiver<Bytes>,
+    keys: Keys,
     pending: BytesMut,
     write: Option<Write>,
 }
 
 impl<'a> Keyboard<'a> {
-    pub(super) fn new(session: &'a TerminalSession, is_read_only: bool) -> Self {
+    pub(super) fn new(session: &'a TerminalSession, is_read_only: bool, keys: Keys) -> Self {
         Self {
             session,
             is_read_only,
-            typed: read_keys(),
+            keys,
             pending: BytesMut::new(),
             write: None,
         }
@@ -51,7 +56,7 @@ impl<'a> Keyboard<'a> {
         loop {
             let has_room = self.pending.len() < MAX_PENDING;
             tokio::select! {
-                keys = self.typed.recv(), if has_room => {
+                keys = self.keys.next(), if has_room => {
                     if self.push(keys) {
                         return;
                     }
@@ -112,23 +117,50 @@ async fn finished(write: &mut Option<Write>) {
     }
 }
 
-/// Reads this terminal on a thread that ends with the program. The runtime would wait for a read of
-/// its own at shutdown, and so for the next key.
-fn read_keys() -> Receiver<Bytes> {
-    let (sender, typed) = channel(1);
-    std::thread::spawn(move || {
-        let (mut stdin, mut keys) = (io::stdin().lock(), [0; 4096]);
+/// The keys of this terminal.
+pub(super) enum Keys {
+    /// The terminal, which does not block.
+    Terminal(pipe::Receiver),
+    /// A thread that reads a terminal that the reactor cannot watch, such as `/dev/tty` on macOS.
+    Thread(Receiver<Bytes>),
+}
+
+impl Keys {
+    /// Waits for keys; `None` at the end of input. Cancel safe.
+    async fn next(&mut self) -> Option<Bytes> {
+        let terminal = match self {
+            Self::Terminal(terminal) => terminal,
+            Self::Thread(keys) => return keys.recv().await,
+        };
+        let mut keys = BytesMut::with_capacity(READ_BYTES);
         loop {
-            let read = match stdin.read(&mut keys) {
-                Ok(0) => break,
-                Ok(length) => Bytes::copy_from_slice(&keys[..length]),
-                Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
-                Err(_) => break,
-            };
-            if sender.blocking_send(read).is_err() {
-                break;
+            match terminal.read_buf(&mut keys).await {
+                Ok(0) => return None,
+                Ok(_) => return Some(keys.freeze()),
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                Err(_) => return None,
             }
         }
-    });
-    typed
+    }
+
+    /// Reads this terminal on a thread that ends with the program. The runtime would wait for a read of
+    /// its own at shutdown, and so for the next key.
+    pub(super) fn on_thread() -> Self {
+        let (sender, typed) = channel(1);
+        std::thread::spawn(move || {
+            let (mut stdin, mut keys) = (io::stdin().lock(), [0; READ_BYTES]);
+            loop {
+                let read = match stdin.read(&mut keys) {
+                    Ok(0) => break,
+                    Ok(length) => Bytes::copy_from_slice(&keys[..length]),
+                    Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
+                    Err(_) => break,
+                };
+                if sender.blocking_send(read).is_err() {
+                    break;
+                }
+            }
+        });
+        Self::Thread(typed)
+    }
 }

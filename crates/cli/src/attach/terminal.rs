@@ -1,6 +1,6 @@
 //! Connects this terminal to a terminal session of a runner.
 
-use std::io::{self, IsTerminal as _, Write as _};
+use std::io::{self, IsTerminal as _};
 use std::process::ExitCode;
 
 use bowline_lifecycle::{
@@ -9,9 +9,12 @@ use bowline_lifecycle::{
 use bowline_runner::{Piece, RunnerClient, Stream};
 use bytes::Bytes;
 use rustix::termios::tcgetwinsize;
+use tokio::runtime::{Builder, Handle};
 use tokio::signal::unix::{Signal, SignalKind};
+use tokio::task::spawn_blocking;
 
-use super::keyboard::Keyboard;
+use super::display::Display;
+use super::keyboard::{Keyboard, Keys};
 use super::output_filter::OutputFilter;
 use super::raw_mode::RawMode;
 use crate::args::RunnerArgs;
@@ -21,6 +24,9 @@ use crate::signals::listen;
 use crate::stdio::eprint;
 
 /// Attaches until the session ends, the user detaches, or the connection fails for good.
+///
+/// All of it runs on one thread, so that a key and its echo do not pass from thread to thread. Those of the
+/// caller's runtime handle signals, while the one of the attachment may be blocked.
 pub(super) async fn attach(
     client: &RunnerClient,
     runner: &RunnerArgs,
@@ -33,16 +39,47 @@ pub(super) async fn attach(
              GET /api/sessions/ID/log",
         ));
     }
+    let failed = |error| {
+        Failure::failed(format!(
+            "cannot attach: {error}; raise the limits of threads"
+        ))
+    };
+    let runtime = Builder::new_current_thread().enable_all().build();
+    let runtime = runtime.map_err(failed)?;
+    let (client, runner, signal_runtime) = (client.clone(), runner.clone(), Handle::current());
+    let attached = spawn_blocking(move || {
+        runtime.block_on(attach_here(
+            &client,
+            &runner,
+            id,
+            is_read_only,
+            &signal_runtime,
+        ))
+    });
+    attached.await.map_err(|error| failed(error.into()))?
+}
+
+async fn attach_here(
+    client: &RunnerClient,
+    runner: &RunnerArgs,
+    id: SessionId,
+    is_read_only: bool,
+    signal_runtime: &Handle,
+) -> Result<ExitCode, Failure> {
     let session = if is_read_only {
         announced(client.watch_terminal(id)).await
     } else {
         announced(client.attach_terminal(id, window_size())).await
     };
     let session = session.map_err(|error| request_failed(runner, error))?;
-    let mut raw_mode = RawMode::enter()?;
+    let (mut raw_mode, keys) = RawMode::enter(signal_runtime)?;
     let attachment = Attachment::new(&session, is_read_only)?;
-    let end = attachment.run(&mut raw_mode).await;
-    drop(raw_mode);
+    let mut display = Display::default();
+    let end = attachment.run(&mut raw_mode, &mut display, keys).await;
+    if let Ok(AttachEnd::Detached | AttachEnd::Signalled) = end {
+        detach(&session).await;
+    }
+    raw_mode.leave(display).await;
     let options = runner.options();
     let detached = format!("detached from {id}; it keeps running: `bowline attach{options} {id}`");
     match end? {
@@ -59,6 +96,14 @@ pub(super) async fn attach(
         }
     }
     Ok(ExitCode::SUCCESS)
+}
+
+/// Detaches, and waits until the runner has been sent that.
+async fn detach(session: &TerminalSession) {
+    let mut connection = session.connection();
+    session.detach();
+    // Ends with the task of the session.
+    while connection.changed().await.is_ok() {}
 }
 
 async fn exit_status(session: &TerminalSession) -> String {
@@ -100,13 +145,20 @@ impl<'a> Attachment<'a> {
         })
     }
 
-    async fn run(mut self, raw_mode: &mut RawMode) -> Result<AttachEnd, Failure> {
+    async fn run(
+        mut self,
+        raw_mode: &mut RawMode,
+        display: &mut Display,
+        keys: Keys,
+    ) -> Result<AttachEnd, Failure> {
         let mut output = self.session.reader(Stream::Output);
         let mut connection = self.session.connection();
-        let mut keyboard = Keyboard::new(self.session, self.is_read_only);
+        let mut keyboard = Keyboard::new(self.session, self.is_read_only, keys);
         let mut screens = self.session.screens();
         let (mut filter, mut is_blank) = (OutputFilter::default(), true);
         loop {
+            // Nothing else is shown before.
+            let is_blocked = display.is_blocked();
             tokio::select! {
                 // In this order, so that endless output does not hold up a detach.
                 biased;
@@ -116,20 +168,21 @@ impl<'a> Attachment<'a> {
                     return Ok(AttachEnd::Detached);
                 }
                 _ = self.resized.recv() => self.resize(),
+                drained = display.drained(), if is_blocked => drained?,
                 // The first snapshot precedes the bytes that continue it. A later one stands for a
                 // gap and is shown there.
-                Ok(_) = screens.wait_for(Option::is_some), if is_blank => {
+                Ok(_) = screens.wait_for(Option::is_some), if is_blank && !is_blocked => {
                     is_blank = false;
-                    write(&self.snapshot())?;
+                    display.write(&self.snapshot())?;
                 }
-                piece = output.next() => match piece {
+                piece = output.next(), if !is_blocked => match piece {
                     Some(Piece::Bytes { bytes, .. }) => {
                         is_blank = false;
-                        write(&filter.filter(&bytes, output.is_replay()))?;
+                        display.write(&filter.filter(&bytes, output.is_replay()))?;
                     }
                     Some(Piece::Gap { .. }) => {
                         filter.reset();
-                        write(&self.snapshot())?;
+                        display.write(&self.snapshot())?;
                     }
                     // A failed connection ends the output, too.
                     None => {
@@ -138,14 +191,14 @@ impl<'a> Attachment<'a> {
                             .map_or(AttachEnd::SessionEnded, AttachEnd::ConnectionFailed));
                     }
                 },
-                changed = connection.changed() => {
+                changed = connection.changed(), if !is_blocked => {
                     let state = connection.borrow_and_update().clone();
                     match (changed, state) {
                         (_, ConnectionState::Failed(reason)) => {
                             return Ok(AttachEnd::ConnectionFailed(reason));
                         }
                         (Err(_), _) => return Ok(AttachEnd::SessionEnded),
-                        (Ok(()), state) => set_title(&state),
+                        (Ok(()), state) => display.write(title(&state).as_bytes())?,
                     }
                 }
             }
@@ -167,18 +220,13 @@ impl<'a> Attachment<'a> {
     }
 }
 
-/// Shows the state of the connection in the window title, which leaves the screen intact.
-fn set_title(state: &ConnectionState) {
+/// Returns the sequence that shows the state of the connection in the window title, which leaves the screen
+/// intact.
+fn title(state: &ConnectionState) -> String {
     let title = match state {
         ConnectionState::Reconnecting { attempt } => format!("reconnecting, attempt {attempt}"),
         ConnectionState::Connected | ConnectionState::Reconnected { .. } => "connected".to_owned(),
-        _ => return,
+        _ => return String::new(),
     };
-    eprint(&format!("\x1b]2;bowline: {title}\x07"));
-}
-
-fn write(bytes: &[u8]) -> Result<(), Failure> {
-    let mut out = io::stdout().lock();
-    let written = out.write_all(bytes).and_then(|()| out.flush());
-    written.map_err(|_| Failure::broken_pipe())
+    format!("\x1b]2;bowline: {title}\x07")
 }

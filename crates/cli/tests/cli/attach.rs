@@ -1,10 +1,16 @@
 //! `bowline attach` on a terminal.
 
 use std::ffi::OsString;
+use std::fs::File;
+use std::io::{Read as _, Write as _};
+use std::os::fd::OwnedFd;
 use std::path::Path;
+use std::process::Command;
 
 use bowline_transport::ExitStatus;
+use rustix::fs::{Mode, OFlags, open};
 use rustix::process::Signal;
+use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
 
 use crate::screen_model::ScreenCommand;
 use crate::socket_proxy::SocketProxy;
@@ -194,4 +200,50 @@ async fn read_only_attach_shows_and_sends_nothing() {
     // The writer has kept its lease.
     writer.type_keys("two\n").await;
     writer.until("got two").await;
+}
+
+/// Opens a terminal; returns its master side, which nothing reads, and its slave side.
+fn open_terminal() -> (File, OwnedFd) {
+    let master = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY).expect("a terminal");
+    grantpt(&master).expect("its owner may use it");
+    unlockpt(&master).expect("it is not used yet");
+    let name = ptsname(&master, Vec::new()).expect("it has a name");
+    let flags = OFlags::RDWR | OFlags::NOCTTY | OFlags::CLOEXEC;
+    let slave = open(&*name, flags, Mode::empty()).expect("it is ours");
+    (master.into(), slave)
+}
+
+#[test]
+fn terminal_that_takes_no_output_does_not_hold_the_detach_key() {
+    let served = TestRunner::start();
+    let id = served.shell("seq 1 10000; exec sleep 1000");
+    let path = format!("/api/sessions/{id}");
+    served.until(&path, |it| {
+        it["streams"]["tty"]["end"].as_u64() > Some(48_000)
+    });
+    let (mut master, slave) = open_terminal();
+    let mut command = Command::new(BOWLINE);
+    command
+        .args(["attach", &id])
+        .envs(variables(&served))
+        .stdin(slave.try_clone().unwrap())
+        .stdout(slave.try_clone().unwrap())
+        .stderr(slave);
+    let mut child = command.spawn().unwrap();
+    // Closes the slave side of this process.
+    drop(command);
+    // Attached, and blocked by what is above the screen.
+    master.read_exact(&mut [0]).unwrap();
+    served.until(&path, |it| it["hosts"] == 1);
+    master.write_all(b"\x1d").unwrap();
+    served.until(&path, |it| it["hosts"] == 0);
+    let (mut seen, mut bytes) = (Vec::new(), [0; 4096]);
+    // The end of a terminal is an error (tty_ioctl(4)).
+    while let Ok(length @ 1..) = master.read(&mut bytes) {
+        seen.extend_from_slice(&bytes[..length]);
+    }
+    let seen = String::from_utf8_lossy(&seen);
+    assert!(seen.contains("it keeps running"), "{seen:?}");
+    assert!(!seen.contains("10000"), "it was blocked");
+    assert!(child.wait().unwrap().success());
 }
