@@ -41,7 +41,8 @@ use self::input::{Input, InputEvent};
 pub(crate) use self::request_dedup::RequestDedup;
 use self::stream::Stream;
 use crate::wire::{
-    Epoch, ExitNotice, KillReport, Lease, Message, PromptStatus, SessionFacts, StreamId, code,
+    Epoch, ExitNotice, KillReport, Lease, Message, PromptStatus, SessionFacts, StdioKind, StreamId,
+    code,
 };
 
 pub use self::client::ClientId;
@@ -55,6 +56,10 @@ const DEFAULT_EXIT_RETENTION: Duration = Duration::from_secs(24 * 60 * 60);
 
 /// Number of refusals of input that are sent again to a writer that reconnects.
 const MAX_REFUSALS: usize = 16;
+
+/// How long the acknowledgement of input to a terminal may wait for output, mostly its echo, to be sent together
+/// with it. Apart it would cost each process on the way a wake-up of its own for each key.
+const INPUT_ACK_DELAY: Duration = Duration::from_millis(5);
 
 /// What a session machine is created from.
 #[derive(Clone, Debug)]
@@ -217,7 +222,7 @@ impl SessionMachine {
     fn notify(&mut self, event: InputEvent) {
         match event {
             InputEvent::Prompt(id, state) => self.notify_prompt(id, state),
-            InputEvent::Accepted => self.schedule_input_ack(),
+            InputEvent::Accepted => self.schedule_input_ack(self.now + self.input_ack_delay()),
             InputEvent::Refused {
                 from,
                 to,
@@ -227,7 +232,7 @@ impl SessionMachine {
                     let reason = reason.clone();
                     self.send(writer, Message::InputRefused { from, to, reason });
                 }
-                self.schedule_input_ack();
+                self.schedule_input_ack(self.now);
                 self.refusals.push_back(event);
                 if self.refusals.len() > MAX_REFUSALS {
                     self.refusals.pop_front();
@@ -248,10 +253,19 @@ impl SessionMachine {
         }
     }
 
-    fn schedule_input_ack(&mut self) {
+    const fn input_ack_delay(&self) -> Duration {
+        match self.facts.stdio {
+            StdioKind::Pty => INPUT_ACK_DELAY,
+            StdioKind::Pipes => Duration::ZERO,
+        }
+    }
+
+    /// Makes an acknowledgement due, unless one is due earlier.
+    fn schedule_input_ack(&mut self, at: Duration) {
         let writer = self.writer.and_then(|id| self.clients.get_mut(&id));
         if let Some(attachment) = writer.and_then(Client::attachment_mut) {
-            attachment.input_ack_due = true;
+            let known = attachment.input_ack_at;
+            attachment.input_ack_at = Some(known.map_or(at, |known| known.min(at)));
         }
     }
 }

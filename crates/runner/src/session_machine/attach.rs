@@ -69,7 +69,7 @@ impl SessionMachine {
             name: name.clone(),
             cursors,
             exit_sent: false,
-            input_ack_due: lease == Lease::Write,
+            input_ack_at: (lease == Lease::Write).then_some(self.now),
             last_resize: None,
             last_served: StreamId::TTY,
         };

@@ -43,7 +43,8 @@ pub(super) struct Attachment {
     pub(super) name: String,
     pub(super) cursors: BTreeMap<StreamId, Cursor>,
     pub(super) exit_sent: bool,
-    pub(super) input_ack_due: bool,
+    /// When an acknowledgement of input is due; `None` if everything is acknowledged.
+    pub(super) input_ack_at: Option<Duration>,
     /// Sequence number of the last resize.
     pub(super) last_resize: Option<u64>,
     /// The stream of the last data; the search for the next continues after it.

@@ -111,7 +111,11 @@ impl SessionMachine {
             let removal = exit.acknowledged.map(|at| at + EXIT_LINGER);
             removal.unwrap_or(exit.at + self.exit_retention)
         });
+        let attached = self.clients.values().filter_map(Client::attachment);
+        let acks = attached.filter_map(|it| it.input_ack_at);
         live.map(Client::deadline)
+            // One that is due already waits for its connection.
+            .chain(acks.filter(|at| *at > self.now))
             .chain(self.input.deadline())
             .chain(exit)
             .min()

@@ -1,5 +1,7 @@
 //! Frames for clients: queued messages first, then stream data within the credit, then the exit.
 
+use std::time::Duration;
+
 use super::client::{Attachment, Client, CursorWait};
 use super::stream::StreamRead;
 use super::{ClientId, Effect, JournalRead, ScreenSnapshot, SessionMachine};
@@ -26,13 +28,22 @@ impl SessionMachine {
             return Some(message);
         }
         let attachment = client.attachment_mut()?;
-        if std::mem::take(&mut attachment.input_ack_due) {
+        let (now, has_exited) = (self.now, self.exit.is_some());
+        let is_due = |at: &mut Duration| *at <= now || has_exited;
+        if attachment.input_ack_at.take_if(is_due).is_some() {
             return Some(Message::InputAck {
                 offset: self.input.taken(),
                 ended: self.input.has_ended(),
             });
         }
-        self.next_data(id).or_else(|| self.exit_message(id))
+        let Some(data) = self.next_data(id) else {
+            return self.exit_message(id);
+        };
+        if let Some(at) = &mut self.attachment(id)?.input_ack_at {
+            // Sent together with the data.
+            *at = now;
+        }
+        Some(data)
     }
 
     /// Returns the next chunk of the client's subscribed streams, round robin. Requests an

@@ -133,7 +133,7 @@ impl SessionMachine {
             Ok(None) => {
                 // The acknowledgement of a repeated chunk may have been lost.
                 if offset + (bytes.len() as u64) <= self.input.taken() {
-                    self.schedule_input_ack();
+                    self.schedule_input_ack(self.now);
                 }
             }
             Ok(Some(events)) => self.notify(events),

@@ -283,6 +283,54 @@ fn resuming_writer_keeps_generation_and_input_offset() {
     assert!(machine.is_closing(late));
 }
 
+/// Attaches a writer to a terminal, and has a key of it written.
+fn typed_key() -> (SessionMachine, ClientId) {
+    let mut machine = machine(StreamId::TTY, OverflowPolicy::DropOldest, KIB);
+    let (writer, _) = join(&mut machine, attach(Lease::Write, StreamId::TTY));
+    all(&mut machine, writer);
+    let bytes = Bytes::from_static(b"k");
+    send_as(&mut machine, writer, 1, Message::Input { offset: 0, bytes });
+    let written = effects(&mut machine);
+    assert!(written.contains(&Effect::Write("k".into())));
+    machine.on_written(Ok(()), machine.now);
+    (machine, writer)
+}
+
+const ACK: Message = Message::InputAck {
+    offset: 1,
+    ended: false,
+};
+
+#[test]
+fn key_is_acknowledged_with_its_echo() {
+    let (mut machine, writer) = typed_key();
+    assert_eq!(all(&mut machine, writer), []);
+    machine.on_output(StreamId::TTY, "k".into());
+    let sent = all(&mut machine, writer);
+    assert!(matches!(sent[0], Message::Data { .. }), "{sent:?}");
+    assert_eq!(sent[1..], [ACK]);
+}
+
+#[test]
+fn key_without_echo_is_acknowledged_in_time() {
+    let (mut machine, writer) = typed_key();
+    let due = machine.deadline().unwrap();
+    assert_eq!(due, machine.now + INPUT_ACK_DELAY);
+    machine.tick(due);
+    assert!(machine.deadline().unwrap() > due, "it is not due again");
+    assert_eq!(all(&mut machine, writer), [ACK]);
+}
+
+#[test]
+fn key_is_acknowledged_before_the_exit() {
+    let (mut machine, writer) = typed_key();
+    let now = machine.now;
+    machine.on_exited(ExitStatus::Code(0), false, Drained::Clean, now);
+    let sent = all(&mut machine, writer);
+    assert_eq!(sent[0], ACK);
+    assert!(matches!(sent[1], Message::Exit(_)), "{sent:?}");
+}
+
 #[test]
 fn leases_limit_requests() {
     let mut machine = machine(OUT, OverflowPolicy::Block, KIB);
