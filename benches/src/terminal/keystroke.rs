@@ -1,5 +1,5 @@
 //! A key at a terminal that is attached to a session: from the key press to its echo on the screen, through
-//! `bowline attach`, tmux(1) and ssh(1), each on this machine.
+//! `bowline attach`, tmux(1), ssh(1) and tmux in ssh, each on this machine.
 
 use std::ffi::OsStr;
 use std::fs;
@@ -28,11 +28,12 @@ const ECHO: &str = "stty raw -echo; printf READY.; exec cat";
 /// Measures all programs that this machine has; what is missing is a row without a figure.
 pub(super) fn rows(plan: &Plan) -> Vec<Row> {
     type Measure = fn(usize) -> Result<Vec<Duration>>;
-    let programs: [(&'static str, Measure); 4] = [
+    let programs: [(&'static str, Measure); 5] = [
         ("no program in between", direct),
         ("bowline attach", attach),
         ("tmux", tmux),
         ("ssh", ssh),
+        ("ssh, tmux in it", ssh_with_tmux),
     ];
     let row = |(contender, measure): (&'static str, Measure)| Row {
         what: "key press to echo, attached",
@@ -106,18 +107,67 @@ fn create(socket: &Path) -> Result<String> {
 }
 
 fn tmux(keys: usize) -> Result<Vec<Duration>> {
-    let folder = tempfile::tempdir()?;
-    let configuration = folder.path().join("tmux.conf");
-    fs::write(&configuration, "set -g status off\nset -s escape-time 0\n")?;
-    let mut command = CommandBuilder::new(found("tmux")?);
-    command.args([OsStr::new("-f"), configuration.as_os_str()]);
-    command.args([OsStr::new("-S"), folder.path().join("socket").as_os_str()]);
-    command.args(["new-session", "sh", "-c", ECHO]);
+    let server = TmuxServer::new()?;
+    let mut command = server.command();
+    command.args(["new-session", ECHO]);
     command.env("TERM", "xterm-256color");
     Screen::start(command)?.keys(keys)
 }
 
 fn ssh(keys: usize) -> Result<Vec<Duration>> {
+    over_ssh(ECHO, keys)
+}
+
+/// What `bowline attach` is in place of: a session that outlives its connection, at another host.
+fn ssh_with_tmux(keys: usize) -> Result<Vec<Duration>> {
+    let server = TmuxServer::new()?;
+    let words = server.command().get_argv().to_vec();
+    let words: Vec<_> = words.iter().map(|word| word.to_string_lossy()).collect();
+    let line = format!(
+        "TERM=xterm-256color exec {} new-session '{ECHO}'",
+        words.join(" ")
+    );
+    over_ssh(&line, keys)
+}
+
+/// A tmux server with a socket and a configuration of its own, which ends with this value.
+struct TmuxServer {
+    program: PathBuf,
+    folder: TempDir,
+}
+
+impl TmuxServer {
+    fn new() -> Result<Self> {
+        let (program, folder) = (found("tmux")?, tempfile::tempdir()?);
+        let configuration = "set -g status off\nset -s escape-time 0\n";
+        fs::write(folder.path().join("tmux.conf"), configuration)?;
+        Ok(Self { program, folder })
+    }
+
+    /// Returns a client's command, without the server's command.
+    fn command(&self) -> CommandBuilder {
+        let mut command = CommandBuilder::new(&self.program);
+        let folder = self.folder.path();
+        command.args([OsStr::new("-f"), folder.join("tmux.conf").as_os_str()]);
+        command.args([OsStr::new("-S"), folder.join("socket").as_os_str()]);
+        command
+    }
+}
+
+impl Drop for TmuxServer {
+    fn drop(&mut self) {
+        // It may not have started.
+        let _ = Command::new(&self.program)
+            .arg("-S")
+            .arg(self.folder.path().join("socket"))
+            .arg("kill-server")
+            .stderr(Stdio::null())
+            .status();
+    }
+}
+
+/// Measures a command on a terminal at an SSH server of its own.
+fn over_ssh(line: &str, keys: usize) -> Result<Vec<Duration>> {
     let client = found("ssh")?;
     let server = found("sshd")?;
     let folder = tempfile::tempdir()?;
@@ -139,7 +189,7 @@ fn ssh(keys: usize) -> Result<Vec<Duration>> {
     command.args(["-o", "UserKnownHostsFile=/dev/null", "-o", "LogLevel=ERROR"]);
     command.args(["-p", &port.to_string()]);
     command.args([OsStr::new("-i"), key.as_os_str()]);
-    command.args(["127.0.0.1", ECHO]);
+    command.args(["127.0.0.1", line]);
     Screen::start(command)?.keys(keys)
 }
 
