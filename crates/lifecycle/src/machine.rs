@@ -261,6 +261,11 @@ impl Machine {
         self.arrived_ms = None;
     }
 
+    /// Returns the number of bytes of the line of output that is not complete.
+    pub(crate) fn open_line(&self) -> u64 {
+        self.output_end.saturating_sub(self.framer.resume_offset())
+    }
+
     /// Handles one input. The caller drains the outputs before the next one.
     pub(crate) fn handle_input(&mut self, input: Input, now: Duration) {
         self.now = now;

@@ -18,8 +18,9 @@ use bowline_transport::{
     ConnectionState, Exit, Inbox, OutputReader, Piece, Received, Stream, TerminalSession,
     TerminationPolicy, TerminationReport, deadline_after,
 };
+use tokio::runtime::{Handle, RuntimeFlavor};
 use tokio::sync::{mpsc, oneshot, watch};
-use tokio::task::yield_now;
+use tokio::task::{block_in_place, yield_now};
 use tokio::time::Instant;
 
 use super::end::EndedSession;
@@ -38,6 +39,9 @@ use crate::shared_budget::{BudgetMember, SharedBudget};
 /// Bytes that are folded before the task yields to other sessions on its thread: a fraction of a
 /// millisecond's work.
 const YIELD_AFTER: usize = 256 << 10;
+
+/// Length of a line, in bytes, from which it is folded off the reactor.
+const LONG_LINE: u64 = 1 << 20;
 
 type Pending<T> = Option<Pin<Box<dyn Future<Output = T> + Send>>>;
 
@@ -210,8 +214,10 @@ impl Driver {
     /// Feeds what arrived at the runner at a time, in milliseconds since 1970.
     fn feed_arrived(&mut self, input: Input, at_ms: Option<u64>) {
         self.machine.set_emits_events(self.observers.wants_events());
-        self.machine
-            .handle_arrived(input, self.start.elapsed(), at_ms);
+        let is_long = self.machine.open_line() > LONG_LINE && ends_line(&input);
+        let now = self.start.elapsed();
+        let fold = || self.machine.handle_arrived(input, now, at_ms);
+        if is_long { off_reactor(fold) } else { fold() }
     }
 
     fn report_spent(&mut self) {
@@ -425,6 +431,24 @@ impl Driver {
         if has_changed {
             self.observers.changed(self.machine.transcript(), false);
         }
+    }
+}
+
+/// Returns whether input ends the line of output that is not complete.
+fn ends_line(input: &Input) -> bool {
+    match input {
+        Input::Output(bytes) => bytes.contains(&b'\n'),
+        Input::OutputGap { .. } | Input::OutputEnded => true,
+        _ => false,
+    }
+}
+
+/// Runs long work. A runtime with several threads runs its other tasks on another one meanwhile; one with a
+/// single thread has none.
+fn off_reactor(work: impl FnOnce()) {
+    match Handle::try_current().map(|runtime| runtime.runtime_flavor()) {
+        Ok(RuntimeFlavor::MultiThread) => block_in_place(work),
+        _ => work(),
     }
 }
 

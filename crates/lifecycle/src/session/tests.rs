@@ -2,6 +2,8 @@
 
 use std::future::poll_fn;
 use std::pin::pin;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::task::Poll;
 
 use bowline_jsonl::Prompt;
@@ -66,4 +68,49 @@ async fn past_conversation_is_folded_off_the_reactor() {
     let is_pending = poll_fn(|context| Poll::Ready(folding.as_mut().poll(context).is_pending()));
     assert!(is_pending.await);
     drop(folding.await);
+}
+
+/// While a worker is blocked with notice, the runtime starts another thread in its place. Nothing else of this
+/// session does.
+#[test]
+fn long_line_is_folded_off_the_reactor() {
+    let threads = Arc::new(AtomicUsize::new(0));
+    let started = Arc::clone(&threads);
+    let runtime = tokio::runtime::Builder::new_multi_thread()
+        .worker_threads(1)
+        .enable_all()
+        .on_thread_start(move || {
+            started.fetch_add(1, Ordering::SeqCst);
+        })
+        .build()
+        .expect("a runtime");
+    let counted = |lines: &'static str| {
+        let folding = tokio::spawn(fold_output_of(lines));
+        let threads = Arc::clone(&threads);
+        async move {
+            folding.await.expect("it is folded");
+            threads.load(Ordering::SeqCst)
+        }
+    };
+    runtime.block_on(async {
+        let short = "head -c 3000000 /dev/zero | tr '\\0' x | fold -w 1000000; echo";
+        assert_eq!(counted(short).await, 1, "lines below a megabyte");
+        let long = "head -c 2000000 /dev/zero | tr '\\0' x; echo";
+        assert_eq!(counted(long).await, 2, "a line of two megabytes");
+    });
+}
+
+/// Runs a session of an agent whose output is that of a command, to its end.
+async fn fold_output_of(command: &str) {
+    let session = DialogueSession::start(DialogueConfiguration {
+        program: "/bin/sh".into(),
+        leading_args: vec!["-c".into(), command.into()],
+        initialize: false,
+        watchdog: WatchdogPolicy::disabled(),
+        termination: TerminationPolicy::AT_ONCE,
+        ..DialogueConfiguration::default()
+    })
+    .await
+    .expect("every system has a shell");
+    session.ended().await;
 }

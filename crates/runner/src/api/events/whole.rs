@@ -8,6 +8,7 @@ use std::time::Duration;
 use bowline_reducer::ChangeParts;
 use parking_lot::Mutex;
 use tokio::sync::Mutex as AsyncMutex;
+use tokio::task::spawn_blocking;
 use tokio::time::Instant;
 
 use super::cursor::Position;
@@ -73,8 +74,13 @@ impl WholeTranscript {
         self.opened.elapsed() < JOIN_WINDOW
     }
 
-    /// Returns a part, which is written if no reader has done so. Cancel safe.
-    async fn part(&self, number: usize, head: &SessionHead, limit: usize) -> Arc<WholePart> {
+    /// Returns a part, which is written off the reactor if no reader has done so. Cancel safe.
+    async fn part(
+        self: &Arc<Self>,
+        number: usize,
+        head: &SessionHead,
+        limit: usize,
+    ) -> Arc<WholePart> {
         if let Some(known) = self.known(number) {
             return known;
         }
@@ -82,7 +88,10 @@ impl WholeTranscript {
         if let Some(known) = self.known(number) {
             return known;
         }
-        let part = Arc::new(self.write(number, head));
+        let (whole, of) = (Arc::clone(self), head.clone());
+        let written = spawn_blocking(move || whole.write(number, &of)).await;
+        // The runtime may be shutting down.
+        let part = Arc::new(written.unwrap_or_else(|_| self.write(number, head)));
         self.kept.lock().keep(number, &part, limit);
         part
     }
@@ -147,6 +156,10 @@ impl WholeReader {
 
 #[cfg(test)]
 mod tests {
+    use std::future::poll_fn;
+    use std::pin::pin;
+    use std::task::Poll;
+
     use bowline_reducer::{HostEvent, Meta, Transcript};
     use bowline_transport::SessionId;
 
@@ -214,6 +227,16 @@ mod tests {
             }
         }
         assert_eq!(fast.whole.kept.lock().bytes, 0);
+    }
+
+    /// The first poll hands a part to another thread; one that is written on the reactor would be there with it.
+    #[tokio::test]
+    async fn part_is_written_off_the_reactor() {
+        let (head, mut readers) = readers(1);
+        let mut part = pin!(readers[0].next_part(&head, LIMIT));
+        let is_pending = poll_fn(|context| Poll::Ready(part.as_mut().poll(context).is_pending()));
+        assert!(is_pending.await);
+        assert!(!part.await.is_last);
     }
 
     #[tokio::test(start_paused = true)]
