@@ -18,6 +18,7 @@ mod machine;
 mod past;
 mod past_screen;
 mod queue;
+mod restart;
 mod scrollback;
 mod session_dto;
 mod session_list;
@@ -87,7 +88,7 @@ pub(super) fn routes(
         .merge(more)
         .routes(routes!(sessions::create, sessions::list))
         .routes(routes!(sessions::get, sessions::delete, sessions::update))
-        .routes(routes!(sessions::restart))
+        .routes(routes!(restart::restart))
         .routes(routes!(sessions::restore))
         .routes(routes!(dialogue::prompt))
         .routes(routes!(

@@ -9,8 +9,8 @@ use serde_json::{Map, Value};
 use sha2::{Digest as _, Sha256};
 
 use super::agent::start_problem;
+use crate::api::idempotency_key::IdempotencyKey;
 use crate::api::problem::Problem;
-use crate::api::request_id::IdempotencyKey;
 use crate::app_state::AppState;
 use crate::conversations::{ConversationError, is_driven};
 use crate::sessions::SessionRecord;

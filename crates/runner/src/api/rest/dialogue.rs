@@ -29,8 +29,8 @@ use super::dialogue_dto::{
 use super::shim_client::{ShimClient, read_record};
 use super::transcript::read_transcript;
 use crate::api::extract::{JsonBody, SessionPath};
+use crate::api::idempotency_key::IdempotencyKey;
 use crate::api::problem::Problem;
-use crate::api::request_id::IdempotencyKey;
 use crate::app_state::AppState;
 use crate::conversations::{Conversation, ConversationError};
 use crate::sessions::SessionRecord;

@@ -15,8 +15,8 @@ use utoipa::ToSchema;
 use super::conversation::{conversation, running_conversation};
 use super::dialogue::{Receipt, dialogue_record, queued, settle};
 use crate::api::extract::{JsonBody, SessionPath};
+use crate::api::idempotency_key::IdempotencyKey;
 use crate::api::problem::Problem;
-use crate::api::request_id::IdempotencyKey;
 use crate::app_state::AppState;
 use crate::conversations::ConversationError;
 

@@ -1,4 +1,4 @@
-//! Sessions: create, list, get, delete and restart.
+//! Sessions: create, list, get, update, delete and restore.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -7,7 +7,6 @@ use axum::Json;
 use axum::extract::State;
 use axum::http::StatusCode;
 use axum::response::{IntoResponse as _, Response};
-use bowline_lifecycle::control::GENERATION_LABEL;
 use bowline_transport::wire::Lease;
 use bowline_transport::{
     SessionActivity, SessionId, SessionList, SessionSummary, SessionSummaryState, SessionUpdate,
@@ -28,14 +27,13 @@ use super::session_list::{ListFilter, ListQuery};
 use super::shim_client::{ShimClient, read_record};
 use super::take_over::take_over;
 use crate::api::extract::{JsonBody, QueryParams, SessionPath};
+use crate::api::idempotency_key::IdempotencyKey;
 use crate::api::problem::Problem;
-use crate::api::request_id::IdempotencyKey;
 use crate::app_state::AppState;
-use crate::conversations::{StartConversation, is_driven};
+use crate::conversations::StartConversation;
 use crate::current_request::{current_request_id, with_request_id};
 use crate::sessions::{
-    CreateError, EndedSession, RestartError, SessionRecord, ShimStatus, TerminateError,
-    damage_in_log, summary_of,
+    CreateError, EndedSession, SessionRecord, ShimStatus, TerminateError, damage_in_log, summary_of,
 };
 use crate::shim::{RestoreError, SessionSpec, ShimStarted, SpawnFault, UpdateError};
 
@@ -107,7 +105,7 @@ async fn start_agent(app: &AppState, start: StartConversation) -> Result<ShimSta
     Ok(started)
 }
 
-async fn start(app: &AppState, spec: SessionSpec) -> Result<ShimStarted, Problem> {
+pub(super) async fn start(app: &AppState, spec: SessionSpec) -> Result<ShimStarted, Problem> {
     let writer = writer_of_process(&spec);
     let start = async { Ok(app.sessions.create(spec).await?) };
     let started = start_claimed(app, writer, start).await?;
@@ -439,77 +437,4 @@ impl From<TerminateError> for Problem {
             error => Self::internal(error),
         }
     }
-}
-
-/// End a session and start it again under a new id.
-///
-/// The session no longer waits for its web terminal to reconnect. One that resumed a conversation begins with its past,
-/// as it is now.
-#[utoipa::path(post, path = "/api/sessions/{id}/restart", operation_id = "restartSession",
-    params(("id" = String, Path, description = "Id of the session")),
-    responses((status = 201, description = "Created", body = CreatedSession), (status = "default", description = "Error", body = Problem)))]
-pub(super) async fn restart(
-    State(app): State<Arc<AppState>>,
-    SessionPath(id): SessionPath,
-    key: IdempotencyKey,
-) -> Result<(StatusCode, Json<CreatedSession>), Problem> {
-    let successor = key.uuid(&format!("restart {id}"));
-    let successor = successor.and_then(|it| it.to_string().parse().ok());
-    if let Some(known) = successor.filter(|it| app.sessions.find(*it).is_some()) {
-        return Ok((StatusCode::CREATED, Json(created(&app, known).await)));
-    }
-    app.sessions
-        .find(id)
-        .ok_or_else(Problem::session_not_found)?;
-    let successor = successor.unwrap_or_else(SessionId::random);
-    let spec = app.sessions.take_spec(id).map_err(restart_problem)?;
-    run_to_completion(async move {
-        let restarted = replace_session(&app, &spec, successor).await;
-        if restarted.is_err() {
-            app.sessions.return_spec(spec);
-        }
-        Ok((StatusCode::CREATED, Json(restarted?)))
-    })
-    .await
-}
-
-/// Ends the session of a spec, and starts another one from it.
-async fn replace_session(
-    app: &AppState,
-    spec: &SessionSpec,
-    successor: SessionId,
-) -> Result<CreatedSession, Problem> {
-    app.detach_timers.cancel(spec.id);
-    app.sessions
-        .terminate(spec.id, TerminationPolicy::default())
-        .await?;
-    app.metrics.terminated.add(1);
-    let mut spec = SessionSpec {
-        id: successor,
-        ..spec.clone()
-    };
-    let is_conversation = is_driven(&spec.labels);
-    // Its claim is that of the session that it follows.
-    spec.labels.remove(GENERATION_LABEL);
-    let started = start(app, spec).await?;
-    if is_conversation {
-        app.conversations.attach(started.id).await?;
-    }
-    Ok(created(app, started.id).await)
-}
-
-fn restart_problem(error: RestartError) -> Problem {
-    let (code, detail, next) = match error {
-        RestartError::Unknown => (
-            "SPEC_UNKNOWN",
-            "cannot restart: the session was created by another runner",
-            "end it, and create another one with POST /api/sessions",
-        ),
-        RestartError::Taken => (
-            "RESTARTED",
-            "the session is being restarted or was restarted",
-            "restart its successor, which GET /api/sessions lists",
-        ),
-    };
-    Problem::new(StatusCode::CONFLICT, code, detail, next)
 }

@@ -1,4 +1,4 @@
-//! The id of a request, by which a repeated one is recognized.
+//! The header `Idempotency-Key`, by which a repeated request is recognized.
 
 use axum::extract::FromRequestParts;
 use axum::http::request::Parts;
