@@ -3,7 +3,7 @@
 use serde_json::Value;
 
 use crate::failure::Failure;
-use crate::text::one_line;
+use crate::text::{escape_json, one_line};
 
 /// Longest value of a field, in columns.
 const MAX_VALUE: usize = 1000;
@@ -88,7 +88,7 @@ fn text(value: &Value) -> String {
     match value {
         Value::Null => "-".to_owned(),
         Value::String(text) => one_line(text, MAX_VALUE),
-        value => value.to_string(),
+        value => escape_json(value.to_string()),
     }
 }
 
@@ -106,10 +106,12 @@ mod tests {
     fn fields_are_filled_in() {
         let items = [
             json!({"id": "a", "n": 1, "exit": {"code": 0}}),
-            json!({"id": "b\x1b[2J", "n": null, "exit": null}),
+            json!({"id": "b\x1b[2J", "n": null, "exit": null, "labels": {"a": "\u{9b}2J"}}),
         ];
         let text = lines("{{{id}}}\\t{n} {exit.code}", &items).unwrap();
         assert_eq!(text, "{a}\t1 0\n{b}\t- -\n");
+        let text = lines("{labels}", &items).unwrap();
+        assert_eq!(text, "-\n{\"a\":\"\\u009b2J\"}\n");
         assert_eq!(lines("{any}", &[]).unwrap(), "");
     }
 

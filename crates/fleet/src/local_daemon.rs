@@ -93,19 +93,27 @@ impl LocalRunner for LocalDaemon {
     }
 }
 
-/// Returns what git reports of a directory; `None` if it is not in a working tree, or there is no git.
+/// Returns what git reports of a directory; `None` if it is not in a working tree, there is no git, or git would run
+/// commands that the repository names: an agent that may write files, and nothing else, may have written those.
 fn git_state(cwd: &Path) -> Option<GitState> {
     let git = |args: &[&str]| {
         let mut command = Command::new("git");
+        command.args(["-c", "core.fsmonitor=false"]);
         command.arg("-C").arg(cwd).args(args);
-        // It writes nothing, and asks for no password.
+        // It writes nothing, asks for no password, and fetches nothing.
         command
             .env("GIT_OPTIONAL_LOCKS", "0")
-            .env("GIT_TERMINAL_PROMPT", "0");
+            .env("GIT_TERMINAL_PROMPT", "0")
+            .env("GIT_NO_LAZY_FETCH", "1");
         let output = command.output().ok().filter(|it| it.status.success())?;
         Some(String::from_utf8_lossy(&output.stdout).trim().to_owned())
     };
-    let changes = git(&["status", "--porcelain"])?;
+    let keys = git(&["config", "--list", "--show-scope", "--name-only"])?;
+    if keys.lines().any(names_command) {
+        return None;
+    }
+    // A submodule has a configuration of its own.
+    let changes = git(&["status", "--porcelain", "--ignore-submodules=all"])?;
     let named = |text: Option<String>| text.filter(|it| !it.is_empty());
     Some(GitState {
         remote: named(git(&["remote", "get-url", "origin"])).map(|it| without_credentials(&it)),
@@ -113,6 +121,17 @@ fn git_state(cwd: &Path) -> Option<GitState> {
         commit: named(git(&["rev-parse", "-q", "--verify", "HEAD"])),
         is_dirty: !changes.is_empty(),
     })
+}
+
+/// Returns whether a key of the configuration, with its scope before it, is the repository's own and makes `git status`
+/// run commands: filters of contents, and fetches of objects that are not here (gitattributes(5), git-config(1)).
+fn names_command(key: &str) -> bool {
+    let Some((scope, name)) = key.split_once('\t') else {
+        return false;
+    };
+    let is_own = matches!(scope, "local" | "worktree");
+    let is_fetch = name == "extensions.partialclone" || name.ends_with(".promisor");
+    is_own && (is_fetch || name.starts_with("filter."))
 }
 
 /// Removes user and password from a URL.
@@ -140,16 +159,19 @@ mod tests {
         }
     }
 
+    fn git(folder: &Path, args: &[&str]) {
+        let mut git = Command::new("git");
+        git.arg("-C").arg(folder);
+        git.args(["-c", "user.name=a", "-c", "user.email=a@b.example"]);
+        let output = git.args(args).output().expect("git");
+        assert!(output.status.success(), "{args:?}: {output:?}");
+    }
+
     #[test]
     fn state_of_a_working_tree_is_read() {
         let folder = tempfile::tempdir().unwrap();
         assert_eq!(git_state(folder.path()), None);
-        let run = |args: &[&str]| {
-            let mut git = Command::new("git");
-            git.arg("-C").arg(folder.path());
-            git.args(["-c", "user.name=a", "-c", "user.email=a@b.example"]);
-            git.args(args).output().expect("git")
-        };
+        let run = |args: &[&str]| git(folder.path(), args);
         run(&["init", "-q", "-b", "main"]);
         run(&["remote", "add", "origin", "https://u:p@h/a"]);
         run(&["commit", "-q", "--allow-empty", "-m", "x"]);
@@ -160,5 +182,27 @@ mod tests {
         assert!(!state.is_dirty);
         std::fs::write(folder.path().join("new"), "").unwrap();
         assert!(git_state(folder.path()).unwrap().is_dirty);
+    }
+    #[test]
+    fn repository_runs_no_command() {
+        let folder = tempfile::tempdir().unwrap();
+        let ran = folder.path().join("ran");
+        let command = format!("touch {}; cat", ran.display());
+        let run = |args: &[&str]| git(folder.path(), args);
+        run(&["init", "-q"]);
+        std::fs::write(folder.path().join("file"), "1").unwrap();
+        std::fs::write(folder.path().join(".gitattributes"), "file filter=f\n").unwrap();
+        run(&["add", "."]);
+        run(&["commit", "-q", "-m", "x"]);
+        run(&["config", "core.fsmonitor", &command]);
+        assert!(!git_state(folder.path()).unwrap().is_dirty);
+        assert!(!ran.exists());
+        run(&["config", "filter.f.clean", &command]);
+        // Of the same size, so that git compares the contents.
+        std::fs::write(folder.path().join("file"), "2").unwrap();
+        assert_eq!(git_state(folder.path()), None);
+        assert!(!ran.exists());
+        run(&["status"]);
+        assert!(ran.exists(), "git runs it otherwise");
     }
 }

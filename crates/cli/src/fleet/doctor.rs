@@ -13,6 +13,7 @@ use super::network::fleet_address;
 use crate::args::fleet::FleetDoctor;
 use crate::failure::Failure;
 use crate::stdio::print;
+use crate::text::one_line;
 
 /// Replicas that survive the loss of a server.
 const REPLICAS: usize = 3;
@@ -56,7 +57,7 @@ struct Report {
 impl Report {
     fn add(&mut self, name: &str, value: &str) {
         // Writing into a string cannot fail.
-        let _ = writeln!(self.text, "{name:9} {value}");
+        let _ = writeln!(self.text, "{name:9} {}", one_line(value, usize::MAX));
     }
 
     async fn replicas(&mut self, bus: &Connection) {

@@ -11,9 +11,13 @@ use crate::args::fleet::{FleetArgs, Resume};
 use crate::failure::Failure;
 use crate::runner::announced;
 use crate::stdio::{eprint, print};
+use crate::text::one_line;
 
 /// Digits of a commit that are shown.
 const COMMIT_DIGITS: usize = 12;
+
+/// Largest width of the name of a remote or of a branch, in columns.
+const MAX_NAME_WIDTH: usize = 100;
 
 /// Continues a session that has ended, or whose runner is silent, and prints its id.
 ///
@@ -61,10 +65,13 @@ fn working_tree(git: Option<&GitState>) -> String {
         return "the working tree".to_owned();
     };
     let mut seen = Vec::new();
-    seen.extend(git.remote.clone());
-    seen.extend(git.branch.as_ref().map(|it| format!("branch {it}")));
+    // An agent may have set them.
+    let shown = |name: &String| one_line(name, MAX_NAME_WIDTH);
+    seen.extend(git.remote.as_ref().map(shown));
+    let branch = git.branch.as_ref().map(shown);
+    seen.extend(branch.map(|it| format!("branch {it}")));
     let commit = git.commit.as_ref();
-    seen.extend(commit.map(|it| format!("commit {}", short(it))));
+    seen.extend(commit.map(|it| format!("commit {}", one_line(&short(it), COMMIT_DIGITS))));
     if git.is_dirty {
         seen.push("with changes that are not committed".to_owned());
     }
@@ -85,7 +92,7 @@ mod tests {
     #[test]
     fn working_tree_is_described_by_what_git_reported() {
         assert_eq!(working_tree(None), "the working tree");
-        let git = GitState {
+        let mut git = GitState {
             remote: Some("https://h/a".to_owned()),
             branch: Some("main".to_owned()),
             commit: Some("0123456789abcdef".to_owned()),
@@ -95,5 +102,7 @@ mod tests {
             working_tree(Some(&git)),
             "the working tree (https://h/a, branch main, commit 0123456789ab, with changes that are not committed)"
         );
+        git.remote = Some("\x1b]2;x\x07h\nb".to_owned());
+        assert!(working_tree(Some(&git)).starts_with("the working tree (h b, "));
     }
 }
