@@ -38,3 +38,4 @@ mod state_folder;
 mod support;
 mod terminal;
 mod test_runner;
+mod watch;
