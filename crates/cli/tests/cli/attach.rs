@@ -247,3 +247,39 @@ fn terminal_that_takes_no_output_does_not_hold_the_detach_key() {
     assert!(!seen.contains("10000"), "it was blocked");
     assert!(child.wait().unwrap().success());
 }
+
+/// Returns how often the threads of a process have waited (proc_pid_status(5)).
+#[cfg(target_os = "linux")]
+fn waits(pid: u32) -> u64 {
+    let threads = std::fs::read_dir(format!("/proc/{pid}/task")).expect("it runs");
+    let status = |thread: std::fs::DirEntry| {
+        let status = std::fs::read_to_string(thread.path().join("status")).unwrap_or_default();
+        let mut lines = status.lines();
+        let count = lines.find_map(|line| line.strip_prefix("voluntary_ctxt_switches:"));
+        count.map_or(0, |count| count.trim().parse().expect("a number"))
+    };
+    threads.filter_map(Result::ok).map(status).sum()
+}
+
+/// One wait is that for a key, and one that for its echo. Each pass from one thread to another would be one more.
+#[cfg(target_os = "linux")]
+#[tokio::test]
+async fn key_and_echo_take_two_waits() {
+    const KEYS: u64 = 100;
+    let served = TestRunner::start();
+    let id = served.shell("stty raw -echo; echo welcome; exec cat");
+    let mut command = attach(&served, &id, &[]).await;
+    let pid = command.pid();
+    let mut press = async |key: &'static str| {
+        command.clear();
+        command.type_keys(key).await;
+        command.until(key).await;
+    };
+    press("A").await;
+    let before = waits(pid);
+    for key in ["a", "b"].into_iter().cycle().take(KEYS as usize) {
+        press(key).await;
+    }
+    let taken = waits(pid) - before;
+    assert!(taken < 3 * KEYS, "{taken} waits for {KEYS} keys");
+}

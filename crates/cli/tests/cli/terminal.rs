@@ -88,6 +88,11 @@ impl TerminalCommand {
         }
     }
 
+    /// Returns the id of the program's process.
+    pub(crate) fn pid(&self) -> u32 {
+        self.terminal.pid().expect("it is a process here")
+    }
+
     /// Discards the output so far.
     pub(crate) fn clear(&mut self) {
         self.seen.clear();

@@ -14,7 +14,7 @@ async fn watched_list_changes_in_its_place() {
     let mut command = ScreenCommand::bowline(line, vec![state], None, (60, 24));
     command.shows("no sessions").await;
     let id = served.shell("exec sleep 1000");
-    let start = &id[..8];
+    let start = id.split('-').next().unwrap();
     let text = command.shows(start).await;
     assert!(!text.contains("no sessions"), "{text}");
     served.bowline(&["kill", start]).ok();
