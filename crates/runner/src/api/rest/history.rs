@@ -1,24 +1,21 @@
 //! Past conversations that agents keep on the runner's machine.
 
-use std::convert::Infallible;
 use std::path::PathBuf;
 use std::sync::Arc;
 
 use axum::Json;
-use axum::body::Body;
 use axum::extract::{Path, State};
 use axum::http::header::CONTENT_TYPE;
 use axum::http::{HeaderValue, StatusCode};
 use axum::response::Response;
 use bowline_history::{Agent, Conversation, History, HistoryError, Query};
 use bowline_reducer::{End, Meta};
-use bytes::Bytes;
-use futures_util::stream;
 use serde::{Deserialize, Serialize};
 use tokio::task::spawn_blocking;
 use utoipa::ToSchema;
 
 use super::log::TranscriptQuery;
+use super::transcript::snapshot_body;
 use super::transcript_schema::Transcript;
 use crate::api::extract::QueryParams;
 use crate::api::problem::Problem;
@@ -138,9 +135,7 @@ pub(super) async fn transcript(
         transcript.end(End::Recording, Meta::default());
         Ok(transcript.snapshot())
     });
-    let chunks = snapshot.await?.json_chunks(schema);
-    let chunks = chunks.map(|chunk| Ok::<_, Infallible>(Bytes::from(chunk)));
-    let mut response = Response::new(Body::from_stream(stream::iter(chunks)));
+    let mut response = Response::new(snapshot_body(&snapshot.await?, schema));
     let kind = HeaderValue::from_static("application/json");
     response.headers_mut().insert(CONTENT_TYPE, kind);
     Ok(response)

@@ -1,7 +1,6 @@
 //! The transcript of a session: its whole output, folded. Concurrent requests share one fold, and a
 //! later request folds only what was added.
 
-use std::convert::Infallible;
 use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
@@ -61,18 +60,24 @@ pub(super) async fn transcript_body(
     let mut chunks = held.snapshot.json_chunks(schema);
     let chunks = std::iter::from_fn(move || {
         let _held = &held;
-        chunks
-            .next()
-            .map(|chunk| Ok::<_, Infallible>(Bytes::from(chunk)))
+        chunks.next()
     });
-    Ok(Body::from_stream(stream::iter(chunks)))
+    Ok(chunked_body(chunks))
 }
 
 /// Returns a transcript as JSON, which is written as it is sent.
 pub(super) fn snapshot_body(snapshot: &Snapshot, schema: Schema) -> Body {
-    let chunks = snapshot.json_chunks(schema);
-    let chunks = chunks.map(|chunk| Ok::<_, Infallible>(Bytes::from(chunk)));
-    Body::from_stream(stream::iter(chunks))
+    chunked_body(snapshot.json_chunks(schema))
+}
+
+/// Returns a body whose chunks are written as it is sent, off the reactor: one has an entry of any size.
+fn chunked_body(chunks: impl Iterator<Item = Vec<u8>> + Send + 'static) -> Body {
+    let chunks = stream::try_unfold(chunks, |mut chunks| async move {
+        let next = spawn_blocking(move || chunks.next().map(|chunk| (Bytes::from(chunk), chunks)));
+        // Fails while the runtime shuts down, which must not look like the end.
+        next.await
+    });
+    Body::from_stream(chunks)
 }
 
 /// The transcript of a session that no task follows. Its fold stays in memory as long as this does, once for
@@ -323,4 +328,24 @@ fn add(
 
 fn damage_message(damage: &Damage) -> String {
     format!("the log is damaged: {damage}, and the rest of that segment was not read")
+}
+
+#[cfg(test)]
+mod tests {
+    use std::thread;
+
+    use axum::body::to_bytes;
+
+    use super::*;
+
+    #[tokio::test]
+    async fn transcript_is_written_off_the_reactor() {
+        let reactor = thread::current().id();
+        let chunks = (0..3).map(move |n| {
+            assert_ne!(thread::current().id(), reactor);
+            vec![n]
+        });
+        let body = to_bytes(chunked_body(chunks), usize::MAX).await.unwrap();
+        assert_eq!(&body[..], [0, 1, 2]);
+    }
 }
