@@ -63,6 +63,23 @@ async fn append_is_fenced_by_the_last_sequence() {
 
 #[tokio::test]
 #[ignore = "needs a NATS server: .ci/nats"]
+async fn copy_is_read_in_pieces_that_the_server_can_hold() {
+    // Half of the default, and a third of the copy.
+    let servers = NatsServers::start(1, "max_pending: 32MB\n").unwrap();
+    let connection = servers.set_up().await;
+    let body = Bytes::from(vec![0; 250 << 10]);
+    let mut last = 0;
+    for _ in 0..400 {
+        let begin = Positions::default();
+        let stored = connection.append(SUBJECT, last, &begin, body.clone());
+        last = stored.await.unwrap();
+    }
+    let all = collect(connection.read(SUBJECT, 0).await.unwrap()).await;
+    assert_eq!(all.len(), 400);
+}
+
+#[tokio::test]
+#[ignore = "needs a NATS server: .ci/nats"]
 async fn keys_are_replaced_by_comparing_revisions() {
     let servers = NatsServers::start(1, "").unwrap();
     let connection = servers.set_up().await;

@@ -24,8 +24,8 @@ pub(super) const OPERATION: &str = "KV-Operation";
 /// Messages that are read ahead.
 const READ_AHEAD: usize = 64;
 
-/// Messages of a log that are asked for at once: at most 16 MiB. A server ends a connection to which it has 64 MiB to
-/// write (`max_pending`), and a copy of 100 MB is written faster than it is read.
+/// Messages of a log that are asked for at once, and again when half of them have come: at most 24 MiB. A server ends a
+/// connection to which it has 64 MiB to write (`max_pending`), and it sends a copy of 100 MB faster than it is read.
 const LOG_BATCH: i64 = 64;
 
 /// Maximum number of changes that a watcher has not read.
