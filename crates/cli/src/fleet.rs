@@ -14,7 +14,7 @@ mod resume;
 pub(crate) use daemon::Joining;
 pub(crate) use history::history;
 pub(crate) use list::ps;
-pub(crate) use network::network;
+pub(crate) use network::{CREDENTIALS, configure, network};
 pub(crate) use replica::{attach_copy, logs};
 pub(crate) use resume::resume;
 

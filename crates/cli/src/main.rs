@@ -109,6 +109,8 @@ fn execute(
 ) -> Result<ExitCode, Failure> {
     let default_filter = matches!(command, Command::Serve(_)).then_some("warn");
     log::install(format, default_filter)?;
+    #[cfg(feature = "fleet")]
+    fleet::configure(settings);
     match command {
         Command::Demo(demo) => block_on(runtime(), demo::demo(&demo)),
         Command::Chat(chat) => block_on(runtime(), chat::chat(chat)),

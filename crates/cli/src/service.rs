@@ -114,6 +114,30 @@ impl Serve {
         if self.tls_own {
             words.push("--tls-own".to_owned());
         }
+        #[cfg(feature = "fleet")]
+        words.extend(self.fleet_words()?);
+        Ok(words)
+    }
+}
+
+#[cfg(feature = "fleet")]
+impl Serve {
+    /// Returns the options of a fleet. A service has no `BOWLINE_FLEET_CREDS`.
+    fn fleet_words(&self) -> Result<Vec<String>, Failure> {
+        let Some(url) = &self.fleet else {
+            return Ok(Vec::new());
+        };
+        let mut words = vec!["--fleet".to_owned(), url.clone()];
+        let creds = self.creds.clone();
+        let creds = creds.or_else(|| variable(crate::fleet::CREDENTIALS).map(PathBuf::from));
+        if let Some(path) = creds {
+            let absolute = std::path::absolute(&path);
+            let absolute = absolute.map_err(|error| cannot("find", &path, &error))?;
+            words.extend(["--creds".to_owned(), text(&absolute)?]);
+        }
+        if self.advertise {
+            words.push("--advertise".to_owned());
+        }
         Ok(words)
     }
 }

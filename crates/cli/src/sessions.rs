@@ -18,18 +18,16 @@ use crate::table::{self, age, list_text, now_ms};
 use crate::text::{one_line, text_width};
 
 /// Time between two looks at the sessions that are watched.
-const WATCH_INTERVAL: Duration = Duration::from_secs(1);
+pub(crate) const WATCH_INTERVAL: Duration = Duration::from_secs(1);
 
 /// Lists the sessions of a runner, once or whenever the list changes.
 pub(crate) async fn ps(options: args::Ps) -> Result<ExitCode, Failure> {
     let client = client(&options.runner)?;
-    let text = list(&client, &options).await?;
-    print(&text)?;
+    let mut watched = Watched::print(list(&client, &options).await?)?;
     if !options.watch {
         return Ok(ExitCode::SUCCESS);
     }
     let mut interrupt = listen(SignalKind::interrupt())?;
-    let mut watched = Watched { text };
     loop {
         tokio::select! {
             _ = interrupt.recv() => return Ok(ExitCode::SUCCESS),
@@ -46,12 +44,25 @@ async fn list(client: &RunnerClient, options: &args::Ps) -> Result<String, Failu
 }
 
 /// A list that is printed again when it changes: on a terminal in its own place.
-struct Watched {
+pub(crate) struct Watched {
     text: String,
 }
 
 impl Watched {
-    fn update(&mut self, text: String) -> Result<(), Failure> {
+    /// Prints the list for the first time.
+    ///
+    /// # Errors
+    /// If standard output cannot be written.
+    pub(crate) fn print(text: String) -> Result<Self, Failure> {
+        print(&text)?;
+        Ok(Self { text })
+    }
+
+    /// Prints the list if it has changed.
+    ///
+    /// # Errors
+    /// If standard output cannot be written.
+    pub(crate) fn update(&mut self, text: String) -> Result<(), Failure> {
         if text == self.text {
             return Ok(());
         }

@@ -62,7 +62,7 @@ impl Settings {
             setting, values, ..
         } in &self.values
         {
-            if setting.commands.is_empty() {
+            if setting.commands.is_empty() && !setting.option.is_empty() {
                 let values = values.clone();
                 command = command.mut_arg(setting.option, |option| option.default_values(values));
             }

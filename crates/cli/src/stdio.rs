@@ -48,3 +48,9 @@ pub(crate) fn terminal_width() -> Option<usize> {
     let size = tcgetwinsize(io::stdout()).ok()?;
     (size.ws_col > 0).then(|| usize::from(size.ws_col).max(MIN_WIDTH))
 }
+
+/// Returns what of the bytes at an offset is not before another one.
+pub(crate) fn bytes_from(bytes: &[u8], offset: u64, from: u64) -> &[u8] {
+    let before = usize::try_from(from.saturating_sub(offset)).unwrap_or(usize::MAX);
+    bytes.get(before..).unwrap_or_default()
+}

@@ -18,6 +18,11 @@ pub enum BusError {
     /// There is no stream or bucket, or it has no leader.
     #[error("the NATS servers have no {0}, or no leader for it; run `bowline fleet doctor`")]
     NoStream(String),
+    /// The stream of logs has reached its limit.
+    #[error(
+        "the stream {LOG_STREAM} is full; raise its limit (`nats stream edit {LOG_STREAM} --max-bytes`), or wait until old logs expire"
+    )]
+    Full,
     /// Nothing listens on the subject.
     #[error("nothing listens on {0}")]
     NoResponders(String),

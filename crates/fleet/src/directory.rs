@@ -20,6 +20,7 @@ pub use index::{INDEX_STEP, LogIndex};
 pub use lease::{Lease, LeaseReply, LeaseState, LeaseStep, RENEW_EVERY};
 pub use names::{
     BadName, ConversationKey, RunnerId, file_name, link_subject, log_filter, log_subject,
+    sessions_subject,
 };
 pub use ownership::{OwnershipDecision, decide_ownership, take_over};
 pub use reach::{Reach, reach};

@@ -1,5 +1,7 @@
 //! A broker in memory, for tests: everything is stored at once, and faults are requested.
 
+mod fate;
+
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 use std::time::Duration;
@@ -14,21 +16,26 @@ use crate::bus::{
 };
 use crate::directory::LEASE_AGE;
 use crate::log::{LastMessage, Positions};
+use fate::FakeConnection;
+
+pub use fate::Fate;
 
 /// Maximum number of messages that a subscriber has not read.
 const QUEUE: usize = 4096;
 
-/// A broker in memory. Clones are connections to the same one.
+/// A connection to a broker in memory. Clones are the same connection.
 #[derive(Clone, Debug)]
 pub struct FakeBus {
     broker: Arc<Mutex<Broker>>,
-    connects: watch::Sender<u64>,
+    connection: Arc<FakeConnection>,
     started: Instant,
 }
 
 #[derive(Debug, Default)]
 struct Broker {
+    /// The last sequence of the log, and the last revision of the keys.
     sequence: u64,
+    revision: u64,
     log: Vec<(StoredMessage, Positions)>,
     keys: BTreeMap<(Bucket, String), (Entry, Instant)>,
     files: BTreeMap<String, Bytes>,
@@ -36,7 +43,6 @@ struct Broker {
     subscribers: Vec<(String, mpsc::Sender<Delivery>)>,
     replies: BTreeMap<String, oneshot::Sender<Bytes>>,
     inboxes: u64,
-    is_cut: bool,
     losses: usize,
     faults: VecDeque<BusError>,
 }
@@ -45,22 +51,36 @@ impl Default for FakeBus {
     fn default() -> Self {
         Self {
             broker: Arc::default(),
-            connects: watch::Sender::new(1),
+            connection: Arc::default(),
             started: Instant::now(),
         }
     }
 }
 
 impl FakeBus {
-    /// Lets every request fail until [`connect`](Self::connect).
+    /// Returns another connection to the same broker, which fails by itself.
+    #[must_use]
+    pub fn another(&self) -> Self {
+        Self {
+            connection: Arc::default(),
+            ..self.clone()
+        }
+    }
+
+    /// Lets every request of this connection fail until [`connect`](Self::connect).
     pub fn cut(&self) {
-        self.broker.lock().is_cut = true;
+        self.connection.cut();
     }
 
     /// Lets requests succeed again, on a new connection.
     pub fn connect(&self) {
-        self.broker.lock().is_cut = false;
-        self.connects.send_modify(|it| *it += 1);
+        self.connection.connect();
+    }
+
+    /// Decides what happens to each request of this connection for the log, the keys and the files, by the subject or the
+    /// key that it names.
+    pub fn set_fates(&self, fates: impl FnMut(&str) -> Fate + Send + 'static) {
+        self.connection.set_fates(Box::new(fates));
     }
 
     /// Lets the next append fail, and the ones after it, in this order.
@@ -79,7 +99,7 @@ impl FakeBus {
         broker.log.clear();
         broker.keys.clear();
         broker.files.clear();
-        broker.sequence = 0;
+        (broker.sequence, broker.revision) = (0, 0);
     }
 
     /// Removes the newest messages of the log.
@@ -102,14 +122,19 @@ impl FakeBus {
     }
 
     fn broker(&self) -> Result<parking_lot::MutexGuard<'_, Broker>, BusError> {
-        let mut broker = self.broker.lock();
-        if broker.is_cut {
+        if self.connection.is_cut() {
             return Err(BusError::Unanswered);
         }
+        Ok(self.stored())
+    }
+
+    /// Returns what is stored, after keys have expired.
+    fn stored(&self) -> parking_lot::MutexGuard<'_, Broker> {
+        let mut broker = self.broker.lock();
         broker
             .keys
             .retain(|(bucket, _), (_, at)| *bucket != Bucket::Runners || at.elapsed() < LEASE_AGE);
-        Ok(broker)
+        broker
     }
 
     fn now_ms(&self) -> u64 {
@@ -124,16 +149,16 @@ impl FakeBus {
         value: Option<Bytes>,
     ) -> Result<u64, BusError> {
         let written_ms = self.now_ms();
-        let mut broker = self.broker()?;
+        let mut broker = self.stored();
         let id = (bucket, key.to_owned());
         let found = broker.keys.get(&id).map_or(0, |it| it.0.revision);
         if found != revision {
             return Err(BusError::WrongLast);
         }
-        broker.sequence += 1;
+        broker.revision += 1;
         let entry = Entry {
             key: key.to_owned(),
-            revision: broker.sequence,
+            revision: broker.revision,
             value,
             written_ms,
         };
@@ -161,34 +186,23 @@ impl LogStore for FakeBus {
         begin: &Positions,
         body: Bytes,
     ) -> Result<u64, BusError> {
-        let mut broker = self.broker()?;
-        if let Some(fault) = broker.faults.pop_front() {
-            return Err(fault);
-        }
-        let last = broker.log.iter().rfind(|it| it.0.subject == subject);
-        if last.map_or(0, |it| it.0.sequence) != expected {
-            return Err(BusError::WrongLast);
-        }
-        broker.sequence += 1;
-        let sequence = broker.sequence;
-        let subject = subject.to_owned();
-        let message = StoredMessage {
-            subject,
-            sequence,
-            body,
-        };
-        broker.log.push((message, begin.clone()));
-        Ok(sequence)
+        let (name, begin) = (subject.to_owned(), begin.clone());
+        let request = move |bus: &Self| bus.stored().append(name, expected, begin, body);
+        self.perform(subject, request).await
     }
 
     async fn last(&self, subject: &str) -> Result<Option<LastMessage>, BusError> {
-        let broker = self.broker()?;
-        let last = broker.log.iter().rfind(|it| it.0.subject == subject);
-        Ok(last.map(|(message, begin)| LastMessage {
-            sequence: message.sequence,
-            begin: Some(begin.clone()),
-            body: message.body.clone(),
-        }))
+        let name = subject.to_owned();
+        let last = move |bus: &Self| {
+            let broker = bus.stored();
+            let last = broker.log.iter().rfind(|it| it.0.subject == name);
+            Ok(last.map(|(message, begin)| LastMessage {
+                sequence: message.sequence,
+                begin: Some(begin.clone()),
+                body: message.body.clone(),
+            }))
+        };
+        self.perform(subject, last).await
     }
 
     async fn read(
@@ -209,9 +223,9 @@ impl LogStore for FakeBus {
 
 impl KeyStore for FakeBus {
     async fn get(&self, bucket: Bucket, key: &str) -> Result<Option<Entry>, BusError> {
-        let broker = self.broker()?;
-        let found = broker.keys.get(&(bucket, key.to_owned()));
-        Ok(found.map(|it| it.0.clone()))
+        let id = (bucket, key.to_owned());
+        let request = move |bus: &Self| Ok(bus.stored().keys.get(&id).map(|it| it.0.clone()));
+        self.perform(key, request).await
     }
 
     async fn cas(
@@ -221,11 +235,15 @@ impl KeyStore for FakeBus {
         revision: u64,
         value: Bytes,
     ) -> Result<u64, BusError> {
-        self.put(bucket, key, revision, Some(value))
+        let name = key.to_owned();
+        let request = move |bus: &Self| bus.put(bucket, &name, revision, Some(value));
+        self.perform(key, request).await
     }
 
     async fn delete(&self, bucket: Bucket, key: &str, revision: u64) -> Result<(), BusError> {
-        self.put(bucket, key, revision, None).map(drop)
+        let name = key.to_owned();
+        let request = move |bus: &Self| bus.put(bucket, &name, revision, None).map(drop);
+        self.perform(key, request).await
     }
 
     async fn entries(&self, bucket: Bucket) -> Result<Vec<Entry>, BusError> {
@@ -248,8 +266,12 @@ impl KeyStore for FakeBus {
 
 impl FileStore for FakeBus {
     async fn put_file(&self, name: &str, content: Bytes) -> Result<(), BusError> {
-        self.broker()?.files.insert(name.to_owned(), content);
-        Ok(())
+        let file = name.to_owned();
+        let request = move |bus: &Self| {
+            bus.stored().files.insert(file, content);
+            Ok(())
+        };
+        self.perform(name, request).await
     }
 
     async fn file(&self, name: &str) -> Result<Option<Bytes>, BusError> {
@@ -301,6 +323,31 @@ impl Messages for FakeBus {
 }
 
 impl Broker {
+    fn append(
+        &mut self,
+        subject: String,
+        expected: u64,
+        begin: Positions,
+        body: Bytes,
+    ) -> Result<u64, BusError> {
+        if let Some(fault) = self.faults.pop_front() {
+            return Err(fault);
+        }
+        let last = self.log.iter().rfind(|it| it.0.subject == subject);
+        if last.map_or(0, |it| it.0.sequence) != expected {
+            return Err(BusError::WrongLast);
+        }
+        self.sequence += 1;
+        let sequence = self.sequence;
+        let message = StoredMessage {
+            subject,
+            sequence,
+            body,
+        };
+        self.log.push((message, begin));
+        Ok(sequence)
+    }
+
     /// Delivers a message, and returns whether anything listens.
     fn deliver(&mut self, subject: &str, reply: Option<String>, payload: &Bytes) -> bool {
         self.subscribers.retain(|(_, to)| !to.is_closed());
@@ -318,6 +365,6 @@ impl Broker {
 
 impl Bus for FakeBus {
     fn connects(&self) -> watch::Receiver<u64> {
-        self.connects.subscribe()
+        self.connection.connects()
     }
 }

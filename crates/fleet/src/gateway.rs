@@ -7,7 +7,7 @@ use bowline_runner::{
     ConversationWriter, MovableSession, OtherRunnerError, OtherRunners, OtherSession, TokenScope,
 };
 use bowline_transport::{Boxed, ByteStream};
-use tokio::sync::OnceCell;
+use tokio::sync::{OnceCell, mpsc};
 use tokio::time::timeout;
 
 use crate::bus::{Bus, BusError};
@@ -15,7 +15,7 @@ use crate::carrier::{LinkError, open_link};
 use crate::claims::{ClaimOutcome, claim, release};
 use crate::directory::{ConversationKey, Reach, RunnerId, file_name};
 use crate::local_daemon::LocalDaemon;
-use crate::view::{fleet_session, fleet_sessions};
+use crate::view::{FleetSession, FleetWatch, fleet_session, fleet_sessions};
 
 /// How long the start of a session waits for the claim of its conversation.
 const CLAIM_TIMEOUT: Duration = Duration::from_secs(2);
@@ -52,14 +52,24 @@ impl<B: Bus> Gateway<B> {
 
     async fn list(&self) -> Result<Vec<OtherSession>, OtherRunnerError> {
         let sessions = fleet_sessions(self.bus()?).await.map_err(failed)?;
-        let others = sessions
-            .into_iter()
-            .filter(|it| it.record.runner != self.own);
-        let others = others.map(|it| OtherSession {
-            id: it.id,
-            summary: it.summary(),
+        Ok(others(sessions, &self.own))
+    }
+
+    /// Follows the sessions of the other runners until the receiver is dropped.
+    async fn follow(&self) -> Result<mpsc::Receiver<Vec<OtherSession>>, OtherRunnerError> {
+        let opened = FleetWatch::open(self.bus()?.clone()).await;
+        let (mut watch, mut sessions) = opened.map_err(failed)?;
+        let (sender, receiver) = mpsc::channel(1);
+        let own = self.own.clone();
+        tokio::spawn(async move {
+            while sender.send(others(sessions, &own)).await.is_ok() {
+                sessions = tokio::select! {
+                    changed = watch.changed() => changed,
+                    () = sender.closed() => return,
+                };
+            }
         });
-        Ok(others.collect())
+        Ok(receiver)
     }
 
     async fn open(
@@ -157,6 +167,16 @@ fn failed(error: BusError) -> OtherRunnerError {
     OtherRunnerError::Failed(error.to_string())
 }
 
+/// Returns what the sessions of other runners than `own` are listed as.
+fn others(sessions: Vec<FleetSession>, own: &RunnerId) -> Vec<OtherSession> {
+    let others = sessions.into_iter().filter(|it| it.record.runner != *own);
+    let others = others.map(|it| OtherSession {
+        id: it.id,
+        summary: it.summary(),
+    });
+    others.collect()
+}
+
 fn key_of(writer: &ConversationWriter) -> ConversationKey {
     ConversationKey::new(writer.dialect.as_str(), &writer.conversation)
 }
@@ -164,6 +184,10 @@ fn key_of(writer: &ConversationWriter) -> ConversationKey {
 impl<B: Bus + std::fmt::Debug> OtherRunners for Gateway<B> {
     fn sessions(&self) -> Boxed<'_, Result<Vec<OtherSession>, OtherRunnerError>> {
         Box::pin(self.list())
+    }
+
+    fn watch(&self) -> Boxed<'_, Result<mpsc::Receiver<Vec<OtherSession>>, OtherRunnerError>> {
+        Box::pin(self.follow())
     }
 
     fn connect(

@@ -9,6 +9,8 @@ mod bus;
 mod carrier;
 mod claims;
 mod directory;
+#[cfg(feature = "nats")]
+mod discovery;
 mod fake;
 #[cfg(feature = "runner")]
 mod gateway;
@@ -27,7 +29,7 @@ pub use bus::*;
 pub use carrier::*;
 pub use claims::{ClaimOutcome, claim, release};
 pub use directory::*;
-pub use fake::FakeBus;
+pub use fake::{FakeBus, Fate};
 #[cfg(feature = "runner")]
 pub use gateway::Gateway;
 #[cfg(feature = "runner")]
@@ -37,6 +39,9 @@ pub use member::{LocalFiles, LocalRunner, LocalSession, Member, MemberConfigurat
 #[cfg(feature = "nats")]
 pub use nats::*;
 #[cfg(feature = "nats")]
-pub use provision::{FleetFile, FleetPlan, PlanError, provision};
+pub use provision::{FleetFile, FleetPlan, PlanError, provision, renew};
 pub use replicate::{LocalJournal, ReplicaState, replicate};
-pub use view::{FleetRunners, FleetSession, fleet_session, fleet_sessions, read_replica};
+pub use view::{
+    FleetRunners, FleetSession, FleetWatch, fleet_session, fleet_sessions, read_replica,
+    read_replica_from,
+};

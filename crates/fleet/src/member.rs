@@ -31,6 +31,9 @@ pub struct MemberConfiguration {
     pub boot: String,
     /// Whether the servers keep what is stored through a power failure, as far as is known at present.
     pub is_durable: watch::Receiver<bool>,
+    /// Days after which the servers remove what was copied; `None` if they keep it. Sessions that ended before are not
+    /// copied again.
+    pub log_days: Option<u32>,
 }
 
 /// A session of this machine.

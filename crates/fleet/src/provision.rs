@@ -1,12 +1,22 @@
 //! The configuration of NATS servers for a fleet: accounts, keys and rights.
 
+mod renew;
+mod rights;
+
 use std::fmt::Write as _;
 
 use nkeys::KeyPair;
 
-use crate::bus::{Bucket, FILE_STORE, LOG_STREAM, SERVERS_SUBJECT};
+use crate::bus::SERVERS_SUBJECT;
 use crate::directory::{BadName, RunnerId};
-use crate::nats::SERVER_STATE;
+use crate::nats::{FleetSettings, LogLimits, SERVER_STATE};
+use rights::{host_rights, runner_rights};
+
+pub use renew::renew;
+
+/// How the accounts begin in a configuration, and the line after them.
+const ACCOUNTS: &str = "accounts";
+const ACCOUNTS_END: &str = "system_account: SYS";
 
 /// The machines of a fleet.
 #[derive(Clone, Debug, Default)]
@@ -17,6 +27,8 @@ pub struct FleetPlan {
     pub runners: Vec<String>,
     /// The hosts: machines that use the sessions of runners and run none.
     pub hosts: Vec<String>,
+    /// Limits of what the servers keep of logs.
+    pub log: LogLimits,
 }
 
 /// A file to write.
@@ -45,6 +57,16 @@ pub enum PlanError {
     /// A name that comes twice.
     #[error("`{0}` is named twice; give each runner and host its own name")]
     Twice(String),
+    /// A folder without the configuration of a fleet.
+    #[error(
+        "there is no fleet-1.conf that `bowline fleet init` wrote; name the folder of the fleet"
+    )]
+    NoFleet,
+    /// A configuration whose accounts were written by hand.
+    #[error(
+        "{0} has accounts that `bowline fleet init` did not write; add what it lacks of a new `bowline fleet init` by hand"
+    )]
+    Foreign(String),
     /// The key generator failed.
     #[error("make a key: {0}")]
     Key(String),
@@ -60,7 +82,41 @@ pub fn provision(plan: &FleetPlan) -> Result<Vec<FleetFile>, PlanError> {
     if plan.nodes.len() != 1 && plan.nodes.len() != 3 {
         return Err(PlanError::Nodes(plan.nodes.len()));
     }
-    let mut names: Vec<_> = plan.runners.iter().chain(&plan.hosts).collect();
+    let (mut users, mut files) = new_users(plan, &[])?;
+    let (system, file) = credentials("system", FleetSettings::default())?;
+    files.push(file);
+    users.sort_by_key(|it| !it.is_runner);
+    for n in 0..plan.nodes.len() {
+        files.push(FleetFile {
+            name: format!("fleet-{}.conf", n + 1),
+            text: configuration(plan, n) + &accounts(&users, &system),
+            is_secret: false,
+        });
+    }
+    Ok(files)
+}
+
+/// A runner or a host, as the servers know it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct FleetUser {
+    name: String,
+    public_key: String,
+    is_runner: bool,
+}
+
+/// Makes keys for the runners and the hosts of a plan, and returns them with the files of their credentials. `present`
+/// are those that the fleet has.
+fn new_users(
+    plan: &FleetPlan,
+    present: &[FleetUser],
+) -> Result<(Vec<FleetUser>, Vec<FleetFile>), PlanError> {
+    let named = |names: &[String], is_runner| {
+        let names = names.iter().cloned();
+        names.map(move |name| (name, is_runner)).collect::<Vec<_>>()
+    };
+    let added = [named(&plan.runners, true), named(&plan.hosts, false)].concat();
+    let mut names: Vec<_> = added.iter().map(|it| &it.0).collect();
+    names.extend(present.iter().map(|it| &it.name));
     names.sort();
     for name in &names {
         let bad = |error| PlanError::Name((*name).clone(), error);
@@ -69,47 +125,43 @@ pub fn provision(plan: &FleetPlan) -> Result<Vec<FleetFile>, PlanError> {
     if let Some(twice) = names.windows(2).find(|pair| pair[0] == pair[1]) {
         return Err(PlanError::Twice(twice[0].clone()));
     }
-    let (mut files, mut users) = (Vec::new(), String::new());
-    for (name, rights) in plan
-        .runners
-        .iter()
-        .map(|it| (it, runner_rights(it)))
-        .chain(plan.hosts.iter().map(|it| (it, host_rights(it))))
-    {
-        let (public, file) = credentials(name)?;
-        // Writing into a string cannot fail.
-        let _ = writeln!(
-            users,
-            "      {{ nkey: {public}, permissions: {rights} }}  # {name}"
-        );
+    let settings = FleetSettings {
+        replicas: Some(plan.nodes.len()).filter(|it| *it > 1),
+        log: plan.log,
+    };
+    let (mut users, mut files) = (Vec::new(), Vec::new());
+    for (name, is_runner) in added {
+        let settings = if is_runner {
+            settings
+        } else {
+            FleetSettings::default()
+        };
+        let (public_key, file) = credentials(&name, settings)?;
         files.push(file);
-    }
-    let (system, file) = credentials("system")?;
-    files.push(file);
-    for n in 0..plan.nodes.len() {
-        files.push(FleetFile {
-            name: format!("fleet-{}.conf", n + 1),
-            text: configuration(plan, n, &users, &system),
-            is_secret: false,
+        users.push(FleetUser {
+            name,
+            public_key,
+            is_runner,
         });
     }
-    Ok(files)
+    Ok((users, files))
 }
 
-fn credentials(name: &str) -> Result<(String, FleetFile), PlanError> {
+fn credentials(name: &str, settings: FleetSettings) -> Result<(String, FleetFile), PlanError> {
     let key = KeyPair::new_user();
     let seed = key
         .seed()
         .map_err(|error| PlanError::Key(error.to_string()))?;
     let file = FleetFile {
         name: format!("{name}.creds"),
-        text: format!("# bowline --creds; keep it secret\nuser {name}\nnkey {seed}\n"),
+        text: format!("# bowline --creds; keep it secret\nuser {name}\nnkey {seed}\n{settings}"),
         is_secret: true,
     };
     Ok((key.public_key(), file))
 }
 
-fn configuration(plan: &FleetPlan, n: usize, users: &str, system: &str) -> String {
+/// Formats the settings of a server before its accounts.
+fn configuration(plan: &FleetPlan, n: usize) -> String {
     let node = n + 1;
     let mut text = format!(
         "# NATS server {node} of a bowline fleet: nats-server -c fleet-{node}.conf\n\
@@ -128,98 +180,32 @@ fn configuration(plan: &FleetPlan, n: usize, users: &str, system: &str) -> Strin
         }
         text.push_str("  ]\n}\n");
     }
-    let _ = write!(
-        text,
-        "accounts {{\n  FLEET {{\n    jetstream: enabled\n    \
-         # Whether the servers sync at once, and their clocks.\n    \
-         imports: [ {{ service: {{ account: SYS, subject: \"{SERVER_STATE}\" }}, to: \"{SERVERS_SUBJECT}\" }} ]\n    \
-         users: [\n{users}    ]\n  }}\n  \
-         SYS {{\n    exports: [ {{ service: \"{SERVER_STATE}\", response: stream, accounts: [FLEET] }} ]\n    \
-         users: [ {{ nkey: {system} }} ]\n  }}\n}}\nsystem_account: SYS\n"
-    );
     text
 }
 
-/// Formats rights: the subjects to publish to, and those to receive.
-fn rights(publish: &[String], subscribe: &[String]) -> String {
-    let list = |subjects: &[String]| {
-        let quoted: Vec<_> = subjects.iter().map(|it| format!("\"{it}\"")).collect();
-        quoted.join(", ")
-    };
-    format!(
-        "{{ publish: [{}], subscribe: [{}] }}",
-        list(publish),
-        list(subscribe)
-    )
-}
-
-/// What reading the directory and the log of sessions needs. Consumers have names, so that their subject has the
-/// filter; nothing is read by its sequence alone.
-fn reading() -> Vec<String> {
-    let mut subjects = vec![
-        format!("$JS.API.CONSUMER.CREATE.{LOG_STREAM}.*.bl.log.>"),
-        format!("$JS.API.CONSUMER.MSG.NEXT.{LOG_STREAM}.>"),
-        format!("$JS.API.CONSUMER.INFO.{LOG_STREAM}.>"),
-        format!("$JS.API.CONSUMER.DELETE.{LOG_STREAM}.>"),
-        format!("$JS.API.STREAM.INFO.{LOG_STREAM}"),
-        SERVERS_SUBJECT.to_owned(),
-    ];
-    for bucket in [Bucket::Runners, Bucket::Seen, Bucket::Sessions] {
-        let name = bucket.name();
-        subjects.extend([
-            format!("$JS.API.CONSUMER.CREATE.KV_{name}.*.$KV.{name}.>"),
-            format!("$JS.API.CONSUMER.MSG.NEXT.KV_{name}.>"),
-            format!("$JS.API.CONSUMER.INFO.KV_{name}.>"),
-            format!("$JS.API.CONSUMER.DELETE.KV_{name}.>"),
-            format!("$JS.API.STREAM.MSG.GET.KV_{name}"),
-            format!("$JS.API.STREAM.INFO.KV_{name}"),
-        ]);
+/// Formats the accounts: that of the fleet, and the servers' own.
+fn accounts(users: &[FleetUser], system: &str) -> String {
+    let mut lines = String::new();
+    for user in users {
+        let (name, key) = (&user.name, &user.public_key);
+        let rights = if user.is_runner {
+            runner_rights(name)
+        } else {
+            host_rights(name)
+        };
+        // Writing into a string cannot fail.
+        let _ = writeln!(
+            lines,
+            "      {{ nkey: {key}, permissions: {rights} }}  # {name}"
+        );
     }
-    subjects
-}
-
-/// A host reads, and opens links.
-fn host_rights(name: &str) -> String {
-    let mut publish = reading();
-    publish.extend(["bl.link.*".to_owned(), "_INBOX.>".to_owned()]);
-    rights(&publish, &[format!("_INBOX.{name}.>")])
-}
-
-/// A runner also publishes what its sessions write and its own record, and accepts links.
-fn runner_rights(name: &str) -> String {
-    let mut publish = reading();
-    publish.extend([
-        "bl.link.*".to_owned(),
-        "_INBOX.>".to_owned(),
-        "bl.log.*.*".to_owned(),
-        format!("$KV.{}.{name}", Bucket::Runners.name()),
-        format!("$KV.{}.{name}", Bucket::Seen.name()),
-        format!("$KV.{}.*", Bucket::Sessions.name()),
-        format!("$KV.{}.>", Bucket::Claims.name()),
-        format!("$JS.API.STREAM.MSG.GET.{LOG_STREAM}"),
-        format!("$JS.API.STREAM.MSG.GET.KV_{}", Bucket::Claims.name()),
-        format!("$JS.API.STREAM.INFO.KV_{}", Bucket::Claims.name()),
-        format!("$JS.API.STREAM.CREATE.{LOG_STREAM}"),
-        // The files of conversations: an object store of the servers' own form.
-        format!("$O.{FILE_STORE}.>"),
-        format!("$JS.API.STREAM.CREATE.OBJ_{FILE_STORE}"),
-        format!("$JS.API.STREAM.INFO.OBJ_{FILE_STORE}"),
-        format!("$JS.API.STREAM.PURGE.OBJ_{FILE_STORE}"),
-        format!("$JS.API.DIRECT.GET.OBJ_{FILE_STORE}.$O.{FILE_STORE}.M.>"),
-        format!("$JS.API.CONSUMER.CREATE.OBJ_{FILE_STORE}"),
-        format!("$JS.API.CONSUMER.CREATE.OBJ_{FILE_STORE}.>"),
-        format!("$JS.API.CONSUMER.INFO.OBJ_{FILE_STORE}.>"),
-        format!("$JS.API.CONSUMER.DELETE.OBJ_{FILE_STORE}.>"),
-        format!("$JS.FC.OBJ_{FILE_STORE}.>"),
-        "$JS.API.INFO".to_owned(),
-    ]);
-    let buckets = Bucket::ALL
-        .iter()
-        .map(|it| format!("$JS.API.STREAM.CREATE.KV_{}", it.name()));
-    publish.extend(buckets);
-    rights(
-        &publish,
-        &[format!("bl.link.{name}"), format!("_INBOX.{name}.>")],
+    format!(
+        "{ACCOUNTS} {{\n  FLEET {{\n    jetstream: enabled\n    \
+         # Whether the servers sync at once, and their clocks.\n    \
+         imports: [ {{ service: {{ account: SYS, subject: \"{SERVER_STATE}\" }}, to: \"{SERVERS_SUBJECT}\" }} ]\n    \
+         users: [\n{lines}    ]\n  }}\n  \
+         SYS {{\n    exports: [ {{ service: \"{SERVER_STATE}\", response: stream, accounts: [FLEET] }} ]\n    \
+         users: [ {{ nkey: {system} }} ]\n  }}\n}}\n{ACCOUNTS_END}\n"
     )
 }
 
@@ -232,6 +218,10 @@ mod tests {
             nodes: (0..nodes).map(|n| format!("n{n}")).collect(),
             runners: runners.iter().map(|it| (*it).to_owned()).collect(),
             hosts: vec!["laptop".to_owned()],
+            log: LogLimits {
+                days: Some(30),
+                bytes: None,
+            },
         }
     }
 
@@ -274,5 +264,14 @@ mod tests {
             files[0].text,
             provision(&plan(3, &["a", "b"])).unwrap()[0].text
         );
+    }
+
+    #[test]
+    fn runners_learn_what_the_fleet_was_asked_for() {
+        let files = provision(&plan(3, &["a"])).unwrap();
+        let has = |n: usize| files[n].text.ends_with("replicas 3\nlog-days 30\n");
+        assert_eq!([has(0), has(1)], [true, false], "{}", files[0].text);
+        let alone = provision(&plan(1, &["a"])).unwrap();
+        assert!(!alone[0].text.contains("replicas"));
     }
 }

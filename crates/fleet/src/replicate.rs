@@ -189,20 +189,31 @@ impl<B: Bus> Replication<'_, B> {
         for record in records {
             self.publisher.push(record, since.into_std());
         }
+        self.report_ends();
         Ok(found)
     }
 
+    /// Reports how far the journal was read, of which the stream may have everything already.
+    fn report_ends(&self) {
+        let ends = self.source.tail.as_ref().map(JournalTail::ends);
+        let Some(ends) = ends.map(|it| Positions::from(it.clone())) else {
+            return;
+        };
+        self.state.send_if_modified(|state| {
+            let has_changed = state.ends != ends;
+            state.ends = ends;
+            has_changed
+        });
+    }
+
     fn report(&self, before: u64) {
-        let (publisher, source) = (&self.publisher, &self.source);
+        let publisher = &self.publisher;
         self.state.send_modify(|state| {
             state.is_denied = publisher.is_denied();
             if publisher.copied() != &state.copied && publisher.copied().total() > before {
                 state.index.add(before, publisher.sequence());
             }
             state.copied.clone_from(publisher.copied());
-            if let Some(tail) = &source.tail {
-                state.ends = tail.ends().clone().into();
-            }
         });
     }
 }

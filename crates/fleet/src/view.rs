@@ -1,12 +1,17 @@
 //! A host's view of the fleet: the sessions, whether each can be reached, and their copies.
 
+mod watch;
+
 use std::collections::BTreeMap;
 
 use bowline_process::SessionId;
+use bowline_wire::StreamId;
 
 use crate::bus::{Bucket, Bus, BusError, Entry};
 use crate::directory::{Reach, RunnerId, RunnerRecord, SessionRecord, log_subject, reach};
-use crate::log::Replica;
+use crate::log::{LogMessage, Replica};
+
+pub use watch::FleetWatch;
 
 /// A session of the fleet.
 #[derive(Clone, Debug, PartialEq)]
@@ -164,4 +169,38 @@ pub async fn read_replica<B: Bus>(bus: &B, session: &FleetSession) -> Result<Rep
     }
     replica.finish();
     Ok(replica)
+}
+
+/// Reads the copy of a session's current epoch from an offset of one stream on, by the index of its record: what the other
+/// streams have before that is missing.
+///
+/// # Errors
+///
+/// The broker fails.
+pub async fn read_replica_from<B: Bus>(
+    bus: &B,
+    session: &FleetSession,
+    stream: StreamId,
+    from: u64,
+) -> Result<Replica, BusError> {
+    let sequence = session.record.index.sequence_for(from);
+    if sequence == 0 {
+        return read_replica(bus, session).await;
+    }
+    let subject = log_subject(session.id, session.record.epoch);
+    let mut messages = bus.read(&subject, sequence).await?;
+    let mut replica = Replica::starting_at(BTreeMap::from([(stream, from)]).into());
+    let mut is_before = false;
+    while let Some(message) = messages.recv().await {
+        let message = message?;
+        let begin = LogMessage::decode(&message.body).map(|it| it.begin);
+        is_before |= begin.is_ok_and(|it| it.at(stream) <= from);
+        replica.take(message.sequence, &message.body);
+    }
+    replica.finish();
+    // The stream was filled again since the record was written.
+    match is_before {
+        true => Ok(replica),
+        false => read_replica(bus, session).await,
+    }
 }

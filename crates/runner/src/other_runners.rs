@@ -7,6 +7,7 @@ use bowline_lifecycle::control::{FORK_LABEL, RESUME_LABEL};
 use bowline_transport::wire::SessionKind;
 use bowline_transport::{Boxed, ByteStream, SessionId, SessionSummary};
 use bytes::Bytes;
+use tokio::sync::mpsc;
 
 use crate::auth::TokenScope;
 
@@ -88,6 +89,9 @@ pub fn conversation_of(session: &SessionSummary) -> Option<(DialectName, &str)> 
 pub trait OtherRunners: fmt::Debug + Send + Sync {
     /// Returns all of them.
     fn sessions(&self) -> Boxed<'_, Result<Vec<OtherSession>, OtherRunnerError>>;
+
+    /// Follows them: returns the list at present, then each that differs.
+    fn watch(&self) -> Boxed<'_, Result<mpsc::Receiver<Vec<OtherSession>>, OtherRunnerError>>;
 
     /// Connects to the runner of a session, as a client with at most this scope. The stream is for HTTP.
     fn connect(

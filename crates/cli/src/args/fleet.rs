@@ -105,15 +105,30 @@ pub(crate) enum FleetCommand {
 #[derive(Debug, Args)]
 pub(crate) struct FleetInit {
     /// The name or address of a server: one, or three. By default 127.0.0.1.
-    #[arg(long = "node", value_name = "HOST")]
+    #[arg(long = "node", value_name = "HOST", conflicts_with = "renew")]
     pub(crate) nodes: Vec<String>,
     /// The name of a runner; may be repeated.
-    #[arg(long = "runner", value_name = "NAME", required = true)]
+    #[arg(
+        long = "runner",
+        value_name = "NAME",
+        required_unless_present = "renew"
+    )]
     pub(crate) runners: Vec<String>,
     /// The name of a machine that uses the sessions of others and runs none; may be repeated.
     #[arg(long = "host", value_name = "NAME")]
     pub(crate) hosts: Vec<String>,
-    /// The folder to write to, which must not have the files yet.
+    /// Days after which the servers remove what they have of a session's output; 0 keeps it. The first runner that joins
+    /// sets it; later, `nats stream edit BL_LOG` changes it.
+    #[arg(long, value_name = "DAYS", default_value_t = 30)]
+    pub(crate) log_days: u32,
+    /// Gigabytes of output at which the servers take no more; by default what their disks have.
+    #[arg(long, value_name = "N")]
+    pub(crate) log_gigabytes: Option<u32>,
+    /// Keep the keys of the folder, and write the rights of this version into its configurations; further runners and
+    /// hosts are added. The former configurations stay as *.old.
+    #[arg(long)]
+    pub(crate) renew: bool,
+    /// The folder to write to, which must not have the files yet; with --renew, that of the fleet.
     #[arg(value_name = "FOLDER")]
     pub(crate) folder: PathBuf,
 }

@@ -146,8 +146,13 @@ pub(crate) struct Serve {
     pub(crate) fleet: Option<String>,
     /// The file with the runner's credentials for the fleet; by default that of BOWLINE_FLEET_CREDS.
     #[cfg(feature = "fleet")]
-    #[arg(long, value_name = "FILE", requires = "fleet")]
+    #[arg(long, value_name = "FILE")]
     pub(crate) creds: Option<PathBuf>,
+    /// In a fleet: answer the discovery of NATS micro-services ($SRV.PING, INFO and STATS) as `bowline`, and list the
+    /// sessions on bl.sessions.RUNNER, for programs that do not know Bowline.
+    #[cfg(feature = "fleet")]
+    #[arg(long)]
+    pub(crate) advertise: bool,
     /// Install the daemon, with these options, as a service of this user that starts at login (a unit
     /// of systemd, or a launch agent on macOS), and start it.
     #[arg(long, conflicts_with = "uninstall")]
@@ -309,6 +314,9 @@ pub(crate) struct Logs {
     /// Print the bytes of the output as they are.
     #[arg(long, conflicts_with = "events")]
     pub(crate) raw: bool,
+    /// With --raw: begin at this offset of the output, in bytes.
+    #[arg(long, value_name = "OFFSET", default_value_t = 0, requires = "raw")]
+    pub(crate) from: u64,
     /// Print one JSON object a line for each change of the transcript.
     #[arg(long)]
     pub(crate) events: bool,

@@ -5,8 +5,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use bowline_fleet::{
-    ConnectError, Connection, FleetUrl, Gateway, Layout, LocalDaemon, Member, MemberConfiguration,
-    NatsCredentials, RunnerId,
+    Advertisement, ConnectError, Connection, FleetUrl, Gateway, Layout, LocalDaemon, Member,
+    MemberConfiguration, NatsCredentials, RunnerId, advertise,
 };
 use bowline_lifecycle::SessionId;
 use bowline_runner::{OtherRunners, Runner, StateDir};
@@ -25,10 +25,14 @@ const RETRY_AFTER: Duration = Duration::from_secs(5);
 /// Name of the file with the runner's id, in the state folder.
 const ID_FILE: &str = "fleet-id";
 
+const VERSION: &str = env!("CARGO_PKG_VERSION");
+
 /// A fleet to join.
 pub(crate) struct Joining {
     url: FleetUrl,
     credentials: Option<NatsCredentials>,
+    /// Whether it answers the discovery of micro-services.
+    is_advertised: bool,
 }
 
 /// A member. Dropping it leaves the fleet.
@@ -40,13 +44,21 @@ impl Joining {
     /// Reads the options; `None` without a fleet.
     ///
     /// # Errors
-    /// If the address is wrong, or the credentials cannot be read.
+    /// If the address is wrong, the credentials cannot be read, or options of a fleet are given without one.
     pub(crate) fn new(options: &args::Serve) -> Result<Option<Self>, Failure> {
         let Some(url) = &options.fleet else {
+            if options.creds.is_some() || options.advertise {
+                let text = "--creds and --advertise are for a fleet; add --fleet URL";
+                return Err(Failure::usage(text));
+            }
             return Ok(None);
         };
         let (url, credentials) = fleet_address(url, options.creds.as_deref())?;
-        Ok(Some(Self { url, credentials }))
+        Ok(Some(Self {
+            url,
+            credentials,
+            is_advertised: options.advertise,
+        }))
     }
 
     /// Joins the fleet. Servers that cannot be reached are tried again in the background: sessions go on without
@@ -65,7 +77,7 @@ impl Joining {
             Ok(bus) => {
                 let layout = set_up(&bus).await?;
                 gateway.connected(bus.clone());
-                tasks.spawn(join_and_hold(bus, layout, id, local));
+                tasks.spawn(self.join_and_hold(bus, layout, id, local));
             }
             Err(error @ ConnectError::Unreachable { .. }) => {
                 eprint(&format!("bowline: cannot {error}; trying again\n"));
@@ -87,9 +99,44 @@ impl Joining {
                 && let Ok(layout) = set_up(&bus).await
             {
                 gateway.connected(bus.clone());
-                return join_and_hold(bus, layout, id, local).await;
+                return self.join_and_hold(bus, layout, id, local).await;
             }
         }
+    }
+
+    /// Is a member, and keeps what it needs at the servers, until the task is dropped.
+    async fn join_and_hold(
+        self,
+        bus: Connection,
+        layout: Layout,
+        id: RunnerId,
+        local: LocalDaemon,
+    ) {
+        let (durability, is_durable) = watch::channel(false);
+        let configuration = MemberConfiguration {
+            name: machine_name(&id),
+            runner: id.clone(),
+            version: VERSION.to_owned(),
+            boot: SessionId::random().to_string(),
+            is_durable,
+            log_days: layout.limits.days,
+        };
+        let advertisement = self.is_advertised.then(|| Advertisement {
+            runner: id,
+            name: configuration.name.clone(),
+            version: VERSION.to_owned(),
+        });
+        let _member = Member::join(bus.clone(), configuration, local.clone());
+        let advertised = async {
+            if let Some(advertisement) = advertisement {
+                advertise(bus.clone(), advertisement, local).await;
+            }
+        };
+        tokio::join!(
+            bus.keep_set_up(layout.replicas),
+            bus.keep_durability(&durability),
+            advertised,
+        );
     }
 
     /// Returns the id of the runner: the user of its credentials, whose rights name it, or a random one that the
@@ -105,38 +152,20 @@ impl Joining {
     }
 }
 
+/// Returns the name of this machine, or the runner's id if it has none.
+fn machine_name(runner: &RunnerId) -> String {
+    let name = rustix::system::uname();
+    let name = name.nodename().to_string_lossy().into_owned();
+    match name.is_empty() {
+        true => runner.to_string(),
+        false => name,
+    }
+}
+
 /// Creates the stream and the buckets that are missing.
 async fn set_up(bus: &Connection) -> Result<Layout, Failure> {
     let layout = bus.set_up(None).await;
     layout.map_err(|error| Failure::caused("cannot", &error))
-}
-
-/// Is a member, and keeps what it needs at the servers, until the task is dropped.
-async fn join_and_hold(bus: Connection, layout: Layout, id: RunnerId, local: LocalDaemon) {
-    let (durability, is_durable) = watch::channel(false);
-    let _member = Member::join(bus.clone(), configuration(id, is_durable), local);
-    tokio::join!(
-        bus.keep_set_up(layout.replicas),
-        bus.keep_durability(&durability)
-    );
-}
-
-fn configuration(runner: RunnerId, is_durable: watch::Receiver<bool>) -> MemberConfiguration {
-    let name = rustix::system::uname()
-        .nodename()
-        .to_string_lossy()
-        .into_owned();
-    MemberConfiguration {
-        name: if name.is_empty() {
-            runner.to_string()
-        } else {
-            name
-        },
-        runner,
-        version: env!("CARGO_PKG_VERSION").to_owned(),
-        boot: SessionId::random().to_string(),
-        is_durable,
-    }
 }
 
 /// Reads the id in a file, which is created with a random one.

@@ -4,8 +4,7 @@ use std::fmt::Write as _;
 use std::process::ExitCode;
 
 use bowline_fleet::{
-    Bucket, BusError, Connection, FleetRunners, FleetUrl, KeyStore as _, NatsCredentials,
-    ServerState, fleet_sessions,
+    Connection, FleetRunners, FleetUrl, LogLimits, NatsCredentials, ServerState, fleet_sessions,
 };
 
 use super::clocks::clocks;
@@ -37,6 +36,7 @@ pub(super) async fn doctor(options: &FleetDoctor) -> Result<ExitCode, Failure> {
     let servers = servers(options, &url, &bus).await?;
     report.sync(&servers);
     report.clocks(&servers);
+    report.limits(&bus).await;
     report.rights(&bus).await;
     report.runners(&bus).await;
     report.lag(&bus).await;
@@ -101,17 +101,39 @@ impl Report {
         }
     }
 
+    async fn limits(&mut self, bus: &Connection) {
+        let Ok(layout) = bus.layout().await else {
+            return;
+        };
+        let LogLimits { days, bytes } = layout.limits;
+        let days = match days {
+            Some(days) => format!("kept {days} days"),
+            None => "kept for ever".to_owned(),
+        };
+        let most = bytes.map(|it| format!(" of at most {}", size(it)));
+        let (used, most) = (size(layout.bytes), most.unwrap_or_default());
+        self.add("log", &format!("{days}; {used} are used{most}"));
+        if let Some(bytes) = bus.file_bytes().await {
+            let text = format!("{} of conversations", size(bytes));
+            self.add("files", &text);
+        }
+        if bytes.is_some_and(|it| layout.bytes >= it / 10 * 9) {
+            self.faults.push(
+                "the stream of logs is nearly full, and takes no more then: `nats stream edit BL_LOG --max-bytes`",
+            );
+        }
+    }
+
     async fn rights(&mut self, bus: &Connection) {
-        for bucket in [Bucket::Runners, Bucket::Seen, Bucket::Sessions] {
-            match bus.get(bucket, "doctor").await {
-                Ok(_) => self.add("rights", &format!("may read {}", bucket.name())),
-                Err(BusError::Denied(what)) => {
-                    self.add("rights", &format!("may not {what}"));
-                    self.faults
-                        .push("the credentials lack a right; use those of `bowline fleet init`");
-                }
-                Err(error) => self.add("rights", &format!("{}: {error}", bucket.name())),
+        match bus.missing_rights().await {
+            Ok(missing) if missing.is_empty() => self.add("rights", "all that this version needs"),
+            Ok(missing) => {
+                self.add("rights", &format!("may not {}", missing.join(", ")));
+                self.faults.push(
+                    "the credentials lack rights; if an earlier version set the fleet up, run `bowline fleet init --renew FOLDER` and have the servers read their configurations again",
+                );
             }
+            Err(error) => self.add("rights", &format!("unknown: {error}")),
         }
     }
 
@@ -158,4 +180,37 @@ async fn servers(
     let system = Connection::open(url, Some(&credentials), "bowline fleet doctor").await;
     let system = system.map_err(|error| Failure::caused("cannot", &error))?;
     Ok(system.servers_as_system().await)
+}
+
+/// Formats a number of bytes.
+fn size(bytes: u64) -> String {
+    const UNITS: [&str; 4] = ["kB", "MB", "GB", "TB"];
+    if bytes < 1000 {
+        return format!("{bytes} bytes");
+    }
+    let (mut value, mut unit) = (bytes as f64 / 1e3, 0);
+    while value >= 999.95 && unit + 1 < UNITS.len() {
+        value /= 1e3;
+        unit += 1;
+    }
+    format!("{value:.1} {}", UNITS[unit])
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sizes_have_their_largest_unit() {
+        let sizes = [0, 999, 1_000, 999_999, 30_000_000_000, u64::MAX].map(size);
+        let expected = [
+            "0 bytes",
+            "999 bytes",
+            "1.0 kB",
+            "1.0 MB",
+            "30.0 GB",
+            "18446744.1 TB",
+        ];
+        assert_eq!(sizes, expected);
+    }
 }

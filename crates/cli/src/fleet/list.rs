@@ -3,16 +3,19 @@
 use std::process::ExitCode;
 use std::sync::Arc;
 
-use bowline_fleet::{FleetSession, Reach};
+use bowline_fleet::{FleetSession, FleetWatch, Reach};
 use bowline_runner::SessionSummary;
 use bowline_runner::wire::SessionKind;
+use tokio::signal::unix::SignalKind;
+use tokio::time::sleep;
 
 use super::network::{FleetNetwork, network, silence};
 use crate::args::fleet::FleetArgs;
 use crate::args::{ListArgs, Ps};
 use crate::failure::Failure;
 use crate::runner::announced;
-use crate::sessions::{agent, state};
+use crate::sessions::{WATCH_INTERVAL, Watched, agent, state};
+use crate::signals::listen;
 use crate::stdio::print;
 use crate::table::{self, age, list_text, now_ms};
 use crate::text::one_line;
@@ -22,19 +25,35 @@ const MAX_CELL_WIDTH: usize = 60;
 
 const HEADER: [&str; 6] = ["ID", "RUNNER", "AGENT", "STATE", "AGE", "TITLE"];
 
-/// Lists the sessions of a fleet.
+/// Lists the sessions of a fleet, once or whenever the list changes.
 ///
 /// # Errors
 /// If the servers cannot be reached, or a template names a field that is not there.
 pub(crate) async fn ps(options: Ps) -> Result<ExitCode, Failure> {
-    if options.watch {
-        return Err(Failure::usage(
-            "--watch is for the sessions of one runner; omit --fleet",
-        ));
-    }
     let network = required_network(&options.runner.fleet)?;
+    if options.watch {
+        return watch(&options.list, &network).await;
+    }
     let sessions = announced(network.sessions()).await?;
     print_list(&options.list, &sessions)
+}
+
+/// Prints the sessions again whenever the fleet's directory changes, until ^C. Ages change each second.
+async fn watch(form: &ListArgs, network: &FleetNetwork) -> Result<ExitCode, Failure> {
+    let mut interrupt = listen(SignalKind::interrupt())?;
+    let bus = announced(network.bus()).await?.clone();
+    let opened = FleetWatch::open(bus).await;
+    let (mut watch, mut sessions) = opened
+        .map_err(|error| Failure::caused("cannot watch the sessions of the fleet:", &error))?;
+    let mut watched = Watched::print(list_of(form, &sessions)?)?;
+    loop {
+        tokio::select! {
+            _ = interrupt.recv() => return Ok(ExitCode::SUCCESS),
+            changed = watch.changed() => sessions = changed,
+            () = sleep(WATCH_INTERVAL) => {}
+        }
+        watched.update(list_of(form, &sessions)?)?;
+    }
 }
 
 /// Returns the network of the fleet that the options select.
@@ -50,10 +69,14 @@ pub(super) fn required_network(options: &FleetArgs) -> Result<Arc<FleetNetwork>,
 /// # Errors
 /// If a template names a field that is not there.
 pub(super) fn print_list(form: &ListArgs, sessions: &[FleetSession]) -> Result<ExitCode, Failure> {
-    let summaries: Vec<_> = sessions.iter().map(FleetSession::summary).collect();
-    let table = || text(sessions, now_ms());
-    print(&list_text(form, &summaries, table)?)?;
+    print(&list_of(form, sessions)?)?;
     Ok(ExitCode::SUCCESS)
+}
+
+/// Formats sessions in the form that the options select.
+fn list_of(form: &ListArgs, sessions: &[FleetSession]) -> Result<String, Failure> {
+    let summaries: Vec<_> = sessions.iter().map(FleetSession::summary).collect();
+    list_text(form, &summaries, || text(sessions, now_ms()))
 }
 
 fn text(sessions: &[FleetSession], now_ms: u64) -> String {

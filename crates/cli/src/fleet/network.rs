@@ -1,7 +1,7 @@
 //! The network that reaches a session's runner through the fleet.
 
 use std::io;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock};
 
 use bowline_fleet::{
@@ -15,13 +15,25 @@ use tokio::sync::{OnceCell, watch};
 
 use crate::args::fleet::FleetArgs;
 use crate::failure::Failure;
+use crate::settings::Settings;
 use crate::table::{age, now_ms};
 
 /// Variables with the address of the servers, and the file with credentials.
 const FLEET: &str = "BOWLINE_FLEET";
-const CREDENTIALS: &str = "BOWLINE_FLEET_CREDS";
+pub(crate) const CREDENTIALS: &str = "BOWLINE_FLEET_CREDS";
 
-/// Returns the address and the credentials that the options or the environment give.
+/// The address and the file that the user's settings have.
+static CONFIGURED: OnceLock<(Option<String>, Option<PathBuf>)> = OnceLock::new();
+
+/// Takes the address and the credentials of the user's settings.
+pub(crate) fn configure(settings: &Settings) {
+    let url = settings.value("fleet.url").map(str::to_owned);
+    let creds = settings.value("fleet.creds").map(PathBuf::from);
+    // They are the same at every call.
+    let _ = CONFIGURED.set((url, creds));
+}
+
+/// Returns the address and the credentials that the options, the environment or the settings give.
 ///
 /// # Errors
 /// If there is no address, or the credentials cannot be read.
@@ -30,18 +42,21 @@ pub(crate) fn fleet_address(
     creds: Option<&Path>,
 ) -> Result<(FleetUrl, Option<NatsCredentials>), Failure> {
     let variable = |name: &str| std::env::var(name).ok().filter(|it| !it.is_empty());
+    let (set_url, set_creds) = CONFIGURED.get().cloned().unwrap_or_default();
     let url = Some(url.to_owned())
         .filter(|it| !it.is_empty())
-        .or_else(|| variable(FLEET));
+        .or_else(|| variable(FLEET))
+        .or(set_url);
     let url = url.ok_or_else(|| {
         Failure::usage(format!(
-            "no address of the fleet's NATS servers; pass --fleet=URL, or set {FLEET}"
+            "no address of the fleet's NATS servers; pass --fleet=URL, or set {FLEET} or `fleet.url` of the settings"
         ))
     })?;
     let url = url.parse().map_err(Failure::usage)?;
     let file = creds
         .map(Path::to_owned)
-        .or_else(|| variable(CREDENTIALS).map(Into::into));
+        .or_else(|| variable(CREDENTIALS).map(Into::into))
+        .or(set_creds);
     let credentials = file.map(|it| NatsCredentials::read(&it)).transpose();
     let credentials = credentials.map_err(|error| Failure::caused("cannot", &error))?;
     Ok((url, credentials))

@@ -3,7 +3,7 @@
 use std::io::{self, IsTerminal as _, Write as _};
 use std::process::ExitCode;
 
-use bowline_fleet::{FleetSession, Replica, read_replica};
+use bowline_fleet::{FleetSession, Replica, read_replica, read_replica_from};
 use bowline_lifecycle::journal::Body;
 use bowline_lifecycle::{StreamId, WindowSize};
 use bowline_runner::SessionSummary;
@@ -16,7 +16,7 @@ use crate::args::{self, Output, OutputArgs};
 use crate::attach::window_size;
 use crate::failure::Failure;
 use crate::replay;
-use crate::stdio::eprint;
+use crate::stdio::{bytes_from, eprint};
 use crate::style::is_dumb_terminal;
 
 /// Size of a screen where there is no terminal.
@@ -31,9 +31,9 @@ pub(crate) async fn logs(
     session: &FleetSession,
     options: &args::Logs,
 ) -> Result<ExitCode, Failure> {
-    let replica = read(network, session).await?;
+    let replica = read(network, session, options.from).await?;
     if options.raw || is_terminal(session) {
-        return raw(replica);
+        return raw(replica, options.from);
     }
     let output = if options.events {
         Output::Changes
@@ -52,7 +52,7 @@ pub(crate) async fn attach_copy(
     network: &FleetNetwork,
     session: &FleetSession,
 ) -> Result<ExitCode, Failure> {
-    let mut replica = read(network, session).await?;
+    let mut replica = read(network, session, 0).await?;
     if !is_terminal(session) {
         return transcript(&replica, Output::Text);
     }
@@ -66,14 +66,31 @@ pub(crate) async fn attach_copy(
     Ok(ExitCode::SUCCESS)
 }
 
+fn output_of(session: &FleetSession) -> StreamId {
+    match session.record.summary.get("stdio") {
+        Some(stdio) if stdio == "pty" => StreamId::TTY,
+        _ => StreamId::STDOUT,
+    }
+}
+
 fn is_terminal(session: &FleetSession) -> bool {
     let summary = SessionSummary::deserialize(&session.record.summary);
     summary.is_ok_and(|it| it.kind == SessionKind::Terminal)
 }
 
-/// Reads the copy, and says on standard error since when the runner is silent and what is missing.
-async fn read(network: &FleetNetwork, session: &FleetSession) -> Result<Replica, Failure> {
-    let replica = read_replica(network.bus().await?, session).await;
+/// Reads the copy from an offset of the output on, and says on standard error since when the runner is silent and what is
+/// missing.
+async fn read(
+    network: &FleetNetwork,
+    session: &FleetSession,
+    from: u64,
+) -> Result<Replica, Failure> {
+    let bus = network.bus().await?;
+    let output = output_of(session);
+    let replica = match from {
+        0 => read_replica(bus, session).await,
+        from => read_replica_from(bus, session, output, from).await,
+    };
     let replica = replica.map_err(|error| Failure::caused("cannot read the copy:", &error))?;
     let since = match session.reach {
         bowline_fleet::Reach::Silent { since_ms } => since_ms,
@@ -105,15 +122,18 @@ fn transcript(replica: &Replica, output: Output) -> Result<ExitCode, Failure> {
     })
 }
 
-/// Prints the bytes of the output as they are.
-fn raw(mut replica: Replica) -> Result<ExitCode, Failure> {
+/// Prints the bytes of the output from an offset on as they are.
+fn raw(mut replica: Replica, from: u64) -> Result<ExitCode, Failure> {
     let mut out = io::stdout().lock();
     for record in replica.take_records() {
-        if ![StreamId::STDOUT, StreamId::TTY].contains(&record.stream) {
+        if ![StreamId::STDOUT, StreamId::TTY].contains(&record.stream) || record.end() <= from {
             continue;
         }
         match &record.body {
-            Body::Bytes(bytes) => out.write_all(bytes).map_err(|_| Failure::broken_pipe())?,
+            Body::Bytes(bytes) => {
+                let bytes = bytes_from(bytes, record.offset, from);
+                out.write_all(bytes).map_err(|_| Failure::broken_pipe())?;
+            }
             Body::Gap { to, reason } => eprint(&format!(
                 "bowline: bytes {} to {to} of the output are missing: {reason}\n",
                 record.offset

@@ -10,7 +10,7 @@ use crate::args::{self, Output};
 use crate::attach::{LogSource, show_dialogue};
 use crate::failure::Failure;
 use crate::runner::{announced, client, find_session, request_failed};
-use crate::stdio::eprint;
+use crate::stdio::{bytes_from, eprint};
 
 /// Prints the output of a session until now, or with `--follow` until its end.
 ///
@@ -33,7 +33,7 @@ pub(crate) async fn logs(options: args::Logs) -> Result<ExitCode, Failure> {
         follows,
     };
     if options.raw || session.kind == SessionKind::Terminal {
-        return raw(&source).await;
+        return raw(&source, options.from).await;
     }
     let output = if options.events {
         Output::Changes
@@ -43,8 +43,8 @@ pub(crate) async fn logs(options: args::Logs) -> Result<ExitCode, Failure> {
     show_dialogue(&source, output).await
 }
 
-/// Prints the bytes as they are.
-async fn raw(source: &LogSource<'_>) -> Result<ExitCode, Failure> {
+/// Prints the bytes from an offset on as they are.
+async fn raw(source: &LogSource<'_>, from: u64) -> Result<ExitCode, Failure> {
     let id = source.session.id;
     let failed = |error| request_failed(source.runner, error);
     if source.follows {
@@ -53,13 +53,14 @@ async fn raw(source: &LogSource<'_>) -> Result<ExitCode, Failure> {
         let mut output = session.reader(Stream::Output);
         while let Some(piece) = output.next().await {
             match piece {
-                Piece::Bytes { bytes, .. } => write(&bytes)?,
-                Piece::Gap { from, to } => missing(from, to),
+                Piece::Bytes { offset, bytes } => write(bytes_from(&bytes, offset, from))?,
+                Piece::Gap { to, .. } if to <= from => {}
+                Piece::Gap { from: gap, to } => missing(gap.max(from), to),
             }
         }
         return Ok(ExitCode::SUCCESS);
     }
-    let mut offset = 0;
+    let mut offset = from;
     loop {
         let range = announced(source.client.log(id, offset))
             .await

@@ -8,7 +8,7 @@ pub(super) struct Setting {
     pub(super) kind: SettingKind,
     /// Its value where the file does not set it; empty for none.
     pub(super) default: &'static str,
-    /// The commands, and the id of the option in them.
+    /// The commands, and the id of the option in them; without commands, that of all, or none if it is empty.
     pub(super) commands: &'static [&'static str],
     pub(super) option: &'static str,
     pub(super) about: &'static str,
@@ -101,4 +101,14 @@ pub(super) static SETTINGS: &[Setting] = &[
     setting!("serve.listen", Texts, "", &["serve"], "listen", &["127.0.0.1:1"], "addresses of the daemon"),
     setting!("serve.origin", Texts, "", &["serve"], "origin", &["https://x"], "origins that may send requests"),
     setting!("serve.host", Texts, "", &["serve"], "host", &["x:1"], "names of this machine"),
+    #[cfg(feature = "fleet")]
+    setting!("serve.fleet", Text, "", &["serve"], "fleet", &["nats://h"], "the NATS servers of the fleet that the daemon joins"),
+    #[cfg(feature = "fleet")]
+    setting!("serve.creds", Text, "", &["serve"], "creds", &["/f"], "the file with its credentials for the fleet"),
+    #[cfg(feature = "fleet")]
+    setting!("serve.advertise", Switch, "false", &["serve"], "advertise", &["true"], "answer the discovery of micro-services"),
+    #[cfg(feature = "fleet")]
+    setting!("fleet.url", Text, "", &[], "", &["nats://h"], "the NATS servers of --fleet without a URL"),
+    #[cfg(feature = "fleet")]
+    setting!("fleet.creds", Text, "", &[], "", &["/f"], "the file with credentials for them"),
 ];

@@ -66,6 +66,8 @@ fn detached_session_is_driven_by_a_script() {
         json_lines(&raw).iter().any(|it| it["type"] == "result"),
         "{raw}"
     );
+    let later = served.bowline(&["logs", &id, "--raw", "--from", "100"]);
+    assert_eq!(raw.as_bytes().get(100..), Some(later.ok().as_bytes()));
     served.bowline(&["kill", &id]).ok();
     served.bowline(&["wait", &id, "--until", "ended"]).ok();
     let gone = served.bowline(&["wait", &id]).failed(1);

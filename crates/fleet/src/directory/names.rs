@@ -85,6 +85,12 @@ pub fn link_subject(runner: &RunnerId) -> String {
     format!("bl.link.{runner}")
 }
 
+/// Returns the subject on which a runner that advertises itself lists its sessions.
+#[must_use]
+pub fn sessions_subject(runner: &RunnerId) -> String {
+    format!("bl.sessions.{runner}")
+}
+
 /// A conversation of an agent.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ConversationKey {

@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::time::Duration;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use bowline_process::SessionId;
 use bowline_wire::Epoch;
@@ -23,6 +23,8 @@ use crate::replicate::{LocalJournal, ReplicaState, replicate};
 /// Interval at which the sessions are listed, and for each of them: listing a session connects to its process.
 const LOOK_EVERY: Duration = Duration::from_secs(1);
 const LOOK_EVERY_EACH: Duration = Duration::from_millis(10);
+
+const DAY: Duration = Duration::from_secs(24 * 60 * 60);
 
 /// Publishes the sessions; never returns.
 pub(super) async fn publish<B: Bus, L: LocalRunner>(
@@ -56,7 +58,8 @@ pub(super) async fn publish<B: Bus, L: LocalRunner>(
             for session in sessions {
                 let is_same = |it: &Published| it.epoch == session.epoch;
                 if !published.get(&session.id).is_some_and(is_same) {
-                    let fresh = Published::begin(&bus, &session, &mut replications);
+                    let days = configuration.log_days;
+                    let fresh = Published::begin(&bus, &session, days, &mut replications);
                     published.insert(session.id, fresh);
                 }
                 if let Some(published) = published.get_mut(&session.id) {
@@ -68,6 +71,18 @@ pub(super) async fn publish<B: Bus, L: LocalRunner>(
         let pause = LOOK_EVERY_EACH.saturating_mul(u32::try_from(number).unwrap_or(u32::MAX));
         sleep_until(begin + pause.max(LOOK_EVERY)).await;
     }
+}
+
+/// Returns whether a session ended so long ago that the servers have removed its log by their limit. They would only keep it
+/// for as long again.
+fn has_expired(session: &LocalSession, log_days: Option<u32>, now: SystemTime) -> bool {
+    let ended = session.summary.get("ended_ms").and_then(|it| it.as_u64());
+    let Some((ended, days)) = ended.filter(|_| session.has_ended).zip(log_days) else {
+        return false;
+    };
+    let ended = UNIX_EPOCH + Duration::from_millis(ended);
+    let age = now.duration_since(ended).unwrap_or_default();
+    age > DAY.saturating_mul(days)
 }
 
 /// What is published of a session. Dropping it stops the replication.
@@ -94,7 +109,12 @@ impl Drop for Published {
 }
 
 impl Published {
-    fn begin<B: Bus>(bus: &B, session: &LocalSession, replications: &mut JoinSet<()>) -> Self {
+    fn begin<B: Bus>(
+        bus: &B,
+        session: &LocalSession,
+        log_days: Option<u32>,
+        replications: &mut JoinSet<()>,
+    ) -> Self {
         let (sender, state) = watch::channel(ReplicaState::default());
         let (has_ended, ended) = watch::channel(session.has_ended);
         let journal = LocalJournal {
@@ -102,10 +122,25 @@ impl Published {
             path: session.journal.clone(),
         };
         let bus = bus.clone();
+        let has_expired = has_expired(session, log_days, SystemTime::now());
         let replication = replications.spawn(async move {
-            // An unreadable journal is reported by the runner's own API; its session has no copy.
-            let _ = replicate(&bus, journal, &sender, ended).await;
-            sender.closed().await;
+            if has_expired {
+                return sender.closed().await;
+            }
+            let mut connects = bus.connects();
+            loop {
+                connects.mark_unchanged();
+                // An unreadable journal is reported by the runner's own API; its session has no copy.
+                let _ = replicate(&bus, journal.clone(), &sender, ended.clone()).await;
+                // The servers may come back without the copy of a session that has ended.
+                let again = tokio::select! {
+                    again = connects.changed() => again,
+                    () = sender.closed() => return,
+                };
+                if again.is_err() {
+                    return sender.closed().await;
+                }
+            }
         });
         Self {
             epoch: session.epoch,
@@ -134,7 +169,16 @@ impl Published {
         if let Some((_, ClaimOutcome::Held(_))) = &self.claim {
             return;
         }
-        if let Ok(outcome) = claim(bus, wanted, runner, session.id, false).await {
+        let asked = claim(bus, wanted, runner, session.id, false).await;
+        let is_owner = session.generation.is_some() && self.stored.is_some();
+        let outcome = match asked {
+            // That of the runner from which the session was taken over: the claim was not to be had then.
+            Ok(ClaimOutcome::Refused(by)) if is_owner && by.session == session.id => {
+                claim(bus, wanted, runner, session.id, true).await
+            }
+            asked => asked,
+        };
+        if let Ok(outcome) = outcome {
             self.claim = Some((wanted.clone(), outcome));
         }
     }

@@ -14,7 +14,9 @@ use crate::carrier::open_link;
 use crate::claims::{ClaimOutcome, claim};
 use crate::directory::{ConversationKey, GitState, Reach, file_name, link_subject, take_over};
 use crate::fake::FakeBus;
-use crate::view::{FleetSession, fleet_session, fleet_sessions, read_replica};
+use crate::view::{
+    FleetSession, FleetWatch, fleet_session, fleet_sessions, read_replica, read_replica_from,
+};
 
 /// A daemon whose sessions are journals in a folder.
 #[derive(Clone, Default)]
@@ -65,14 +67,18 @@ impl Daemon {
     }
 
     fn join(&self, bus: &FakeBus, name: &str) -> Member {
-        let configuration = MemberConfiguration {
+        Member::join(bus.clone(), Self::configuration(name), self.clone())
+    }
+
+    fn configuration(name: &str) -> MemberConfiguration {
+        MemberConfiguration {
             runner: name.parse().unwrap(),
             name: format!("{name}.example"),
             version: "1".to_owned(),
             boot: format!("boot of {name}"),
             is_durable: watch::channel(false).1,
-        };
-        Member::join(bus.clone(), configuration, self.clone())
+            log_days: None,
+        }
     }
 }
 
@@ -296,4 +302,114 @@ async fn files_of_a_conversation_are_copied_between_turns() {
     bus.connect();
     sleep(Duration::from_secs(10)).await;
     assert_eq!(bus.file(&name).await, Ok(Some(file)));
+}
+
+/// Waits until a watched list satisfies a condition.
+async fn until_listed(
+    watch: &mut FleetWatch<FakeBus>,
+    condition: impl Fn(&[FleetSession]) -> bool,
+) -> Vec<FleetSession> {
+    loop {
+        let sessions = watch.changed().await;
+        if condition(&sessions) {
+            return sessions;
+        }
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn watched_list_has_every_change_and_lapse() {
+    let (folder, bus) = (tempfile::tempdir().unwrap(), FakeBus::default());
+    let daemon = Daemon::default();
+    let first = daemon.add(&folder, 1, 10);
+    let member = daemon.join(&bus, "a");
+    until(&bus, first, copied(10)).await;
+    let (mut watch, sessions) = FleetWatch::open(bus.clone()).await.unwrap();
+    assert_eq!(sessions, fleet_sessions(&bus).await.unwrap());
+    // Renewals alone change nothing.
+    let quiet = tokio::time::timeout(Duration::from_secs(20), watch.changed()).await;
+    assert!(quiet.is_err(), "{quiet:?}");
+    let second = daemon.add(&folder, 2, 10);
+    let listed = until_listed(&mut watch, |it| it.len() == 2).await;
+    assert!(listed.iter().any(|it| it.id == second));
+    daemon.sessions.lock()[0].summary = serde_json::json!({ "id": first, "state": "exited" });
+    until_listed(&mut watch, |it| it.iter().any(|it| it.record.has_ended())).await;
+    // The runner is silent once its lease has lapsed, and live again later.
+    drop(member);
+    let begin = tokio::time::Instant::now();
+    let is_silent = |it: &FleetSession| matches!(it.reach, Reach::Silent { since_ms: Some(_) });
+    until_listed(&mut watch, |it| it.iter().all(is_silent)).await;
+    let lapsed = begin.elapsed();
+    assert!(lapsed <= Duration::from_secs(32), "{lapsed:?}");
+    let _member = daemon.join(&bus, "a");
+    let is_live = |it: &FleetSession| matches!(it.reach, Reach::Live { .. });
+    until_listed(&mut watch, |it| it.iter().all(is_live)).await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn watch_goes_on_after_the_servers_lost_everything() {
+    let (folder, bus) = (tempfile::tempdir().unwrap(), FakeBus::default());
+    let daemon = Daemon::default();
+    let id = daemon.add(&folder, 1, 10);
+    let _member = daemon.join(&bus, "a");
+    until(&bus, id, copied(10)).await;
+    let (mut watch, _) = FleetWatch::open(bus.clone()).await.unwrap();
+    bus.cut();
+    sleep(Duration::from_secs(40)).await;
+    bus.wipe();
+    bus.connect();
+    daemon.add(&folder, 2, 10);
+    let is_copied = |it: &FleetSession| it.record.copied.at(StreamId::STDOUT) == 10;
+    let listed = until_listed(&mut watch, |it| it.len() == 2 && it.iter().all(is_copied)).await;
+    assert_eq!(listed, fleet_sessions(&bus).await.unwrap());
+}
+
+#[tokio::test(start_paused = true)]
+async fn logs_older_than_their_limit_are_not_copied_again() {
+    let (folder, bus) = (tempfile::tempdir().unwrap(), FakeBus::default());
+    let daemon = Daemon::default();
+    let (old, recent) = (daemon.add(&folder, 1, 10), daemon.add(&folder, 2, 10));
+    let day = Duration::from_secs(24 * 60 * 60);
+    for (n, days) in [(0, 31), (1, 29)] {
+        let ended = std::time::SystemTime::now() - days * day;
+        let ended = ended.duration_since(std::time::UNIX_EPOCH).unwrap();
+        let mut sessions = daemon.sessions.lock();
+        sessions[n].has_ended = true;
+        sessions[n].summary["state"] = "exited".into();
+        sessions[n].summary["ended_ms"] = (ended.as_millis() as u64).into();
+    }
+    let mut configuration = Daemon::configuration("a");
+    configuration.log_days = Some(30);
+    let _member = Member::join(bus.clone(), configuration, daemon);
+    until(&bus, recent, copied(10)).await;
+    sleep(Duration::from_secs(60)).await;
+    // It is listed all the same.
+    let session = fleet_session(&bus, old).await.unwrap().unwrap();
+    assert_eq!(session.record.copied.total(), 0);
+}
+
+#[tokio::test(start_paused = true)]
+async fn copy_is_read_from_an_offset_by_the_index() {
+    let (folder, bus) = (tempfile::tempdir().unwrap(), FakeBus::default());
+    let daemon = Daemon::default();
+    let id = daemon.add(&folder, 1, 5_000_000);
+    let _member = daemon.join(&bus, "a");
+    let session = until(&bus, id, copied(5_000_000)).await;
+    let from = 3_500_000;
+    let sequence = session.record.index.sequence_for(from);
+    assert!(sequence > 1, "{:?}", session.record.index);
+    let read = async |session: &FleetSession| {
+        let replica = read_replica_from(&bus, session, StreamId::STDOUT, from).await;
+        let records = replica.unwrap().take_records();
+        (
+            records.first().unwrap().offset,
+            records.last().unwrap().end(),
+        )
+    };
+    assert_eq!(read(&session).await, (from, 5_000_000));
+    // An index of messages that the stream lost since leads nowhere, and all is read.
+    let mut stale = session.clone();
+    stale.record.index =
+        serde_json::from_value(serde_json::json!({ "entries": [[0, 1 << 20]] })).unwrap();
+    assert_eq!(read(&stale).await, (0, 5_000_000));
 }

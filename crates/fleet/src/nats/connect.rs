@@ -1,12 +1,12 @@
-//! Connecting: the URL, the credentials and the options of the client.
+//! Connecting: the URL, and the options of the client.
 
 use std::fmt;
-use std::path::Path;
 use std::str::FromStr;
 use std::time::Duration;
 
 use async_nats::{Client, ConnectErrorKind, ConnectOptions};
 
+use super::credentials::{FleetSettings, NatsCredentials, NatsSecret};
 use super::refusals::Reports;
 
 /// Oldest version of the server that has what the fleet needs.
@@ -62,90 +62,6 @@ impl fmt::Display for FleetUrl {
     }
 }
 
-/// Credentials: a user's JWT with its key (`.creds`), or a file of `bowline fleet init`, with the lines `user NAME`
-/// and `nkey SEED`.
-#[derive(Clone)]
-pub struct NatsCredentials {
-    user: Option<String>,
-    secret: NatsSecret,
-}
-
-#[derive(Clone)]
-enum NatsSecret {
-    Jwt(String),
-    Seed(String),
-}
-
-impl fmt::Debug for NatsCredentials {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("NatsCredentials")
-            .field("user", &self.user)
-            .finish_non_exhaustive()
-    }
-}
-
-/// Why credentials are unusable.
-#[derive(Debug, thiserror::Error)]
-#[non_exhaustive]
-pub enum BadCredentials {
-    /// The file cannot be read.
-    #[error("read the credentials in {path}: {source}")]
-    Read {
-        /// The file.
-        path: String,
-        /// The cause.
-        #[source]
-        source: std::io::Error,
-    },
-    /// It has neither a JWT nor a key.
-    #[error(
-        "{path} has no credentials; pass a .creds file, or one that `bowline fleet init` wrote"
-    )]
-    Empty {
-        /// The file.
-        path: String,
-    },
-}
-
-impl NatsCredentials {
-    /// Reads a file.
-    ///
-    /// # Errors
-    ///
-    /// The file cannot be read, or has no credentials.
-    pub fn read(path: &Path) -> Result<Self, BadCredentials> {
-        let name = path.display().to_string();
-        let text = std::fs::read_to_string(path);
-        let text = text.map_err(|source| BadCredentials::Read {
-            path: name.clone(),
-            source,
-        })?;
-        Self::parse(&text).ok_or(BadCredentials::Empty { path: name })
-    }
-
-    /// Returns the name of the user, if the file has one.
-    #[must_use]
-    pub fn user(&self) -> Option<&str> {
-        self.user.as_deref()
-    }
-
-    fn parse(text: &str) -> Option<Self> {
-        if text.contains("BEGIN NATS USER JWT") {
-            let secret = NatsSecret::Jwt(text.to_owned());
-            return Some(Self { user: None, secret });
-        }
-        let value = |name: &str| {
-            let mut lines = text.lines().filter_map(|line| line.trim().split_once(' '));
-            lines
-                .find(|it| it.0 == name)
-                .map(|it| it.1.trim().to_owned())
-        };
-        let secret = NatsSecret::Seed(value("nkey")?);
-        let user = value("user");
-        Some(Self { user, secret })
-    }
-}
-
 /// Why connecting failed.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
@@ -186,6 +102,10 @@ pub struct Connection {
     pub(super) client: Client,
     pub(super) reports: Reports,
     pub(super) url: FleetUrl,
+    /// What the credentials say of the fleet.
+    pub(super) settings: FleetSettings,
+    /// The name of the user, if the credentials have one.
+    pub(super) user: Option<String>,
 }
 
 impl Connection {
@@ -214,7 +134,7 @@ impl Connection {
                 let reports = on_event.clone();
                 async move { reports.on_event(event) }
             });
-        if let Some(NatsCredentials { user, secret }) = credentials {
+        if let Some(NatsCredentials { user, secret, .. }) = credentials {
             if let Some(user) = user {
                 options = options.custom_inbox_prefix(format!("_INBOX.{user}"));
             }
@@ -241,11 +161,12 @@ impl Connection {
                 version: client.server_info().version,
             });
         }
-        let url = url.clone();
         Ok(Self {
             client,
             reports,
-            url,
+            url: url.clone(),
+            settings: credentials.map(|it| it.settings).unwrap_or_default(),
+            user: credentials.and_then(|it| it.user.clone()),
         })
     }
 
@@ -264,7 +185,50 @@ impl Connection {
 
 #[cfg(test)]
 mod tests {
+    use tokio::io::{AsyncBufReadExt as _, AsyncWriteExt as _, BufReader};
+    use tokio::net::TcpListener;
+
     use super::*;
+
+    /// Accepts a connection as a server of a version does, and returns its address.
+    async fn server(version: &'static str) -> FleetUrl {
+        let listener = TcpListener::bind("127.0.0.1:0").await.expect("a port");
+        let address = listener.local_addr().expect("an address");
+        tokio::spawn(async move {
+            let (stream, _) = listener.accept().await.expect("a client");
+            let (read, mut write) = stream.into_split();
+            let info =
+                serde_json::json!({ "server_id": "S", "version": version, "max_payload": 1 << 20 });
+            let greeting = format!("INFO {info}\r\n");
+            write
+                .write_all(greeting.as_bytes())
+                .await
+                .expect("a client");
+            let mut lines = BufReader::new(read).lines();
+            while let Ok(Some(line)) = lines.next_line().await {
+                if line == "PING" {
+                    write.write_all(b"PONG\r\n").await.expect("a client");
+                }
+            }
+        });
+        format!("nats://{address}").parse().expect("an address")
+    }
+
+    #[tokio::test]
+    async fn old_server_is_refused_with_its_version() {
+        let url = server("2.9.10").await;
+        let refused = Connection::open(&url, None, "test").await;
+        let Err(error @ ConnectError::TooOld { .. }) = refused else {
+            panic!("{refused:?}");
+        };
+        let line = format!(
+            "the NATS server at {url} has version 2.9.10, and 2.12 or later is needed; update it"
+        );
+        assert_eq!(error.to_string(), line);
+        let url = server("2.12.0").await;
+        let opened = Connection::open(&url, None, "test").await;
+        assert_eq!(opened.expect("new enough").version(), "2.12.0");
+    }
 
     #[test]
     fn url_has_no_secret() {
@@ -281,15 +245,5 @@ mod tests {
         ] {
             assert!(bad.parse::<FleetUrl>().is_err(), "{bad}");
         }
-    }
-
-    #[test]
-    fn credentials_are_read_in_both_forms() {
-        let ours = NatsCredentials::parse("# a comment\nuser laptop\nnkey SUAB\n").unwrap();
-        assert_eq!(ours.user.as_deref(), Some("laptop"));
-        assert!(!format!("{ours:?}").contains("SUAB"));
-        let jwt = NatsCredentials::parse("-----BEGIN NATS USER JWT-----\nx").unwrap();
-        assert!(matches!(jwt.secret, NatsSecret::Jwt(_)));
-        assert!(NatsCredentials::parse("user laptop\n").is_none());
     }
 }

@@ -12,7 +12,7 @@ use tokio::sync::mpsc;
 use tokio::time::timeout;
 
 use super::connect::Connection;
-use super::setup::has_no_jetstream;
+use super::setup::{has_no_jetstream, is_unheard};
 use crate::bus::{Bucket, BusError, Entry, LOG_STREAM, StoredMessage};
 
 /// Records of a directory, which are small, that are asked for at once.
@@ -67,6 +67,7 @@ async fn open(
         created.map_err(|error| {
             use async_nats::jetstream::stream::ConsumerErrorKind as Kind;
             match error.kind() {
+                Kind::Request if is_unheard(&error) => BusError::NoStream(stream.to_owned()),
                 Kind::TimedOut | Kind::Request => BusError::Unanswered,
                 Kind::JetStream(error)
                     if error.error_code() == jetstream::ErrorCode::STREAM_NOT_FOUND

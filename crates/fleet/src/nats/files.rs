@@ -26,6 +26,7 @@ impl Connection {
             bucket: FILE_STORE.to_owned(),
             storage: stream::StorageType::File,
             num_replicas: replicas,
+            max_age: self.log_age(),
             ..object_store::Config::default()
         };
         let created = context.create_object_store(config).await;

@@ -13,7 +13,7 @@ use tokio::sync::{mpsc, watch};
 
 use super::connect::Connection;
 use super::consume;
-use super::setup::has_no_jetstream;
+use super::setup::{has_no_jetstream, is_unheard};
 use crate::bus::{
     Bucket, Bus, BusError, Delivery, Entry, KeyStore, LOG_STREAM, LogStore, Messages, StoredMessage,
 };
@@ -32,6 +32,10 @@ const POSITIONS: &str = "B-At";
 /// Codes of errors of the server.
 const WRONG_LAST_SEQUENCE: u64 = 10071;
 const SEQUENCE_IN_PROCESS: u64 = 10164;
+const STORE_FAILED: u64 = 10077;
+
+/// What the description of a failure to store has if the stream is at its limit.
+const FULL: &str = "maximum bytes exceeded";
 
 /// Maximum number of messages that a receiver has not read.
 const QUEUE: usize = 4096;
@@ -102,6 +106,10 @@ impl Connection {
                 err_code: SEQUENCE_IN_PROCESS,
                 ..
             }) => Err(BusError::InProcess),
+            Some(AckError {
+                err_code: STORE_FAILED,
+                description,
+            }) if description.contains(FULL) => Err(BusError::Full),
             Some(error) => Err(BusError::Other(error.description)),
         }
     }
@@ -116,8 +124,9 @@ impl Connection {
         let mut refusals = self.reports.refusals();
         let mut context = jetstream::new(self.client.clone());
         context.set_timeout(LAST_TIMEOUT);
+        let name = stream;
         let found = async {
-            let stream = context.get_stream_no_info(stream).await;
+            let stream = context.get_stream_no_info(name).await;
             let stream = stream.map_err(|error| BusError::Other(error.to_string()))?;
             let found = stream.get_last_raw_message_by_subject(subject).await;
             match found {
@@ -125,6 +134,7 @@ impl Connection {
                 Err(error) => match error.kind() {
                     LastRawMessageErrorKind::NoMessageFound => Ok(None),
                     LastRawMessageErrorKind::JetStream(error) => Err(stream_error(&error)),
+                    _ if is_unheard(&error) => Err(BusError::NoStream(name.to_owned())),
                     _ => Err(BusError::Unanswered),
                 },
             }

@@ -19,6 +19,7 @@
 //! | `table` | what was published of all sessions |
 //! | `hub` | watches all sessions |
 //! | `lines` | the lines of a terminal |
+//! | `others` | the sessions of other runners of a fleet |
 //! | `reader` | readers of one session, and of all |
 //! | `since` | the changes since a cursor, in one response |
 //! | `stream` | server-sent events, and WebSocket |
@@ -35,6 +36,7 @@ mod hub;
 mod item;
 mod lines;
 mod notify;
+mod others;
 mod permissions;
 mod reader;
 mod since;
@@ -74,6 +76,7 @@ use item::ItemKind;
 use lines::{LineCursor, LineReader};
 pub(crate) use notify::start as start_notifications;
 pub use notify::{NotifyConfiguration, NotifyError};
+use others::OtherReader;
 use reader::{HubReader, Kinds, SessionReader};
 pub(in crate::api) use since::changes_since;
 use stream::{EventReader, EventSource, ReadPermit};
@@ -183,6 +186,12 @@ struct AllQuery {
     since: Option<String>,
     /// The types of events to send, separated by commas. Default: all.
     types: Option<String>,
+    /// Whether to follow the sessions of all runners of the fleet. Of those of other runners, there are `created`, `phase`
+    /// (also when their runner falls silent or another one takes them over: member `fleet`), `ended` and `removed`, without
+    /// cursors of their own: they begin with `created` on each connection. Only at a runner that is in a fleet.
+    #[serde(default)]
+    #[param(required = false, default = false)]
+    fleet: bool,
 }
 
 /// Follow all sessions, as server-sent events or over WebSocket.
@@ -214,8 +223,12 @@ async fn all(
     // One that cannot be read is of another version.
     let cursor = cursor.map(|it| it.parse::<HubCursor>().unwrap_or_default());
     hub.start().await;
+    let others = match query.fleet {
+        true => Some(follow_others(&app, kinds.clone()).await?),
+        false => None,
+    };
     let source = EventSource::All(HubReader::new(hub, kinds, cursor));
-    let reader = EventReader::new(source, None);
+    let reader = EventReader::new(source, None).with_others(others);
     respond(
         ReadPermit::new(app, principal),
         reader,
@@ -223,6 +236,14 @@ async fn all(
         &headers,
         upgrade,
     )
+}
+
+/// Follows the sessions of other runners.
+async fn follow_others(app: &AppState, kinds: Kinds) -> Result<OtherReader, Problem> {
+    let runners = app.other_runners().ok_or_else(Problem::no_fleet)?;
+    let lists = runners.watch().await;
+    let lists = lists.map_err(|error| Problem::fleet_failed(&error))?;
+    Ok(OtherReader::new(lists, kinds))
 }
 
 /// Watches the directory of a session.

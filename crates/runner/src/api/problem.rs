@@ -13,6 +13,7 @@ use tracing::warn;
 use utoipa::ToSchema;
 
 use crate::auth::{AuthError, TokenScope};
+use crate::other_runners::OtherRunnerError;
 use crate::sessions::ShimLinkError;
 
 /// The media type of problems.
@@ -112,6 +113,17 @@ impl Problem {
         let next = "list the sessions with GET /api/sessions";
         let status = StatusCode::NOT_FOUND;
         Self::new(status, "SESSION_NOT_FOUND", "session not found", next)
+    }
+
+    pub(crate) fn no_fleet() -> Self {
+        let next = "start it with `bowline serve --fleet URL`";
+        let detail = "the runner is not in a fleet";
+        Self::new(StatusCode::CONFLICT, "NO_FLEET", detail, next)
+    }
+
+    pub(crate) fn fleet_failed(error: &OtherRunnerError) -> Self {
+        let next = "retry later, or run `bowline fleet doctor`";
+        Self::new(StatusCode::BAD_GATEWAY, "FLEET_FAILED", error, next)
     }
 
     pub(crate) fn session_ended() -> Self {

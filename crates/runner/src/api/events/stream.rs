@@ -17,6 +17,7 @@ use tracing::debug;
 use super::event::{Event, EventBatch};
 use super::files::FileWatch;
 use super::lines::LineReader;
+use super::others::OtherReader;
 use super::reader::{HubReader, SessionReader};
 use crate::api::problem::Problem;
 use crate::app_state::{AppState, CountedReader};
@@ -37,7 +38,9 @@ pub(super) struct EventReader {
     source: EventSource,
     /// Changes of files, if they are wanted.
     files: Option<Box<FileWatch>>,
-    /// The last cursor, which a change of files does not move.
+    /// The sessions of other runners, if they are wanted.
+    others: Option<OtherReader>,
+    /// The last cursor, which neither of these moves.
     last: String,
 }
 
@@ -100,23 +103,39 @@ impl EventReader {
         Self {
             source,
             files,
+            others: None,
             last: String::new(),
         }
     }
 
+    /// Adds the events of other runners' sessions.
+    pub(super) fn with_others(mut self, others: Option<OtherReader>) -> Self {
+        self.others = others;
+        self
+    }
+
     async fn next(&mut self) -> Result<Option<EventBatch>, Problem> {
-        let files = &mut self.files;
+        let (files, others) = (&mut self.files, &mut self.others);
         let changed = async {
             match files {
-                Some(files) => files.next().await,
+                Some(files) => vec![files.next().await],
                 None => std::future::pending().await,
             }
         };
+        let elsewhere = async {
+            match others {
+                Some(others) => others.next().await,
+                None => std::future::pending().await,
+            }
+        };
+        let event = |data| Event {
+            id: self.last.clone(),
+            data: Some(data),
+        };
         let events = tokio::select! {
             events = self.source.next() => events?,
-            data = changed => {
-                Some(EventBatch::new(vec![Event { id: self.last.clone(), data: Some(data) }]))
-            }
+            data = changed => Some(EventBatch::new(data.into_iter().map(event).collect())),
+            data = elsewhere => Some(EventBatch::new(data.into_iter().map(event).collect())),
         };
         if let Some(last) = events.as_ref().and_then(|it| it.events().last()) {
             self.last.clone_from(&last.id);

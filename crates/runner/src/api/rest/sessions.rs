@@ -193,16 +193,9 @@ pub(super) async fn list(
     if !is_fleet {
         return Ok(Json(own).into_response());
     }
-    let Some(runners) = app.other_runners() else {
-        let next = "start it with `bowline serve --fleet URL`";
-        let detail = "the runner is not in a fleet";
-        return Err(Problem::new(StatusCode::CONFLICT, "NO_FLEET", detail, next));
-    };
+    let runners = app.other_runners().ok_or_else(Problem::no_fleet)?;
     let others = runners.sessions().await;
-    let others = others.map_err(|error| {
-        let next = "retry later, or run `bowline fleet doctor`";
-        Problem::new(StatusCode::BAD_GATEWAY, "FLEET_FAILED", error, next)
-    })?;
+    let others = others.map_err(|error| Problem::fleet_failed(&error))?;
     let ids: Vec<_> = own.sessions.iter().map(|it| it.id).collect();
     let mut sessions: Vec<_> = own
         .sessions

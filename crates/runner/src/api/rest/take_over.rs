@@ -43,11 +43,7 @@ pub(super) async fn take_over(
     app: &AppState,
     request: TakeOverRequest,
 ) -> Result<ShimStarted, Problem> {
-    let Some(runners) = app.other_runners() else {
-        let next = "start it with `bowline serve --fleet URL`";
-        let detail = "the runner is not in a fleet";
-        return Err(Problem::new(StatusCode::CONFLICT, "NO_FLEET", detail, next));
-    };
+    let runners = app.other_runners().ok_or_else(Problem::no_fleet)?;
     let moved = runners.movable(request.take_over).await;
     let mut moved = moved.map_err(|error| problem(error, request.take_over))?;
     let files = moved.files.take();
@@ -133,9 +129,6 @@ fn problem(error: OtherRunnerError, id: SessionId) -> Problem {
             let next = format!("end it first with `bowline kill --fleet {id}`");
             Problem::new(StatusCode::CONFLICT, "SESSION_RUNS", error, next)
         }
-        _ => {
-            let next = "retry later, or run `bowline fleet doctor`";
-            Problem::new(StatusCode::BAD_GATEWAY, "FLEET_FAILED", error, next)
-        }
+        _ => Problem::fleet_failed(&error),
     }
 }
