@@ -9,6 +9,7 @@ mod fast_exits;
 mod fences;
 #[cfg(feature = "fleet")]
 mod fleet;
+mod fleet_simulation;
 pub mod hidden;
 mod host_killed;
 mod hostile_runner;
@@ -432,6 +433,14 @@ pub static ALL: &[Campaign] = &[
         ci_count: 10,
         stress_count: 200,
         run: machine::real_agent,
+    },
+    Campaign {
+        name: "fleet-simulation",
+        what: "simulated runners and a simulated broker that loses, repeats and delays: a log differs from its journal, or \
+               the latest generation does not count",
+        ci_count: 200,
+        stress_count: 10_000,
+        run: fleet_simulation::run,
     },
     #[cfg(feature = "fleet")]
     Campaign {

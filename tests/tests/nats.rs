@@ -1,13 +1,18 @@
 //! The connection against real servers: one alone, and three.
 
+#[path = "nats/discovery.rs"]
+mod discovery;
+#[path = "nats/settings.rs"]
+mod settings;
+
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
 use bowline_fleet::{
     Bucket, Bus as _, BusError, ConnectError, Connection, FileStore as _, FleetPlan, KeyStore as _,
-    LinkError, LocalJournal, LogStore as _, Messages as _, NatsCredentials, Positions, Replica,
-    ReplicaState, SetupError, StoredMessage, accept_link, log_subject, open_link, provision,
-    replicate,
+    LinkError, LocalJournal, LogLimits, LogStore as _, Messages as _, NatsCredentials, Positions,
+    Replica, ReplicaState, SetupError, StoredMessage, accept_link, log_subject, open_link,
+    provision, replicate,
 };
 use bowline_tests::fleet::NatsServers;
 use bowline_transport::SessionId;
@@ -298,6 +303,7 @@ async fn generated_rights_are_enough_and_no_more() {
         nodes: vec!["127.0.0.1".to_owned()],
         runners: vec!["a".to_owned(), "b".to_owned()],
         hosts: vec!["laptop".to_owned()],
+        log: LogLimits::default(),
     };
     let files = provision(&plan).unwrap();
     let folder = tempfile::tempdir().unwrap();
@@ -390,6 +396,7 @@ async fn durability_is_learned_from_the_servers() {
         nodes: ["a", "b", "c"].map(str::to_owned).to_vec(),
         runners: vec!["a".to_owned()],
         hosts: Vec::new(),
+        log: LogLimits::default(),
     };
     let folder = tempfile::tempdir().unwrap();
     let files = provision(&plan).unwrap();

@@ -67,6 +67,7 @@ impl FleetRunner {
             version: env!("CARGO_PKG_VERSION").to_owned(),
             boot: bowline_transport::SessionId::random().to_string(),
             is_durable: tokio::sync::watch::channel(false).1,
+            log_days: None,
         };
         Ok(Self {
             runner: served,

@@ -24,6 +24,7 @@ pub struct NatsServers {
     extra: String,
     /// When a server syncs what it stored.
     sync_interval: &'static str,
+    has_jetstream: bool,
     folder: TempDir,
 }
 
@@ -42,7 +43,16 @@ impl NatsServers {
     ///
     /// There is no program, or it cannot be started.
     pub fn start(count: usize, extra: &str) -> Result<Self, String> {
-        Self::start_with(count, extra, |_, _| Ok(None))
+        Self::start_with(count, extra, true, |_, _| Ok(None))
+    }
+
+    /// Starts a server that stores nothing.
+    ///
+    /// # Errors
+    ///
+    /// There is no program, or it cannot be started.
+    pub fn start_without_jetstream() -> Result<Self, String> {
+        Self::start_with(1, "", false, |_, _| Ok(None))
     }
 
     /// Returns why [`start_on_disks`](Self::start_on_disks) is not possible here; `None` if it is.
@@ -61,7 +71,7 @@ impl NatsServers {
     ///
     /// The same, or the system does not permit to mount file systems.
     pub fn start_on_disks(count: usize) -> Result<Self, String> {
-        Self::start_with(count, "", |folder, n| {
+        Self::start_with(count, "", true, |folder, n| {
             LoopDisk::new(folder.path(), &format!("n{n}")).map(Some)
         })
     }
@@ -69,6 +79,7 @@ impl NatsServers {
     fn start_with(
         count: usize,
         extra: &str,
+        has_jetstream: bool,
         disk: impl Fn(&TempDir, usize) -> Result<Option<LoopDisk>, String>,
     ) -> Result<Self, String> {
         let folder = tempfile::tempdir().map_err(|error| error.to_string())?;
@@ -86,6 +97,7 @@ impl NatsServers {
             nodes: nodes.collect::<Result<_, String>>()?,
             extra: extra.to_owned(),
             sync_interval: "always",
+            has_jetstream,
             folder,
         };
         for n in 0..count {
@@ -134,10 +146,12 @@ impl NatsServers {
     fn configuration(&self, n: usize) -> String {
         let node = &self.nodes[n];
         let (port, store, sync) = (node.port, self.store(n), self.sync_interval);
-        let mut text = format!(
-            "server_name: n{n}\nlisten: \"127.0.0.1:{port}\"\n\
-             jetstream {{ store_dir: {store:?}, sync_interval: {sync}, max_file_store: 10GB }}\n"
-        );
+        let mut text = format!("server_name: n{n}\nlisten: \"127.0.0.1:{port}\"\n");
+        if self.has_jetstream {
+            text.push_str(&format!(
+                "jetstream {{ store_dir: {store:?}, sync_interval: {sync}, max_file_store: 10GB }}\n"
+            ));
+        }
         if self.nodes.len() > 1 {
             let routes = self.nodes.iter().map(|it| it.route);
             let routes = routes.map(|it| format!("\"nats://127.0.0.1:{it}\""));
