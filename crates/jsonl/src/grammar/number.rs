@@ -138,14 +138,14 @@ mod tests {
 
     #[test]
     fn short_numbers_are_equal_to_the_general_ones() {
-        for number in NUMBERS {
+        for digits in NUMBERS {
             for after in [
                 "", ",", "}", "]", " ", "e3", "E-2", ".", ".25", "x", "\u{7f}", "é", "/", ":", "\n",
             ] {
                 for tail in ["", "0123456789"] {
-                    let text = [number, after, tail].concat();
+                    let text = [digits, after, tail].concat();
                     let input = Cursor::new(&text);
-                    let general = super::number(input).ok().map(|(end, ())| end);
+                    let general = number(input).ok().map(|(end, ())| end);
                     let value = general.map(|end| (end.at(), input.until(end)));
                     if let Ok((end, short)) = short_integer(input) {
                         assert_eq!(
