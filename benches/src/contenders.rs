@@ -12,6 +12,7 @@ mod bowline_safe {
     include!("contenders/bowline.rs");
 }
 
+mod event;
 mod jiter;
 mod serde_json;
 mod simd_json;
@@ -41,6 +42,8 @@ pub enum Contender {
     BowlineDecoded,
     /// `serde_json` into borrowed structs: the base of the ratios.
     SerdeJson,
+    /// `serde_json` into borrowed structs with the members that an event of Bowline has.
+    SerdeJsonEvent,
     /// `serde_json` into owned enums with `#[serde(tag = "type")]`, the usual way to write it.
     SerdeJsonTagged,
     /// `serde_json::Value`.
@@ -71,11 +74,12 @@ pub struct Refused {
 
 impl Contender {
     /// All contenders in the order of the results.
-    pub const ALL: [Self; 9] = [
+    pub const ALL: [Self; 10] = [
         Self::Bowline,
         Self::BowlineSafe,
         Self::BowlineDecoded,
         Self::SerdeJson,
+        Self::SerdeJsonEvent,
         Self::SerdeJsonTagged,
         Self::SerdeJsonValue,
         Self::SonicRs,
@@ -91,6 +95,7 @@ impl Contender {
             Self::BowlineSafe => "bowline_safe",
             Self::BowlineDecoded => "bowline_decoded",
             Self::SerdeJson => "serde_json",
+            Self::SerdeJsonEvent => "serde_json_event",
             Self::SerdeJsonTagged => "serde_json_tagged",
             Self::SerdeJsonValue => "serde_json_value",
             Self::SonicRs => "sonic_rs",
@@ -135,6 +140,7 @@ impl Contender {
             Self::BowlineSafe => bowline_safe::lazy::<D>(&slice.bytes),
             Self::BowlineDecoded => bowline::decoded::<D>(&slice.bytes),
             Self::SerdeJson => serde_json::run::<D>(&slice.bytes),
+            Self::SerdeJsonEvent => event::run::<D>(&slice.bytes),
             Self::SerdeJsonTagged => tagged::run::<D>(&slice.bytes),
             Self::SerdeJsonValue => value::run::<D>(&slice.bytes),
             Self::SonicRs => sonic_rs::run::<D>(&slice.bytes),

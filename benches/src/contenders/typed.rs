@@ -213,7 +213,7 @@ impl<R: Raw> Line<'_, R> {
 }
 
 impl<R: Raw> Message<'_, R> {
-    fn fold<D: Digest>(&self, fold: &mut Fold<D>) {
+    pub(super) fn fold<D: Digest>(&self, fold: &mut Fold<D>) {
         fold.optional(Tag::MessageId, str(&self.id));
         fold.optional(Tag::MessageModel, str(&self.model));
         fold.optional(Tag::MessageRole, str(&self.role));
@@ -272,7 +272,7 @@ impl<R: Raw> Block<'_, R> {
 }
 
 impl<R: Raw> Event<'_, R> {
-    fn fold<D: Digest>(&self, fold: &mut Fold<D>) {
+    pub(super) fn fold<D: Digest>(&self, fold: &mut Fold<D>) {
         let kind = self.kind.as_ref().map_or(0, |kind| event_kind(&kind.0));
         fold.number(Tag::EventKind, kind);
         if (1..=3).contains(&kind) {
@@ -317,7 +317,7 @@ pub(crate) fn str<'t>(text: &'t Option<Text<'_>>) -> Option<&'t str> {
     text.as_ref().map(|text| &*text.0)
 }
 
-fn fold_usage<D: Digest>(usage: &Option<Usage>, fold: &mut Fold<D>) {
+pub(super) fn fold_usage<D: Digest>(usage: &Option<Usage>, fold: &mut Fold<D>) {
     if let Some(usage) = usage {
         fold.usage([
             usage.input_tokens,
