@@ -71,7 +71,7 @@ fn plain_and_compressed_files_are_measured() {
         let output = peers(&["--quick", "--json", file.to_str().unwrap()]);
         assert!(output.status.success(), "{}", text(&output.stderr));
         assert!(text(&output.stderr).contains("left out 1 lines"));
-        assert_eq!(text(&output.stdout).lines().count(), 9);
+        assert_eq!(text(&output.stdout).lines().count(), 10);
     }
 }
 
@@ -94,6 +94,7 @@ fn json_has_one_object_per_contender() {
             "bowline_safe",
             "bowline_decoded",
             "serde_json",
+            "serde_json_event",
             "serde_json_tagged",
             "serde_json_value",
             "sonic_rs",
