@@ -183,6 +183,7 @@
 
 mod message;
 mod result;
+mod unknown;
 mod update;
 pub mod write;
 

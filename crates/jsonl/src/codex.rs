@@ -159,6 +159,7 @@
 mod client;
 mod item;
 mod server;
+mod unknown;
 pub mod write;
 
 pub use client::{

@@ -29,9 +29,11 @@ mod string;
 mod value;
 
 pub(crate) use cursor::{Cursor, Parsed, ParsedAt, index};
-pub(crate) use known::{Known, KnownMembers, spelled_name};
+pub(crate) use known::{Known, KnownMembers, set_known, spelled_name};
 pub(crate) use line::{Envelope, line, line_members, string_member};
-pub(crate) use record::{Field, Record, begins_with, common_members, record, skipped, spelling};
+pub(crate) use record::{
+    Field, Record, begins_with, common_members, known_of, members_of, record, skipped, spelling,
+};
 pub(crate) use string::{quoted, string, uuid};
 pub(crate) use value::{
     Next, array, first_member, member, next_member, null_or_skip, object, skip, space,

@@ -184,6 +184,7 @@ mod scan;
 #[cfg(all(feature = "simd", target_arch = "x86_64"))]
 mod simd;
 mod text;
+mod unknown_members;
 mod version;
 
 pub use encode::{

@@ -48,8 +48,10 @@
 //! assert_eq!(line, b"{\"jsonrpc\":\"2.0\",\"method\":\"initialized\"}\n");
 //! ```
 
+mod unknown;
 mod write;
 
+pub(crate) use unknown::unknown_members;
 pub use write::Wire;
 
 use std::fmt;

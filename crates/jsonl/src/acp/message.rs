@@ -51,7 +51,7 @@ record! {
         /// The call, which some agents introduce by this request.
         tool_call: ToolCall<'a> = "toolCall",
         /// An array that [`PermissionRequest::options`] reads.
-        options: Option<RawJson<'a>> = "options",
+        options: Option<RawJson<'a>> = "options" [PermissionOption<'a>],
     }
 }
 
@@ -149,7 +149,7 @@ record! {
         /// The working directory.
         cwd: Option<Str<'a>> = "cwd",
         /// The blocks of a prompt, an array that [`SessionRequest::prompt`] reads.
-        prompt: Option<RawJson<'a>> = "prompt",
+        prompt: Option<RawJson<'a>> = "prompt" [super::ContentBlock<'a>],
     }
 }
 

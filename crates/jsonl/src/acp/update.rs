@@ -164,9 +164,9 @@ record! {
         /// `pending`, `in_progress`, `completed` or `failed`.
         status: Option<Str<'a>> = "status",
         /// An array that [`ToolCall::content`] reads.
-        content: Option<RawJson<'a>> = "content",
+        content: Option<RawJson<'a>> = "content" [ToolContent<'a>],
         /// An array that [`ToolCall::locations`] reads.
-        locations: Option<RawJson<'a>> = "locations",
+        locations: Option<RawJson<'a>> = "locations" [Location<'a>],
         /// The arguments.
         raw_input: Option<RawJson<'a>> = "rawInput",
         /// The result.

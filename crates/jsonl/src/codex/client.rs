@@ -70,7 +70,7 @@ record! {
         /// The turn to steer.
         expected_turn_id: Option<Str<'a>> = "expectedTurnId",
         /// The parts of a prompt, an array that [`TurnRequest::input`] reads.
-        input: Option<RawJson<'a>> = "input",
+        input: Option<RawJson<'a>> = "input" [UserInput<'a>],
         /// What the host calls the prompt.
         client_user_message_id: Option<Str<'a>> = "clientUserMessageId",
         /// The model from now on.

@@ -15,7 +15,7 @@ record! {
         /// `userMessage`: what the host called its prompt.
         client_id: Option<Str<'a>> = "clientId",
         /// `userMessage`: an array of [`UserInput`]s; `reasoning`: an array of strings.
-        content: Option<RawJson<'a>> = "content",
+        content: Option<RawJson<'a>> = "content" [UserInput<'a>],
         /// `agentMessage`, `plan`: the text.
         text: Option<Str<'a>> = "text",
         /// `reasoning`: an array of strings.
@@ -27,13 +27,13 @@ record! {
         /// `inProgress`, `completed`, `failed` or `declined`.
         status: Option<Str<'a>> = "status",
         /// `commandExecution`: an array that [`Item::command_actions`] reads.
-        command_actions: Option<RawJson<'a>> = "commandActions",
+        command_actions: Option<RawJson<'a>> = "commandActions" [CommandAction<'a>],
         /// `commandExecution`: all of its output.
         aggregated_output: Option<Str<'a>> = "aggregatedOutput",
         /// `commandExecution`: its exit status.
         exit_code: Option<i64> = "exitCode",
         /// `fileChange`: an array that [`Item::changes`] reads.
-        changes: Option<RawJson<'a>> = "changes",
+        changes: Option<RawJson<'a>> = "changes" [FileChange<'a>],
         /// `mcpToolCall`: the server.
         server: Option<Str<'a>> = "server",
         /// `mcpToolCall`, `dynamicToolCall`, `collabAgentToolCall`: the tool.

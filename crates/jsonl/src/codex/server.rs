@@ -1,6 +1,6 @@
 //! Messages of Codex, by their method (PROTOCOL-codex.md, Notifications, Requests of Codex).
 
-use crate::codex::item::Item;
+use crate::codex::item::{FileChange, Item};
 use crate::grammar::{Field, record};
 use crate::raw::RawJson;
 use crate::rpc::{Id, Message, read, request_id};
@@ -140,7 +140,7 @@ record! {
         /// Its file.
         path: Option<Str<'a>> = "path",
         /// The turns of a thread that was resumed, an array that [`Thread::turns`] reads.
-        turns: Option<RawJson<'a>> = "turns",
+        turns: Option<RawJson<'a>> = "turns" [Turn<'a>],
     }
 }
 
@@ -209,7 +209,7 @@ record! {
         error: TurnError<'a> = "error",
         /// Its items where the thread was resumed, an array that [`Turn::items`] reads; otherwise a
         /// summary or nothing, by `itemsView`.
-        items: Option<RawJson<'a>> = "items",
+        items: Option<RawJson<'a>> = "items" [Item<'a>],
         /// `full`, `summary` or `notLoaded`.
         items_view: Option<Str<'a>> = "itemsView",
         /// In milliseconds.
@@ -268,7 +268,7 @@ record! {
         summary_index: Option<u64> = "summaryIndex",
         /// The changes of `item/fileChange/patchUpdated`, an array of
         /// [`FileChange`](crate::codex::FileChange)s.
-        changes: Option<RawJson<'a>> = "changes",
+        changes: Option<RawJson<'a>> = "changes" [FileChange<'a>],
         /// The diff of `turn/diff/updated`.
         diff: Option<Str<'a>> = "diff",
     }
@@ -284,7 +284,7 @@ record! {
         /// Why it changed.
         explanation: Option<Str<'a>> = "explanation",
         /// An array that [`TurnPlan::steps`] reads.
-        plan: Option<RawJson<'a>> = "plan",
+        plan: Option<RawJson<'a>> = "plan" [PlanStep<'a>],
     }
 }
 
@@ -423,7 +423,7 @@ record! {
         /// The item that waits.
         item_id: Option<Str<'a>> = "itemId",
         /// An array that [`Questions::questions`] reads.
-        questions: Option<RawJson<'a>> = "questions",
+        questions: Option<RawJson<'a>> = "questions" [Question<'a>],
     }
 }
 
@@ -448,7 +448,7 @@ record! {
         /// Whether the answer is a secret.
         is_secret: bool = "isSecret",
         /// An array that [`Question::options`] reads; none for free text.
-        options: Option<RawJson<'a>> = "options",
+        options: Option<RawJson<'a>> = "options" [QuestionOption<'a>],
     }
 }
 

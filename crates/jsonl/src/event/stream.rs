@@ -4,6 +4,7 @@ use crate::event::block::Block;
 use crate::event::message::{Message, Usage};
 use crate::grammar::{
     Cursor, Field, Known, KnownMembers, ParsedAt, Record as _, index, null_or_skip, record,
+    set_known,
 };
 use crate::raw::RawJson;
 use crate::text::Str;
@@ -191,11 +192,7 @@ impl<'a> Field<'a> for ApiEvent<'a> {
 /// The known members of an event. What its `delta` has is read by another record.
 fn event_members() -> KnownMembers {
     let mut known = EventMembers::known_members();
-    for (name, member) in &mut known {
-        if *name == "delta" {
-            *member = Known::Object(delta_members);
-        }
-    }
+    set_known(&mut known, "delta", Known::Object(delta_members));
     known
 }
 

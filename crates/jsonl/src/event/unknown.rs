@@ -1,15 +1,10 @@
 //! Members of a line that no record reads.
 
-use std::fmt::Write as _;
-
 use crate::event::body::{Body, Event};
 use crate::event::control::{CanUseTool, HookCallback, McpMessage};
 use crate::event::line::known_members;
-use crate::grammar::{Known, KnownMembers, Record};
-use crate::raw::RawJson;
-
-/// Nesting up to which members are looked at: a tool result has blocks, which may have results again.
-const MAX_DEPTH: usize = 16;
+use crate::grammar::{Known, KnownMembers, Record, set_known};
+use crate::unknown_members::unknown_members;
 
 impl Event<'_> {
     /// Returns the members of the line that this version of the crate does not know, as JSON pointers (RFC 6901) in
@@ -27,18 +22,18 @@ impl Event<'_> {
     /// ```
     #[must_use]
     pub fn unknown_members(&self) -> Vec<String> {
-        let mut unknown = Unknown::default();
-        if self.is_known()
-            && let Some(mut known) = known_members(self.raw)
-        {
-            if let Body::ControlRequest(request) = &self.body {
-                // The subtype of a request decides which members it has.
-                known.retain(|(name, _)| *name != "request");
-                known.push(("request", request_members(&request.subtype().decode())));
-            }
-            unknown.object(self.raw, &known, 0);
+        if !self.is_known() {
+            return Vec::new();
         }
-        unknown.found
+        let Some(mut known) = known_members(self.raw) else {
+            return Vec::new();
+        };
+        if let Body::ControlRequest(request) = &self.body {
+            // The subtype of a request decides which members it has.
+            let members = request_members(&request.subtype().decode());
+            set_known(&mut known, "request", members);
+        }
+        unknown_members(self.raw, &known)
     }
 }
 
@@ -55,51 +50,6 @@ fn with_subtype<'a, R: Record<'a>>() -> KnownMembers {
     let mut known = R::known_members();
     known.push(("subtype", Known::Value));
     known
-}
-
-/// Pointers to unknown members.
-#[derive(Debug, Default)]
-struct Unknown {
-    /// The pointer to the value that is looked at.
-    path: String,
-    found: Vec<String>,
-}
-
-impl Unknown {
-    fn value(&mut self, value: RawJson<'_>, known: Known, depth: usize) {
-        if depth == MAX_DEPTH {
-            return;
-        }
-        match known {
-            Known::Value => {}
-            Known::Object(members) => self.object(value, &members(), depth),
-            Known::List(members) => {
-                let known = members();
-                for (index, element) in value.elements().enumerate() {
-                    let length = self.path.len();
-                    // Writing to a string does not fail.
-                    let _ = write!(self.path, "/{index}");
-                    self.object(element, &known, depth);
-                    self.path.truncate(length);
-                }
-            }
-        }
-    }
-
-    fn object(&mut self, value: RawJson<'_>, known: &KnownMembers, depth: usize) {
-        for (name, value) in value.members() {
-            let name = name.decode();
-            let length = self.path.len();
-            self.path.push('/');
-            self.path
-                .push_str(&name.replace('~', "~0").replace('/', "~1"));
-            match known.iter().find(|(known, _)| *known == name) {
-                Some((_, known)) => self.value(value, *known, depth + 1),
-                None => self.found.push(self.path.clone()),
-            }
-            self.path.truncate(length);
-        }
-    }
 }
 
 #[cfg(test)]

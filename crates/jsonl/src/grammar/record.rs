@@ -66,6 +66,16 @@ pub(crate) trait Record<'a>: Default {
     }
 }
 
+/// Returns what is known of a value of this type.
+pub(crate) fn known_of<'a, T: Field<'a>>(_: &T) -> Known {
+    T::known()
+}
+
+/// Returns the members that are known of a record.
+pub(crate) fn members_of<'a, R: Record<'a>>(_: &R) -> KnownMembers {
+    R::known_members()
+}
+
 /// `member = key value`, with the key decoded.
 #[inline(always)]
 pub(crate) fn any_member<'a>(
@@ -207,7 +217,8 @@ impl<'a, R: Record<'a>> Field<'a> for Option<Box<R>> {
 
 /// Declares a struct whose fields are members of one JSON object, and how each is parsed.
 ///
-/// `field: Type = "key"`, in the order in which the agent writes them; `then "key"` names a member
+/// `field: Type = "key"`, in the order in which the agent writes them; `[Element]` after the key names the record
+/// that reads the elements of a list that the field keeps as JSON. `then "key"` names a member
 /// after it that is skipped, and `often "members"` whole members that are nearly always written so, which
 /// one comparison skips. `(copied "key" from field)` names a skipped member whose value is often that of a field
 /// before it. Other keys are skipped as well; all of them stay in the raw line.
@@ -215,12 +226,12 @@ impl<'a, R: Record<'a>> Field<'a> for Option<Box<R>> {
 /// fields by spellings of members (or of several at once), and parses the value after each.
 macro_rules! record {
     ($(#[$meta:meta])* $vis:vis $name:ident $(<$life:lifetime>)? {
-        $($(#[$field_meta:meta])* $field:ident: $type:ty = $key:literal
+        $($(#[$field_meta:meta])* $field:ident: $type:ty = $key:literal $([$element:ty])?
             $($skipped:ident $members:literal)* $((copied $copy:literal from $original:ident))?,)*
     }) => {
         $crate::grammar::record! {
             $(#[$meta])* $vis $name $(<$life>)? {
-                $($(#[$field_meta])* $field: $type = $key,)*
+                $($(#[$field_meta])* $field: $type = $key $([$element])?,)*
             }
             common(record, value) {
                 $(
@@ -238,7 +249,7 @@ macro_rules! record {
     };
     (
         $(#[$meta:meta])* $vis:vis $name:ident $(<$life:lifetime>)? {
-            $($(#[$field_meta:meta])* $field:ident: $type:ty = $key:literal,)*
+            $($(#[$field_meta:meta])* $field:ident: $type:ty = $key:literal $([$element:ty])?,)*
         }
         common($record:ident, $value:ident) {
             $($spelling:expr => $parsed:expr,)*
@@ -279,6 +290,13 @@ macro_rules! record {
                     vec![$(($key, <$type as $crate::grammar::Field<'a>>::known()),)*];
                 // Of two members with one name, the first one counts.
                 known.extend(spellings.iter().map(|it| skipped($crate::grammar::spelled_name(it))));
+                $($($crate::grammar::set_known(
+                    &mut known,
+                    $key,
+                    $crate::grammar::Known::List(
+                        <$element as $crate::grammar::Record<'a>>::known_members,
+                    ),
+                );)?)*
                 known
             }
         }
