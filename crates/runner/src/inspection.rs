@@ -29,7 +29,7 @@ pub(crate) use search::{SearchHit, SearchPlace, find_in_bytes, search_transcript
 use spans::Spans;
 use stderr_lines::StderrLines;
 pub(crate) use timeline::Timeline;
-pub(crate) use unknown_members::UnknownMembers;
+pub(crate) use unknown_members::{CheckedMembers, MemberCheck};
 pub(crate) use window::{TranscriptWindow, WindowStart};
 
 /// A session as it is inspected.

@@ -1,6 +1,9 @@
 //! Members of lines that the parser does not know.
 
-use bowline_jsonl::{DEFAULT_MAX_LINE, Framer};
+use bowline_jsonl::acp::{AgentMessage, HostMessage};
+use bowline_jsonl::codex::{ClientMessage, ServerMessage};
+use bowline_jsonl::{DEFAULT_MAX_LINE, Event, Framer};
+use bowline_reducer::dialect::DialectName;
 use bytes::Bytes;
 use serde::Serialize;
 use utoipa::ToSchema;
@@ -15,24 +18,75 @@ pub(crate) struct UnknownMembers {
     members: Vec<String>,
 }
 
-impl UnknownMembers {
-    /// Returns the lines that have some, of output that begins at an offset.
-    pub(crate) fn find(offset: u64, output: Bytes) -> Vec<Self> {
+/// Lines with members that this version does not read.
+#[derive(Debug, Default, PartialEq, Eq, Serialize, ToSchema)]
+#[schema(as = UnknownMembersPage)]
+pub(crate) struct CheckedMembers {
+    /// Whether this version lists the members of the protocol; if not, no line is checked.
+    is_checked: bool,
+    /// Number of lines whose members are not checked, since this version keeps a message of their type, or the result
+    /// of a request, as a whole.
+    kept_whole: u64,
+    /// The lines that have some, in order.
+    lines: Vec<UnknownMembers>,
+}
+
+/// Finds members that are not known in lines of one protocol and direction.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct MemberCheck(
+    /// Returns the members of a line; `None` if it is kept as a whole.
+    fn(&Event<'_>) -> Option<Vec<String>>,
+);
+
+impl MemberCheck {
+    /// Returns the check for the output or the input of an agent; `None` if this version does not list the members of
+    /// such lines.
+    ///
+    /// The input of Claude Code is written and not read. The other dialects are read member by member.
+    pub(crate) fn of(dialect: DialectName, is_input: bool) -> Option<Self> {
+        Some(Self(match (dialect, is_input) {
+            (DialectName::Claude | DialectName::Qwen, false) => {
+                |event| event.is_known().then(|| event.unknown_members())
+            }
+            (DialectName::Codex, false) => |event| ServerMessage::unknown_members(event.raw),
+            (DialectName::Codex, true) => |event| ClientMessage::unknown_members(event.raw),
+            (DialectName::Acp, false) => |event| AgentMessage::unknown_members(event.raw),
+            (DialectName::Acp, true) => |event| HostMessage::unknown_members(event.raw),
+            _ => return None,
+        }))
+    }
+}
+
+impl CheckedMembers {
+    /// Checks the lines of parts of a stream, each with the offset at which it begins. What is no event is left out.
+    pub(crate) fn find(check: MemberCheck, parts: impl IntoIterator<Item = (u64, Bytes)>) -> Self {
+        let mut found = Self {
+            is_checked: true,
+            ..Self::default()
+        };
+        for (offset, bytes) in parts {
+            found.push(check, offset, bytes);
+        }
+        found
+    }
+
+    fn push(&mut self, check: MemberCheck, offset: u64, bytes: Bytes) {
         let mut framer = Framer::at(DEFAULT_MAX_LINE, offset, 1);
-        framer.push(output);
+        framer.push(bytes);
         framer.finish();
-        let mut found = Vec::new();
         while let Some(frame) = framer.next_frame() {
             for item in frame.items() {
                 let Ok(event) = &item.event else { continue };
-                let members = event.unknown_members();
-                if !members.is_empty() {
-                    let offset = item.at.offset;
-                    found.push(Self { offset, members });
+                match (check.0)(event) {
+                    None => self.kept_whole += 1,
+                    Some(members) if members.is_empty() => {}
+                    Some(members) => {
+                        let offset = item.at.offset;
+                        self.lines.push(UnknownMembers { offset, members });
+                    }
                 }
             }
         }
-        found
     }
 }
 
@@ -40,17 +94,58 @@ impl UnknownMembers {
 mod tests {
     use super::*;
 
+    fn find(dialect: DialectName, is_input: bool, offset: u64, bytes: String) -> CheckedMembers {
+        let check = MemberCheck::of(dialect, is_input).expect("a check");
+        CheckedMembers::find(check, [(offset, Bytes::from(bytes))])
+    }
+
+    fn line(offset: usize, member: &str) -> UnknownMembers {
+        UnknownMembers {
+            offset: offset as u64,
+            members: vec![member.to_owned()],
+        }
+    }
+
     #[test]
     fn lines_with_unknown_members_have_their_offsets() {
         let plain = "{\"type\":\"keep_alive\"}\n";
         let odd = "{\"type\":\"keep_alive\",\"new\":{\"a\":1}}\n";
-        let output = Bytes::from([plain, odd, "not JSON\n", odd, "{\"type\":"].concat());
-        let line = |offset: usize| UnknownMembers {
-            offset: offset as u64,
-            members: vec!["/new".to_owned()],
+        let whole = "{\"type\":\"novelty\",\"new\":1}\n";
+        let output = [plain, odd, "not JSON\n", whole, odd, "{\"type\":"].concat();
+        let second = 100 + plain.len() + odd.len() + "not JSON\n".len() + whole.len();
+        let expected = CheckedMembers {
+            is_checked: true,
+            kept_whole: 1,
+            lines: vec![line(100 + plain.len(), "/new"), line(second, "/new")],
         };
-        let second = 100 + plain.len() + odd.len() + "not JSON\n".len();
-        let expected = [line(100 + plain.len()), line(second)];
-        assert_eq!(UnknownMembers::find(100, output), expected);
+        assert_eq!(find(DialectName::Claude, false, 100, output), expected);
+    }
+
+    #[test]
+    fn each_direction_of_a_protocol_has_its_members() {
+        let update = "{\"method\":\"session/update\",\"params\":{\"update\":{\"sessionUpdate\":\"plan\",\"new\":1}}}\n";
+        let prompt =
+            "{\"id\":1,\"method\":\"session/prompt\",\"params\":{\"prompt\":[],\"new\":1}}\n";
+        let turn = "{\"method\":\"turn/started\",\"params\":{\"turn\":{\"new\":1}}}\n";
+        let start = "{\"id\":1,\"method\":\"turn/start\",\"params\":{\"new\":1}}\n";
+        for (dialect, is_input, text, member) in [
+            (
+                DialectName::Acp,
+                false,
+                [prompt, update],
+                "/params/update/new",
+            ),
+            (DialectName::Acp, true, [update, prompt], "/params/new"),
+            (DialectName::Codex, false, [start, turn], "/params/turn/new"),
+            (DialectName::Codex, true, [turn, start], "/params/new"),
+        ] {
+            let expected = CheckedMembers {
+                is_checked: true,
+                kept_whole: 1,
+                lines: vec![line(text[0].len(), member)],
+            };
+            let found = find(dialect, is_input, 0, text.concat());
+            assert_eq!(found, expected, "{dialect:?} {is_input}");
+        }
     }
 }

@@ -61,7 +61,7 @@ fn recordings() -> Vec<PathBuf> {
 }
 
 /// A session that wrote a file and has ended.
-async fn recorded(runner: &TestRunner, path: &Path) -> String {
+pub(crate) async fn recorded(runner: &TestRunner, path: &Path) -> String {
     let spec =
         json!({"kind": "dialogue", "program": "cat", "args": [path], "journal": {"on": true}});
     let id = runner.create(&spec).await;
@@ -74,7 +74,7 @@ async fn recorded(runner: &TestRunner, path: &Path) -> String {
     }
 }
 
-async fn get(runner: &TestRunner, path: &str) -> Value {
+pub(crate) async fn get(runner: &TestRunner, path: &str) -> Value {
     let response = runner.request("GET", path, None).await;
     assert_eq!(response.status, 200, "{path}: {}", response.text());
     response.json()
@@ -190,33 +190,6 @@ async fn moment_after_a_checkpoint_is_fold_of_prefix() {
         assert_eq!(whole["stats"], expected["stats"], "at {at}");
         assert!(whole == expected, "at {at}");
     }
-}
-
-#[tokio::test]
-async fn unknown_members_are_those_of_the_dialect() {
-    let runner = TestRunner::start().await;
-    let folder = tempfile::tempdir().unwrap();
-    let path = folder.path().join("new.jsonl");
-    let known = "{\"type\":\"keep_alive\"}\n";
-    let new =
-        "{\"type\":\"result\",\"usage\":{\"input_tokens\":1,\"novelty\":2},\"session_id\":\"s\"}\n";
-    std::fs::write(&path, [known, new].concat()).unwrap();
-    let id = recorded(&runner, &path).await;
-    let base = format!("/api/sessions/{id}/unknown-members");
-    let found = get(&runner, &format!("{base}?from=0")).await;
-    let expected = json!({"lines": [{"offset": known.len(), "members": ["/usage/novelty"]}]});
-    assert_eq!(found, expected);
-    let none = json!({"lines": []});
-    let before = get(&runner, &format!("{base}?from=0&max={}", known.len())).await;
-    assert_eq!(before, none);
-    // The same line of another agent is not of this grammar.
-    let script = format!("printf %s '{new}'");
-    let spec = json!({"kind": "dialogue", "program": "/bin/sh", "args": ["-c", script], "journal": {"on": true},
-        "labels": {"bowline.dialect": "gemini-stream-json"}});
-    let id = runner.create(&spec).await;
-    while runner.session(&id).await["state"] != "exited" {}
-    let other = format!("/api/sessions/{id}/unknown-members?from=0");
-    assert_eq!(get(&runner, &other).await, none);
 }
 
 #[tokio::test]

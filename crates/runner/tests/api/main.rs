@@ -17,4 +17,5 @@ mod proto;
 mod rest;
 mod scopes;
 mod support;
+mod unknown_members;
 mod web_terminal;

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use axum::Json;
 use axum::extract::State;
-use bowline_reducer::dialect::DialectName;
+use bowline_transport::wire::StreamId;
 use serde::{Deserialize, Serialize};
 use tokio::task::spawn_blocking;
 use utoipa::ToSchema;
@@ -18,8 +18,8 @@ use crate::api::extract::{QueryParams, SessionPath};
 use crate::api::problem::Problem;
 use crate::app_state::AppState;
 use crate::inspection::{
-    LinePage, PageStart, SearchHit, SearchPlace, Timeline, UnknownMembers, find_in_bytes,
-    search_transcript,
+    CheckedMembers, LinePage, MemberCheck, PageStart, SearchHit, SearchPlace, Timeline,
+    find_in_bytes, search_transcript,
 };
 use crate::sessions::SessionRecord;
 
@@ -35,7 +35,7 @@ const DEFAULT_HITS: usize = 50;
 /// Maximum number of hits per response.
 const MAX_HITS: usize = 500;
 
-/// Maximum bytes of output whose members are looked at by one request.
+/// Maximum bytes whose members are looked at by one request.
 const MAX_PARSED: u64 = 1 << 20;
 
 /// Maximum bytes of output that one request looks through.
@@ -111,7 +111,7 @@ pub(super) async fn lines(
     Ok(Json(page.await?))
 }
 
-/// Which output is looked at.
+/// Which lines are looked at.
 #[derive(Debug, Deserialize, utoipa::IntoParams, ToSchema)]
 #[into_params(parameter_in = Query)]
 pub(super) struct UnknownMembersQuery {
@@ -120,35 +120,50 @@ pub(super) struct UnknownMembersQuery {
     /// Maximum number of bytes, at most 1 MiB. Default: 1 MiB.
     #[serde(default)]
     max: Option<u64>,
+    /// `input` for what was written to the agent. Default: the session's output.
+    #[serde(default)]
+    stream: Option<String>,
 }
 
-/// Lines with members that this version does not read.
-#[derive(Debug, Default, Serialize, ToSchema)]
-pub(super) struct UnknownMembersPage {
-    /// The lines that have some, in order.
-    lines: Vec<UnknownMembers>,
+impl UnknownMembersQuery {
+    /// Returns whether the input is looked at.
+    fn is_input(&self) -> Result<bool, Problem> {
+        match self.stream.as_deref() {
+            None => Ok(false),
+            Some("input") => Ok(true),
+            Some(_) => Err(Problem::bad_request(
+                "unknown stream; give `input`, or leave `stream` out",
+            )),
+        }
+    }
 }
 
-/// List the members of lines of the output that this version does not know.
+/// List the members of lines that this version does not know.
 ///
-/// Only lines of Claude Code are looked at: other agents speak protocols whose messages are kept whole.
+/// The lines of Claude Code and Qwen Code are looked at, and, in both directions, those of Codex and of agents that speak
+/// ACP. `is_checked` says whether the members are known; of other protocols they are not.
 #[utoipa::path(get, path = "/api/sessions/{id}/unknown-members", operation_id = "unknownMembers",
     params(("id" = String, Path, description = "Id of the session"), UnknownMembersQuery),
-    responses((status = 200, description = "Success", body = UnknownMembersPage,
-            example = json!({"lines": [{"offset": 90, "members": ["/message/usage/novelty"]}]})),
+    responses((status = 200, description = "Success", body = CheckedMembers,
+            example = json!({"is_checked": true, "kept_whole": 0, "lines": [{"offset": 90, "members": ["/message/usage/novelty"]}]})),
         (status = "default", description = "Error", body = Problem)))]
 pub(super) async fn unknown_members(
     State(app): State<Arc<AppState>>,
     SessionPath(id): SessionPath,
     QueryParams(query): QueryParams<UnknownMembersQuery>,
-) -> Result<Json<UnknownMembersPage>, Problem> {
+) -> Result<Json<CheckedMembers>, Problem> {
+    let is_input = query.is_input()?;
     let record = dialogue_record(&app, id).await?;
     let dialect = read_index(&app, &record, |it| it.dialect).await?;
-    if dialect != DialectName::Claude {
-        return Ok(Json(UnknownMembersPage::default()));
-    }
+    let Some(check) = MemberCheck::of(dialect, is_input) else {
+        return Ok(Json(CheckedMembers::default()));
+    };
     let request = SliceRequest {
-        stream: output_stream(record.info.stdio),
+        stream: if is_input {
+            StreamId::INPUT
+        } else {
+            output_stream(record.info.stdio)
+        },
         from: query.from,
         max: query.max.unwrap_or(MAX_PARSED).min(MAX_PARSED),
         input_from: None,
@@ -156,11 +171,9 @@ pub(super) async fn unknown_members(
     let slice = StreamSlice::read(&app, &record, request).await?;
     let finding = spawn_blocking(move || {
         let runs = slice.runs().into_iter();
-        runs.flat_map(|(offset, bytes)| UnknownMembers::find(offset, bytes.freeze()))
-            .collect()
+        CheckedMembers::find(check, runs.map(|(offset, bytes)| (offset, bytes.freeze())))
     });
-    let lines = finding.await.map_err(Problem::internal)?;
-    Ok(Json(UnknownMembersPage { lines }))
+    Ok(Json(finding.await.map_err(Problem::internal)?))
 }
 
 /// Read what lasts in a session: turns, model calls with their tokens, tool calls, permission requests; and how

@@ -1256,6 +1256,13 @@ export type UnknownMembersOfLine = {
 
 /** Lines with members that this version does not read. */
 export type UnknownMembersPage = {
+  /** Whether this version lists the members of the protocol; if not, no line is checked. */
+  readonly is_checked: boolean;
+  /**
+   * Number of lines whose members are not checked, since this version keeps a message of their type, or the result
+   * of a request, as a whole.
+   */
+  readonly kept_whole: number;
   /** The lines that have some, in order. */
   readonly lines: readonly (UnknownMembersOfLine)[];
 };

@@ -2,7 +2,7 @@ import type { Transcript as TranscriptDocument } from "./api.js";
 import { RunnerError } from "./error.js";
 import { follow, type FollowOptions, type Followed } from "./events.js";
 import { TerminalConnection, type TerminalExit, type TerminalOptions, type TerminalReader, type TerminalSize } from "./terminal.js";
-import type { LinePage, LineStart, LogStream, Moment, Timeline, TranscriptPart, UnknownMembers, WindowStart } from "./inspection.js";
+import type { CheckedMembers, LinePage, LineStart, LogStream, Moment, Timeline, TranscriptPart, WindowStart } from "./inspection.js";
 import type { Change, PermissionValue, Phase, QueuedPrompt, Range } from "./types.js";
 
 /** The subprotocol of frames over WebSocket. */
@@ -309,10 +309,9 @@ export class Client {
     return this.#json(path(session, "lines", start), "GET", undefined, signal ? { signal } : {});
   }
 
-  /** Returns the lines of the output from an offset on that have members which the runner does not read. */
-  async unknownMembers(session: string, from: number, max: number, signal?: AbortSignal): Promise<readonly UnknownMembers[]> {
-    const target = path(session, "unknown-members", { from, max });
-    return (await this.#json<{ lines: UnknownMembers[] }>(target, "GET", undefined, signal ? { signal } : {})).lines;
+  /** Returns the lines of the output, or of the input, from an offset on that have members which the runner does not read. */
+  unknownMembers(session: string, from: number, max: number, signal?: AbortSignal, stream?: "input"): Promise<CheckedMembers> {
+    return this.#json(path(session, "unknown-members", { from, max, ...(stream && { stream }) }), "GET", undefined, signal ? { signal } : {});
   }
 
   /** Returns what lasts in a session: turns, model calls, tools, permission requests. */

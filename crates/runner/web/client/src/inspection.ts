@@ -74,6 +74,16 @@ export interface UnknownMembers {
   readonly members: readonly string[];
 }
 
+/** Lines whose members were looked at. */
+export interface CheckedMembers {
+  /** Whether the runner lists the members of the protocol; if not, no line is checked. */
+  readonly is_checked: boolean;
+  /** Lines whose members are not checked, since the runner keeps them as a whole. */
+  readonly kept_whole: number;
+  /** The lines that have members which the runner does not read. */
+  readonly lines: readonly UnknownMembers[];
+}
+
 /** A part of a session. Times are in milliseconds since the Unix epoch; `null` if unknown. */
 export interface Span {
   readonly from_ms: number | null;

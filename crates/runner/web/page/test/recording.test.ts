@@ -61,6 +61,8 @@ async function open(path: string): Promise<void> {
   await page.locator(".lanes").waitFor();
 }
 
+const fixtureLines = (name: string) => readFileSync(`${fixtures}agents/${name}`, "utf8").trim().split("\n");
+
 /** The number of the line that is shown. */
 const shownLine = async () => Number((await page.locator(".at-moment input").inputValue()).replace(/\D/g, ""));
 
@@ -179,11 +181,29 @@ test("members that this version does not read are marked", async () => {
   await page.locator(".unknown").getByText("usage/novelty").waitFor();
   deepStrictEqual(await page.locator(".detail pre mark").allInnerTexts(), ['"novelty"']);
   await page.screenshot({ path: "target/unknown-members.png" });
+  await page.getByRole("button", { name: "Raw" }).click();
+  await page.locator(".detail pre").getByText('{"type":"result"').waitFor();
+  deepStrictEqual(await page.locator(".detail pre mark").allInnerTexts(), ['"novelty"']);
   await line.nth(0).click();
   await page.locator(".detail h3").getByText("Line 1").waitFor();
   await page.locator(".detail pre").getByText("keep_alive").waitFor();
   strictEqual(await page.locator(".unknown, .detail mark").count(), 0);
 });
+
+for (const [protocol, read, line, expected] of [
+  ["gemini", () => fixtureLines("gemini/stream-json.plain.jsonl"), "init", "Members are not checked in this protocol."],
+  ["claude", () => ['{"type":"result","subtype":"success","uuid":"1"}', '{"type":"novelty"}'], "novelty", "A line is kept as a whole"],
+  ["codex", () => fixtureLines("codex/app-server.plain.out.jsonl").map((it) => it.replace('"params":{"thread":{', '"params":{"thread":{"novelty":1,')), "thread/started", "params/thread/novelty"],
+] as const) {
+  test(`unknown members of a line are named, or why they are not, ${protocol}`, async () => {
+    const path = join(folder, `${protocol}.jsonl`);
+    writeFileSync(path, `${read().join("\n")}\n`);
+    await open(path);
+    await page.getByRole("button", { name: "Inspect" }).click();
+    await page.locator(".lines .line", { hasText: line }).first().click();
+    await page.locator(".unknown", { hasText: expected }).waitFor();
+  });
+}
 
 test("a journal has its standard error in place, and what cannot be read is said", async () => {
   const runner = await Runner.start();

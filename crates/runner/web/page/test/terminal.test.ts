@@ -69,6 +69,9 @@ test("a shell is typed into, and its colors keep the page's policy", async () =>
   await page.keyboard.type("stty size\n");
   const size = (await page.locator(".top .about").innerText()).match(/(\d+) × (\d+)/)!;
   await shows(`${size[2]} ${size[1]}`);
+  // All of it is visible: the last row, and the last column.
+  const [outside, inside] = [(await page.locator(".screen").boundingBox())!, (await page.locator(".xterm-screen").boundingBox())!];
+  ok(inside.y + inside.height <= outside.y + outside.height && inside.x + inside.width <= outside.x + outside.width, JSON.stringify([outside, inside]));
 });
 
 test("output goes on at its offset after the runner was killed", async () => {

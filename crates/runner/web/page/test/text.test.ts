@@ -5,7 +5,7 @@ import type { Timeline } from "@bowline/client";
 import { Heights } from "../src/list/heights.js";
 import { diffLines, nearChanges, readPatch } from "../src/text/diff.js";
 import { count, duration, plain, shortPath } from "../src/text/format.js";
-import { pretty } from "../src/text/lines.js";
+import { pretty, raw } from "../src/text/lines.js";
 import { clock, readClock, readMoment } from "../src/text/moments.js";
 import { safeTarget } from "../src/text/markdown.js";
 
@@ -163,4 +163,17 @@ test("unknown members are marked where their names are written", () => {
   deepStrictEqual(marks.map(([begin, end]) => text.slice(begin, end)), ['"new"', '"new"', '"k\\""']);
   deepStrictEqual(marks.map(([, end]) => text.slice(end, end + 3)), [": 1", ': "', ": 3"]);
   deepStrictEqual(pretty("{cut", [{ offset: 0, members: ["/a"] }], 0), { text: "{cut", marks: [] });
+});
+
+test("unknown members are marked in the text as it was written", () => {
+  const first = '{"é":"é","type":"a"}';
+  // A name may be written in several ways, and be there twice; texts may look like names.
+  const second = '{ "a" :{"b":[{},[],{"new":1}],"text":"\\",\\"new\\":{[","\\u006eew":2},"new":[ ],"new":{"new":3}}';
+  const offset = 100 + Buffer.byteLength(first) + 1;
+  const text = `${first}\n${second}\n{"new":1}`;
+  const marked = raw(text, [{ offset, members: ["/a/b/2/new", "/a/new", "/new"] }], 100);
+  strictEqual(marked.text, text);
+  deepStrictEqual(marked.marks.map(([begin, end]) => text.slice(begin, end)), ['"new"', '"\\u006eew"', '"new"', '"new"']);
+  deepStrictEqual(marked.marks.map(([, end]) => text.slice(end, end + 2)), [":1", ":2", ":[", ":{"]);
+  deepStrictEqual(raw(text, [], 100).marks, []);
 });

@@ -1,4 +1,4 @@
-import type { Client, LineItem, LineStart, LogStream, SearchHit, UnknownMembers } from "@bowline/client";
+import type { CheckedMembers, Client, LineItem, LineStart, LogStream, SearchHit } from "@bowline/client";
 import { Store } from "./store.js";
 
 /** Rows that are read at once. */
@@ -22,8 +22,8 @@ export interface ShownRow {
   /** `null` until it was read. */
   readonly text: string | null;
   readonly isCut: boolean;
-  /** Its lines with members that the runner does not read. */
-  readonly unknown: readonly UnknownMembers[];
+  /** Which members of its lines the runner does not read; `null` for lines without members, and until they were read. */
+  readonly members: CheckedMembers | null;
 }
 
 /** The lines of a session, of which those that are looked at are read. */
@@ -70,7 +70,7 @@ export class BytesStore extends Store {
   async select(index: number): Promise<void> {
     const item = this.row(index);
     if (!item) return;
-    const shown: ShownRow = { index, item, text: null, isCut: false, unknown: [] };
+    const shown: ShownRow = { index, item, text: null, isCut: false, members: null };
     this.shown = shown;
     this.changed();
     const stream = STREAMS[item.stream];
@@ -79,12 +79,12 @@ export class BytesStore extends Store {
       const [from, to] = item.bytes;
       const max = Math.min(to - from, MAX_SHOWN);
       const isOutput = item.stream === "output";
-      const [slice, unknown] = await Promise.all([
+      const [slice, members] = await Promise.all([
         this.client.log(this.session, from, max, signal, isOutput ? undefined : stream),
-        isOutput ? this.client.unknownMembers(this.session, from, max, signal) : [],
+        item.stream === "stderr" ? null : this.client.unknownMembers(this.session, from, max, signal, isOutput ? undefined : "input"),
       ]);
       if (this.shown !== shown) return;
-      this.shown = { ...shown, text: new TextDecoder().decode(slice.bytes), isCut: to - from > MAX_SHOWN, unknown };
+      this.shown = { ...shown, text: new TextDecoder().decode(slice.bytes), isCut: to - from > MAX_SHOWN, members };
     });
   }
 

@@ -12,54 +12,92 @@ export interface MarkedText {
 
 /** Returns lines as indented JSON, each after a blank line; one that is not JSON as it is. The names of unknown members are marked. `from` is the offset of the first line. */
 export function pretty(text: string, unknown: readonly UnknownMembers[], from: number): MarkedText {
-  if (text.length > MAX_PRETTY) return { text, marks: [] };
+  if (text.length > MAX_PRETTY) return raw(text, unknown, from);
   const marks: [number, number][] = [];
-  let [out, offset] = ["", from];
-  for (const line of text.split("\n")) {
-    const own = unknown.find((it) => it.offset === offset)?.members ?? [];
-    if (unknown.length > 0) offset += new TextEncoder().encode(line).length + 1;
+  let out = "";
+  for (const { line, members } of linesOf(text, unknown, from)) {
     if (line.trim() === "") continue;
     if (out !== "") out += "\n\n";
-    const shown = prettyLine(line, new Set(own));
-    for (const [begin, end] of shown.marks) marks.push([out.length + begin, out.length + end]);
-    out += shown.text;
+    const shown = indented(line);
+    if (shown !== null) marks.push(...namesIn(shown, members, out.length));
+    out += shown ?? line;
   }
   return { text: out, marks };
 }
 
-function prettyLine(line: string, unknown: ReadonlySet<string>): MarkedText {
+/** Returns lines as they are, with the names of unknown members marked. */
+export function raw(text: string, unknown: readonly UnknownMembers[], from: number): MarkedText {
+  const marks = linesOf(text, unknown, from).flatMap(({ line, members, at }) => namesIn(line, members, at));
+  return { text, marks };
+}
+
+interface TextLine {
+  readonly line: string;
+  /** Where it begins in the text. */
+  readonly at: number;
+  /** Its unknown members. */
+  readonly members: ReadonlySet<string>;
+}
+
+/** Returns the lines of a text that begins at an offset, with the unknown members of each. */
+function linesOf(text: string, unknown: readonly UnknownMembers[], from: number): TextLine[] {
+  let [at, offset] = [0, from];
+  return text.split("\n").map((line) => {
+    const own = unknown.find((it) => it.offset === offset)?.members;
+    const shown = { line, at, members: new Set(own) };
+    at += line.length + 1;
+    if (unknown.length > 0) offset += new TextEncoder().encode(line).length + 1;
+    return shown;
+  });
+}
+
+/** Returns a line as indented JSON; `null` if it is not JSON. */
+function indented(line: string): string | null {
   try {
-    const value: unknown = JSON.parse(line);
-    const text = JSON.stringify(value, null, 2);
-    if (unknown.size === 0) return { text, marks: [] };
-    const rows = text.split("\n");
-    const wanted = new Set<number>();
-    findRows(value, "", 0, (pointer, row) => unknown.has(pointer) && wanted.add(row));
-    const marks: [number, number][] = [];
-    let begin = 0;
-    for (const [row, written] of rows.entries()) {
-      const name = wanted.has(row) ? /"(?:[^"\\]|\\.)*"/.exec(written) : null;
-      if (name) marks.push([begin + name.index, begin + name.index + name[0].length]);
-      begin += written.length + 1;
-    }
-    return { text, marks };
+    return JSON.stringify(JSON.parse(line), null, 2);
   } catch {
-    return { text: line, marks: [] };
+    return null;
   }
 }
 
-/** Tells the row of each member of a value that is written over rows, whose own is `row`. Returns the row of its end. */
-function findRows(value: unknown, pointer: string, row: number, found: (pointer: string, row: number) => void): number {
-  if (typeof value !== "object" || value === null) return row;
-  const members = Object.entries(value);
-  if (members.length === 0) return row;
-  let at = row;
-  for (const [name, member] of members) {
-    const own = `${pointer}/${name.replaceAll("~", "~0").replaceAll("/", "~1")}`;
-    found(own, at + 1);
-    at = findRows(member, own, at + 1, found);
+/** What decides where names are: strings, and signs outside of them. */
+const TOKENS = /"[^"\\]*(?:\\.[^"\\]*)*"|[{}[\],]/g;
+
+/** An object or a list that is open where the text is read. */
+interface OpenValue {
+  readonly pointer: string;
+  /** The element of a list that is read, or the member of an object; `null` where a name comes next. */
+  part: number | string | null;
+}
+
+/** Returns where the names of members are written in JSON, which begins at `from` of what is shown. `members` are JSON pointers. */
+function namesIn(json: string, members: ReadonlySet<string>, from: number): [number, number][] {
+  const found: [number, number][] = [];
+  if (members.size === 0) return found;
+  const open: OpenValue[] = [];
+  for (const { 0: token, index } of json.matchAll(TOKENS)) {
+    const parent = open.at(-1);
+    if (token === "{" || token === "[") {
+      open.push({ pointer: parent ? `${parent.pointer}/${parent.part}` : "", part: token === "[" ? 0 : null });
+    } else if (token === "}" || token === "]") {
+      open.pop();
+    } else if (token === ",") {
+      if (parent) parent.part = typeof parent.part === "number" ? parent.part + 1 : null;
+    } else if (parent?.part === null) {
+      parent.part = nameOf(token).replaceAll("~", "~0").replaceAll("/", "~1");
+      if (members.has(`${parent.pointer}/${parent.part}`)) found.push([from + index, from + index + token.length]);
+    }
   }
-  return at + 1;
+  return found;
+}
+
+/** Returns the text of a JSON string; what is written of one that is none. */
+function nameOf(token: string): string {
+  try {
+    return JSON.parse(token) as string;
+  } catch {
+    return token.slice(1, -1);
+  }
 }
 
 /** The name of a line without what all lines of its kind share. */

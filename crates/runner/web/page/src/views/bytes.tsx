@@ -1,11 +1,11 @@
-import type { LineItem } from "@bowline/client";
+import type { CheckedMembers, LineItem } from "@bowline/client";
 import type { JSX } from "preact";
 import { useEffect, useMemo, useRef, useState } from "preact/hooks";
 import { List } from "../list/list.js";
 import type { BytesStore, ShownRow } from "../state/bytes.js";
 import { useStore } from "../state/store.js";
 import { count, line as oneLine, plain } from "../text/format.js";
-import { pretty, shortKind } from "../text/lines.js";
+import { pretty, raw, shortKind } from "../text/lines.js";
 import { readCount } from "../text/moments.js";
 import { saveBytes } from "./save.js";
 import { Output } from "./output.js";
@@ -200,10 +200,11 @@ interface DetailProps extends Pick<Props, "store" | "onEntry" | "onMoment"> {
 }
 
 function Detail({ shown, store, onEntry, onMoment }: DetailProps): JSX.Element {
-  const { item, text, isCut, unknown } = shown;
+  const { item, text, isCut, members } = shown;
+  const unknown = members?.lines ?? [];
   const [isRaw, setRaw] = useState(false);
   const [from, to] = item.bytes;
-  const body = useMemo(() => (isRaw || item.stream === "stderr" ? { text: text ?? "", marks: [] } : pretty(text ?? "", unknown, from)), [text, isRaw]);
+  const body = useMemo(() => (isRaw || item.stream === "stderr" ? raw(text ?? "", unknown, from) : pretty(text ?? "", unknown, from)), [text, isRaw]);
   const name = `${item.stream === "output" ? "output" : item.stream}-${from}-${to}.jsonl`;
   const download = async () => saveBytes(name, await store.read(item.stream, from, to));
   return (
@@ -234,7 +235,7 @@ function Detail({ shown, store, onEntry, onMoment }: DetailProps): JSX.Element {
         </div>
       )}
       {isCut && <p class="why">The beginning is shown; download it to see the rest.</p>}
-      <UnknownNames unknown={unknown} />
+      {members && <Members members={members} isInput={item.stream === "input"} />}
       <Output {...body} label={`${STREAM_NAMES[item.stream]} ${item.number}`} />
     </>
   );
@@ -243,22 +244,28 @@ function Detail({ shown, store, onEntry, onMoment }: DetailProps): JSX.Element {
 /** Names that are listed. */
 const MAX_NAMES = 8;
 
-/** Which members of the lines have no meaning for the runner. */
-function UnknownNames({ unknown }: { readonly unknown: ShownRow["unknown"] }): JSX.Element | null {
-  const pointers = [...new Set(unknown.flatMap(({ members }) => members))];
-  if (pointers.length === 0) return null;
+/** Which members of the lines the runner does not read, or why that is not known. */
+function Members({ members, isInput }: { readonly members: CheckedMembers; readonly isInput: boolean }): JSX.Element | null {
+  const { is_checked: isChecked, kept_whole: whole, lines } = members;
+  const pointers = [...new Set(lines.flatMap(({ members }) => members))];
   const rest = pointers.length - MAX_NAMES;
   return (
-    <p class="unknown">
-      Not read by this version:{" "}
-      {pointers.slice(0, MAX_NAMES).map((pointer, at) => (
-        <>
-          {at > 0 && ", "}
-          <code>{oneLine(pointer.slice(1))}</code>
-        </>
-      ))}
-      {rest > 0 && ` and ${count(rest)} more`}
-    </p>
+    <>
+      {!isChecked && <p class="unknown">{isInput ? "Members of what was written to this agent are not checked." : "Members are not checked in this protocol."}</p>}
+      {whole > 0 && <p class="unknown">{whole === 1 ? "A line is" : `${count(whole)} lines are`} kept as a whole: members are not checked in messages of this type.</p>}
+      {pointers.length > 0 && (
+        <p class="unknown">
+          Not read by this version:{" "}
+          {pointers.slice(0, MAX_NAMES).map((pointer, at) => (
+            <>
+              {at > 0 && ", "}
+              <code>{oneLine(pointer.slice(1))}</code>
+            </>
+          ))}
+          {rest > 0 && ` and ${count(rest)} more`}
+        </p>
+      )}
+    </>
   );
 }
 
