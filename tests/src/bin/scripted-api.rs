@@ -1,42 +1,54 @@
-//! The real agent with a scripted API, for tests that are not written in Rust.
+//! The real agent with a scripted API, for tests that are not written in Rust: `scripted-api SCENARIO`.
 //!
-//! Prints one line of JSON: the agent, its working directory and its environment. The API is served until standard
-//! input ends. The script: a `Write` that needs permission, a text, then a text that never ends.
+//! Prints one line of JSON: the agent, its working directory, its environment, and the prompts of the scenario. The
+//! API is served until standard input ends; a line of it opens the gate of this name.
 
 use std::collections::BTreeMap;
+use std::env;
 use std::error::Error;
-use std::io::{self, Write as _};
-use std::time::Duration;
+use std::ffi::OsString;
+use std::io::{self, BufRead as _, Write as _};
+use std::path::Path;
 
-use bowline_tests::real_agent::scenario::{STREAM_GATE, TOOL_CALL};
-use bowline_tests::real_agent::{Agent, Home, Lanes, MessagesApi, Reply};
+use bowline_tests::real_agent::{Agent, Home, MessagesApi, Scenario, scenario};
 use serde_json::json;
 
 fn main() -> Result<(), Box<dyn Error>> {
-    let agent = Agent::install()?;
+    let name = env::args().nth(1).unwrap_or_default();
     let home = Home::new()?;
-    let path = home.project().join("permitted.txt");
-    let write = json!({"file_path": path, "content": "permitted\n"});
-    let endless = Reply::text("This text has no end. ".repeat(40))
-        .in_chunks(12, Duration::ZERO)
-        .hold_after(10, STREAM_GATE);
-    let api = MessagesApi::start(Lanes::main([
-        Reply::tool(TOOL_CALL, "Write", write),
-        Reply::text("The file is written."),
-        endless,
-    ]))?;
+    let Some(scenario) = scenario_named(&name, &home.project()) else {
+        let names = "plain, edit, interruptible, queued-prompts or nested-agents";
+        return Err(format!("no scenario {name:?}; name {names}").into());
+    };
+    let agent = Agent::install()?;
+    let api = MessagesApi::start(scenario.script)?;
     let environment: BTreeMap<_, _> = home
         .environment(&api)
         .into_iter()
         .map(|(name, value)| (text(name), text(value)))
         .collect();
-    let agent = agent.executable();
-    let setup = json!({"agent": agent, "cwd": home.project(), "environment": environment});
+    let setup = json!({
+        "agent": agent.executable(), "cwd": home.project(), "environment": environment,
+        "prompts": scenario.prompts,
+    });
     writeln!(io::stdout(), "{setup}")?;
-    io::copy(&mut io::stdin(), &mut io::sink())?;
+    for gate in io::stdin().lock().lines() {
+        api.gate(&gate?).open();
+    }
     Ok(())
 }
 
-fn text(text: std::ffi::OsString) -> String {
+fn scenario_named(name: &str, project: &Path) -> Option<Scenario> {
+    Some(match name {
+        "plain" => scenario::plain(),
+        "edit" => scenario::edit(project),
+        "interruptible" => scenario::interruptible(),
+        "queued-prompts" => scenario::queued_prompts(),
+        "nested-agents" => scenario::nested_agents(),
+        _ => return None,
+    })
+}
+
+fn text(text: OsString) -> String {
     text.to_string_lossy().into_owned()
 }

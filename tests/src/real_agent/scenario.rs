@@ -160,6 +160,26 @@ pub fn permission(project: &std::path::Path) -> Scenario {
     )
 }
 
+/// A `Read` of `notes.txt` in the project, then an `Edit` of it, which is outside the allow list.
+///
+/// The file has to be there, with a line `two`, which becomes `2`. Needs `--permission-prompt-tool stdio` and a host
+/// that answers the `can_use_tool` request of `Edit`, whose id is [`TOOL_CALL`].
+#[must_use]
+pub fn edit(project: &std::path::Path) -> Scenario {
+    let file = project.join("notes.txt").display().to_string();
+    let change = json!({"file_path": file, "old_string": "two", "new_string": "2"});
+    let replies = [
+        Reply::tool("toolu_read", "Read", json!({"file_path": file})),
+        Reply::tool(TOOL_CALL, "Edit", change),
+        Reply::text("The file is changed."),
+    ];
+    Scenario::new(
+        Lanes::main(replies),
+        "change the notes",
+        &["--permission-prompt-tool", "stdio"],
+    )
+}
+
 /// A long text that stops at [`STREAM_GATE`] after ten deltas, then a plain turn.
 ///
 /// Needs `--include-partial-messages`. Interrupt while the gate is closed, or open it; then send the

@@ -1,6 +1,8 @@
 //! The page: its files, and the login by a one-time link.
 
 use std::net::SocketAddr;
+use std::path::Path;
+use std::process::Command;
 
 use serde_json::json;
 
@@ -154,4 +156,23 @@ async fn page_has_the_same_address_at_the_next_runner() {
     let file = request(page, "GET", "/", &[], None).await;
     assert_eq!(file.status, 200);
     assert_eq!(link(&runner).await.0, page);
+}
+
+/// Runs a script of this repository's `.ci`, which prints what fails.
+fn run(script: &str, arguments: &[&str]) {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../.ci");
+    let status = Command::new(folder.join(script)).args(arguments).status();
+    assert!(status.unwrap().success());
+}
+
+#[test]
+#[ignore = "the page in Chromium: .ci/web"]
+fn page_works_in_chromium() {
+    run("web", &[]);
+}
+
+#[test]
+#[ignore = "the page in Chromium with the real agent: .ci/agents page"]
+fn page_drives_real_agent_in_chromium() {
+    run("agents", &["page"]);
 }

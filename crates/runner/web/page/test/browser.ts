@@ -12,9 +12,9 @@ export const SIZES = [
   { width: 360, height: 740 },
 ];
 
-export function launch(): Promise<Browser> {
+export function launch(...more: string[]): Promise<Browser> {
   ok(existsSync(chromiumPath), `${chromiumPath} is missing; install the package chromium, or set CHROMIUM`);
-  return chromium.launch({ executablePath: chromiumPath, args: ["--no-sandbox", "--font-render-hinting=none"] });
+  return chromium.launch({ executablePath: chromiumPath, args: ["--no-sandbox", "--font-render-hinting=none", ...more] });
 }
 
 /** Returns the rules of WCAG 2.2 AA that the page breaks. */

@@ -5,7 +5,7 @@ import { join } from "node:path";
 import { after, afterEach, before, beforeEach, test } from "node:test";
 import type { Browser, Page } from "playwright-core";
 import { launch } from "./browser.js";
-import { kept, looksLike } from "./picture.js";
+import { kept, sessionLooksLike } from "./picture.js";
 import { Recorded } from "./recorded.js";
 import { Runner, watch } from "./runner.js";
 
@@ -40,30 +40,11 @@ afterEach(async () => {
 
 const armed = () => page.locator('.card[data-armed="true"]');
 
-/** Compares the page with a picture, without a focus. */
-async function picture(name: string, folder: string | null = runner.folder): Promise<void> {
-  await page.evaluate(() => (document.activeElement as HTMLElement | null)?.blur());
-  // The head has another height without the timeline, which comes later.
-  if (name !== "terminal") await page.locator(".timeline").waitFor({ state: "attached" });
-  await looksLike(page, kept(`driven-${name}`), folder);
-}
+/** Compares the page with a picture. */
+const picture = (name: string, folder: string | null = runner.folder) => sessionLooksLike(page, kept(`driven-${name}`), folder);
 
 /** Starts a conversation with the agent that does what prompts say. */
 const scripted = (prompt: string, name: string) => runner.dialogue(prompt, { agent: runner.scripted, name });
-
-/** Waits until a part of a session's transcript is as it should be. */
-async function until(id: string, is: (transcript: Transcript) => boolean): Promise<Transcript> {
-  for (;;) {
-    const transcript = await runner.api<Transcript>("GET", `/api/sessions/${id}/transcript`);
-    if (is(transcript)) return transcript;
-  }
-}
-
-interface Transcript {
-  readonly status: { readonly phase: string };
-  readonly tasks: Readonly<Record<string, { readonly state: string }>>;
-  readonly entries: readonly { readonly kind: string; readonly outcome?: string }[];
-}
 
 test("start: the form starts a session", { timeout: LIMIT_MS }, async () => {
   mkdirSync(join(runner.folder, "project"));
@@ -93,7 +74,7 @@ test("permission: a change is seen as a diff and allowed", { timeout: LIMIT_MS }
 
 test("queue: prompts that wait are edited, moved and removed", { timeout: LIMIT_MS }, async () => {
   const id = await scripted("/hang", "Prompts that wait");
-  await until(id, ({ status }) => status.phase === "running");
+  await runner.until(id, ({ status }) => status.phase === "running");
   await runner.open(page, id);
   const box = page.getByLabel("Say something to the agent");
   const items = page.locator(".queue li");
@@ -121,7 +102,7 @@ test("interrupt: the turn is stopped, and what waits goes on", { timeout: LIMIT_
   await runner.open(page, id);
   await page.getByRole("button", { name: "Interrupt" }).click();
   await page.locator(".thread .end").first().waitFor();
-  const { entries } = await until(id, ({ status }) => status.phase === "idle");
+  const { entries } = await runner.until(id, ({ status }) => status.phase === "idle");
   ok(entries.some(({ outcome }) => outcome === "cancelled"));
   await picture("interrupt");
 });
@@ -136,14 +117,14 @@ test("interrupt: a task in the background is stopped, and the session goes on", 
   await page.getByText("It watches.").waitFor();
   await picture("task");
   await page.getByRole("button", { name: "Stop watch the build" }).click();
-  const { tasks } = await until(id, (now) => Object.values(now.tasks).every(({ state }) => state !== "running"));
+  const { tasks } = await runner.until(id, (now) => Object.values(now.tasks).every(({ state }) => state !== "running"));
   strictEqual(Object.keys(tasks).length, 1);
   await page.getByLabel("Plan and tasks").waitFor({ state: "detached" });
 });
 
 test("sub-agents: each has its thread and its totals", { timeout: LIMIT_MS }, async () => {
   const id = await scripted("/agent look around", "Agents of agents");
-  await until(id, ({ status }) => status.phase === "idle");
+  await runner.until(id, ({ status }) => status.phase === "idle");
   await runner.open(page, id);
   await page.getByText("turn finished").waitFor();
   const head = page.locator(".thread .call > .head").first();

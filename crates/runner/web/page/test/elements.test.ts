@@ -3,12 +3,10 @@ import { deepStrictEqual, ok, strictEqual } from "node:assert";
 import { execFileSync } from "node:child_process";
 import { readFileSync } from "node:fs";
 import { after, afterEach, before, beforeEach, test } from "node:test";
-import { chromium, type Browser, type Page } from "playwright-core";
+import type { Browser, Page } from "playwright-core";
+import { launch } from "./browser.js";
+import { buildElements, openExample, WITH_EXAMPLES } from "./example.js";
 import { Runner, watch } from "./runner.js";
-import { POLICY } from "./stand_in.js";
-
-const chromiumPath = process.env["CHROMIUM"] ?? "/usr/bin/chromium";
-const TYPES: Record<string, string> = { html: "text/html", js: "text/javascript", css: "text/css" };
 
 let browser: Browser;
 let page: Page;
@@ -16,10 +14,8 @@ let runner: Runner;
 let problems: string[];
 
 before(async () => {
-  execFileSync(process.execPath, ["build.js", "--elements"]);
-  // A page that the test serves has no address, which is not taken for a local one.
-  const args = ["--no-sandbox", "--disable-features=LocalNetworkAccessChecks,LocalNetworkAccessChecksWebSockets"];
-  browser = await chromium.launch({ executablePath: chromiumPath, args });
+  buildElements();
+  browser = await launch(WITH_EXAMPLES);
 });
 
 after(() => browser.close());
@@ -37,30 +33,9 @@ afterEach(async () => {
   deepStrictEqual(problems, []);
 });
 
-/** Opens an example at the origin of the runner, under the policy of its page. */
-async function example(name: string, session: string): Promise<void> {
-  const { url } = await runner.api<{ url: string }>("POST", "/api/login-links");
-  const { origin, hash } = new URL(url);
-  const headers = { "content-type": "application/json", origin };
-  const login = await fetch(`${origin}/api/login`, { method: "POST", headers, body: JSON.stringify({ ticket: hash.replace("#login=", "") }) });
-  const { token } = (await login.json()) as { token: string };
-  const files = new Map([
-    ["/transcript.js", "elements/dist/transcript.js"],
-    ["/terminal.js", "elements/dist/terminal.js"],
-    ...["transcript.html", "transcript.js", "terminal.html", "terminal.js", "example.css"].map((it) => [`/examples/${it}`, `elements/examples/${it}`] as const),
-  ]);
-  await page.route("**/*", async (route) => {
-    const path = files.get(new URL(route.request().url()).pathname);
-    if (path === undefined) return route.continue();
-    const contentType = TYPES[path.split(".").at(-1)!]!;
-    await route.fulfill({ body: readFileSync(path, "utf8"), contentType, headers: { "content-security-policy": POLICY } });
-  });
-  await page.goto(`${origin}/examples/${name}.html#${new URLSearchParams({ src: origin, session, token })}`);
-}
-
 test("a transcript is embedded, and answers a request", async () => {
   const id = await runner.dialogue("One of the tests fails. Find out why and fix it.");
-  await example("transcript", id);
+  await openExample(page, runner, "transcript", id);
   const element = page.locator("bowline-transcript");
   await element.locator('.card[data-armed="true"]').waitFor();
   await element.locator(".card .primary").click();
@@ -73,7 +48,7 @@ test("a transcript is embedded, and answers a request", async () => {
 
 test("a terminal is embedded, typed into and left", async () => {
   const id = await runner.terminal("/bin/sh", [], "a shell");
-  await example("terminal", id);
+  await openExample(page, runner, "terminal", id);
   const element = page.locator("bowline-terminal");
   await element.locator(".xterm-rows").waitFor();
   await page.waitForFunction(() => document.querySelector("bowline-terminal")!.shadowRoot!.querySelector(".xterm-rows")!.textContent!.trim() !== "");

@@ -43,22 +43,24 @@ async function differing(page: Page, old: Buffer, now: Buffer): Promise<number> 
 const VARYING = ".timeline";
 const UNSEEN = ".offset";
 
-/** Compares the page with a picture that is kept. Of a real session, durations and the test's folder are replaced, and what varies is hidden. */
-export async function looksLike(page: Page, path: string, folder: string | null = null): Promise<void> {
+/** Compares the page with a picture that is kept. Of a real session, durations and the test's folder are replaced, and what varies is hidden, also what `more` selects. */
+export async function looksLike(page: Page, path: string, folder: string | null = null, more: string | null = null): Promise<void> {
   // What the pointer is at is shown otherwise.
   await page.mouse.move(0, 0);
   await page.evaluate(
     async ([real, varying, unseen]) => {
-      // The port is another one each time.
-      document.querySelector(".sessions footer p")!.textContent = "127.0.0.1:7420";
-      if (real !== null) {
+      // The port is another one each time. A component in a page of its own has no list of sessions.
+      const port = document.querySelector(".sessions footer p");
+      if (port) port.textContent = "127.0.0.1:7420";
+      const roots = [document, ...[...document.querySelectorAll("*")].flatMap((it) => it.shadowRoot ?? [])];
+      for (const root of real === null ? [] : roots) {
         const sheet = new CSSStyleSheet();
         sheet.replaceSync(`${varying} { display: none !important; } ${unseen} { visibility: hidden !important; }`);
-        document.adoptedStyleSheets.push(sheet);
-        const texts = document.createTreeWalker(document.body, NodeFilter.SHOW_TEXT);
+        root.adoptedStyleSheets.push(sheet);
+        const texts = document.createTreeWalker(root, NodeFilter.SHOW_TEXT);
         while (texts.nextNode()) {
           const text = texts.currentNode as Text;
-          const fixed = text.data.replaceAll(real, "~/project").replace(/\b\d+(?:\.\d+)? (?:ms|s|min)\b/g, "1.0 s");
+          const fixed = text.data.replaceAll(real!, "~/project").replace(/\b\d+(?:\.\d+)? (?:ms|s|min)\b/g, "1.0 s");
           if (fixed !== text.data) text.data = fixed;
         }
       }
@@ -66,7 +68,7 @@ export async function looksLike(page: Page, path: string, folder: string | null 
       // The list is at its end again.
       for (let frame = 0; frame < 3; frame += 1) await new Promise(requestAnimationFrame);
     },
-    [folder, VARYING, UNSEEN] as const,
+    [folder, VARYING, more === null ? UNSEEN : `${UNSEEN}, ${more}`] as const,
   );
   const now = await page.screenshot({ caret: "hide" });
   if (process.env["UPDATE_PICTURES"] !== undefined) return writeFileSync(path, new Uint8Array(now));
@@ -77,4 +79,12 @@ export async function looksLike(page: Page, path: string, folder: string | null 
   const made = `${NEW}/${path.split("/").at(-1)}`;
   writeFileSync(made, new Uint8Array(now));
   ok(false, `${(share * 100).toFixed(1)} % of ${path} differ from ${made}; look at both, and keep the new one with UPDATE_PICTURES=1`);
+}
+
+/** Compares a session with a picture, without a focus. Its timeline, which comes later and changes the height of the head, is waited for. */
+export async function sessionLooksLike(page: Page, path: string, folder: string | null): Promise<void> {
+  await page.evaluate(() => (document.activeElement as HTMLElement | null)?.blur());
+  const isTerminal = (await page.locator(".xterm").count()) > 0;
+  if (!isTerminal) await page.locator(".timeline").waitFor({ state: "attached" });
+  await looksLike(page, path, folder);
 }

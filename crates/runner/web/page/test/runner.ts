@@ -10,14 +10,38 @@ import type { Page } from "playwright-core";
 
 export const bowline = resolve(process.env["BOWLINE"] ?? "../../../target/debug/bowline");
 
+/** What tests look at of a transcript. */
+export interface SessionTranscript {
+  readonly session_id: string;
+  readonly status: { readonly phase: string };
+  readonly tasks: Readonly<Record<string, { readonly state: string }>>;
+  readonly entries: readonly SessionEntry[];
+  readonly tool_calls: Readonly<Record<string, SessionCall>>;
+}
+
+export interface SessionEntry {
+  readonly kind: string;
+  readonly outcome?: string;
+  readonly text?: string | null;
+  readonly blocks?: readonly { readonly type: string; readonly text?: string; readonly id?: string }[];
+}
+
+export interface SessionCall {
+  readonly name: string;
+  readonly state: string;
+  readonly result: { readonly text: string } | null;
+  readonly subagent: Pick<SessionTranscript, "entries" | "tool_calls"> | null;
+}
+
 export class Runner {
   readonly folder = mkdtempSync(join(tmpdir(), "page-"));
   #daemon: ChildProcess | null = null;
 
-  private constructor() {}
+  private constructor(readonly environment: Readonly<Record<string, string>>) {}
 
-  static async start(): Promise<Runner> {
-    const runner = new Runner();
+  /** Starts a runner with variables of its own. */
+  static async start(environment: Readonly<Record<string, string>> = {}): Promise<Runner> {
+    const runner = new Runner(environment);
     mkdirSync(join(runner.folder, "bin"));
     writeFileSync(runner.agent, `#!/bin/sh\nexec '${bowline}' understudy --scenario demo --pace 0 "$@"\n`);
     chmodSync(runner.agent, 0o700);
@@ -46,7 +70,7 @@ export class Runner {
 
   /** The environment of commands that reach the daemon. */
   get env(): NodeJS.ProcessEnv {
-    return { ...process.env, HOME: this.folder, PATH: `${join(this.folder, "bin")}:/usr/bin:/bin`, BOWLINE_STATE_DIR: join(this.folder, "state"), PS1: "$ ", ENV: "", HISTFILE: "" };
+    return { ...process.env, HOME: this.folder, PATH: `${join(this.folder, "bin")}:/usr/bin:/bin`, BOWLINE_STATE_DIR: join(this.folder, "state"), PS1: "$ ", ENV: "", HISTFILE: "", ...this.environment };
   }
 
   /** Starts the daemon, and returns once it listens. */
@@ -59,14 +83,20 @@ export class Runner {
     this.#daemon?.kill("SIGKILL");
   }
 
-  api<T>(method: string, path: string, body?: unknown): Promise<T> {
+  async api<T>(method: string, path: string, body?: unknown): Promise<T> {
+    return JSON.parse(await this.send(method, path, body)) as T;
+  }
+
+  /** Sends a request, and returns the text of the response. */
+  send(method: string, path: string, body?: unknown): Promise<string> {
     return new Promise((resolved, reject) => {
       const headers = { host: "localhost", "content-type": "application/json" };
-      const sent = request({ socketPath: join(this.folder, "state", "runner.sock"), method, path, headers }, (response) => {
+      // Without an agent, each request has a connection of its own: one that is kept may be closed while it is used.
+      const sent = request({ socketPath: join(this.folder, "state", "runner.sock"), method, path, headers, agent: false }, (response) => {
         let text = "";
         response.setEncoding("utf8").on("data", (piece: string) => (text += piece));
         response.on("end", () => {
-          if ((response.statusCode ?? 500) < 300) resolved(JSON.parse(text) as T);
+          if ((response.statusCode ?? 500) < 300) resolved(text);
           else reject(new Error(`${method} ${path}: ${response.statusCode} ${text}`));
         });
       });
@@ -80,10 +110,18 @@ export class Runner {
     return (await this.api<{ id: string }>("POST", "/api/sessions", session)).id;
   }
 
+  /** Returns the transcript of a session once it is as it should be. */
+  async until(id: string, is: (transcript: SessionTranscript) => boolean): Promise<SessionTranscript> {
+    for (;;) {
+      const transcript = await this.api<SessionTranscript>("GET", `/api/sessions/${id}/transcript`);
+      if (is(transcript)) return transcript;
+    }
+  }
+
   /** Starts a program in a terminal. */
-  async terminal(program: string, args: readonly string[], name: string): Promise<string> {
+  async terminal(program: string, args: readonly string[], name: string, cwd = this.folder): Promise<string> {
     const stdio = { type: "pty", size: { rows: 24, cols: 80 } };
-    const session = { kind: "terminal", program, args, stdio, name, cwd: this.folder };
+    const session = { kind: "terminal", program, args, stdio, name, cwd };
     return (await this.api<{ id: string }>("POST", "/api/sessions", session)).id;
   }
 
