@@ -81,8 +81,7 @@ for (const [name, colorScheme, viewport] of [
 
   test(`a request looks as it did, ${name}`, async () => {
     await open(colorScheme, viewport, "a");
-    await page.locator(".card").waitFor();
-    await page.locator(".card .diff").waitFor();
+    await page.locator('.card[data-armed="true"] .diff').waitFor();
     await looksLike(page, kept(`request-${name}`));
   });
 }
