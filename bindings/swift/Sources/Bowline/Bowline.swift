@@ -3,7 +3,7 @@
 internal import BowlineCoreFFI
 
 /// The API revision that these sources were generated for.
-private let apiRevisionOfSources: UInt32 = 20
+private let apiRevisionOfSources: UInt32 = 21
 
 extension Engine {
     /// Creates an engine, which starts sessions.

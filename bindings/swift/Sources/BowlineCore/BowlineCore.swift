@@ -78,7 +78,7 @@ fileprivate enum FfiConverterByRefBytes: FfiConverter {
         fatalError("ByRef bytes cannot be lifted: zero-copy &[u8] only flows foreign->Rust")
     }
 
-    static func read(from buf: inout (data: Data, offset: Data.Index)) throws -> Data {
+    static func read(from buf: inout (data: UnsafeRawBufferPointer, offset: Int)) throws -> Data {
         fatalError("ByRef bytes cannot be read from a buffer: zero-copy &[u8] is only supported in argument position, not nested in records/options/etc.")
     }
 
@@ -94,16 +94,6 @@ fileprivate enum FfiConverterByRefBytes: FfiConverter {
 // Helper classes/extensions that don't change.
 // Someday, this will be in a library of its own.
 
-fileprivate extension Data {
-    init(rustBuffer: RustBuffer) {
-        self.init(
-            bytesNoCopy: rustBuffer.data!,
-            count: Int(rustBuffer.len),
-            deallocator: .none
-        )
-    }
-}
-
 // Define reader functionality.  Normally this would be defined in a class or
 // struct, but we use standalone functions instead in order to make external
 // types work.
@@ -118,14 +108,14 @@ fileprivate extension Data {
 //
 // Instead, the read() method and these helper functions input a tuple of data
 
-fileprivate func createReader(data: Data) -> (data: Data, offset: Data.Index) {
+fileprivate func createReader(data: UnsafeRawBufferPointer) -> (data: UnsafeRawBufferPointer, offset: Int) {
     (data: data, offset: 0)
 }
 
 // Reads an integer at the current offset, in big-endian order, and advances
 // the offset on success. Throws if reading the integer would move the
 // offset past the end of the buffer.
-fileprivate func readInt<T: FixedWidthInteger>(_ reader: inout (data: Data, offset: Data.Index)) throws -> T {
+fileprivate func readInt<T: FixedWidthInteger>(_ reader: inout (data: UnsafeRawBufferPointer, offset: Int)) throws -> T {
     let range = reader.offset..<reader.offset + MemoryLayout<T>.size
     guard reader.data.count >= range.upperBound else {
         throw UniffiInternalError.bufferOverflow
@@ -135,37 +125,35 @@ fileprivate func readInt<T: FixedWidthInteger>(_ reader: inout (data: Data, offs
         reader.offset += 1
         return value as! T
     }
-    let value = reader.data.withUnsafeBytes {
-        $0.loadUnaligned(fromByteOffset: range.lowerBound, as: T.self)
-    }
+    let value = reader.data.loadUnaligned(fromByteOffset: range.lowerBound, as: T.self)
     reader.offset = range.upperBound
     return value.bigEndian
 }
 
 // Reads an arbitrary number of bytes, to be used to read
 // raw bytes, this is useful when lifting strings
-fileprivate func readBytes(_ reader: inout (data: Data, offset: Data.Index), count: Int) throws -> Array<UInt8> {
+fileprivate func readBytes(_ reader: inout (data: UnsafeRawBufferPointer, offset: Int), count: Int) throws -> UnsafeRawBufferPointer {
     let range = reader.offset..<(reader.offset+count)
     guard reader.data.count >= range.upperBound else {
         throw UniffiInternalError.bufferOverflow
     }
-    let value = reader.data.withUnsafeBytes { Array($0[range]) }
+    let value = UnsafeRawBufferPointer(rebasing: reader.data[range])
     reader.offset = range.upperBound
     return value
 }
 
 // Reads a float at the current offset.
-fileprivate func readFloat(_ reader: inout (data: Data, offset: Data.Index)) throws -> Float {
+fileprivate func readFloat(_ reader: inout (data: UnsafeRawBufferPointer, offset: Int)) throws -> Float {
     return Float(bitPattern: try readInt(&reader))
 }
 
 // Reads a float at the current offset.
-fileprivate func readDouble(_ reader: inout (data: Data, offset: Data.Index)) throws -> Double {
+fileprivate func readDouble(_ reader: inout (data: UnsafeRawBufferPointer, offset: Int)) throws -> Double {
     return Double(bitPattern: try readInt(&reader))
 }
 
 // Indicates if the offset has reached the end of the buffer.
-fileprivate func hasRemaining(_ reader: (data: Data, offset: Data.Index)) -> Bool {
+fileprivate func hasRemaining(_ reader: (data: UnsafeRawBufferPointer, offset: Int)) -> Bool {
     return reader.offset < reader.data.count
 }
 
@@ -206,7 +194,7 @@ fileprivate protocol FfiConverter {
 
     static func lift(_ value: FfiType) throws -> SwiftType
     static func lower(_ value: SwiftType) -> FfiType
-    static func read(from buf: inout (data: Data, offset: Data.Index)) throws -> SwiftType
+    static func read(from buf: inout (data: UnsafeRawBufferPointer, offset: Int)) throws -> SwiftType
     static func write(_ value: SwiftType, into buf: inout [UInt8])
 }
 
@@ -238,7 +226,7 @@ extension FfiConverterRustBuffer {
     @_documentation(visibility: private)
 #endif
     public static func lift(_ buf: RustBuffer) throws -> SwiftType {
-        var reader = createReader(data: Data(rustBuffer: buf))
+        var reader = createReader(data: UnsafeRawBufferPointer(start: buf.data, count: Int(buf.len)))
         let value = try read(from: &reader)
         if hasRemaining(reader) {
             throw UniffiInternalError.incompleteData
@@ -473,7 +461,7 @@ fileprivate struct FfiConverterUInt16: FfiConverterPrimitive {
     typealias FfiType = UInt16
     typealias SwiftType = UInt16
 
-    public static func read(from buf: inout (data: Data, offset: Data.Index)) throws -> UInt16 {
+    public static func read(from buf: inout (data: UnsafeRawBufferPointer, offset: Int)) throws -> UInt16 {
         return try lift(readInt(&buf))
     }
 
@@ -489,7 +477,7 @@ fileprivate struct FfiConverterUInt32: FfiConverterPrimitive {
     typealias FfiType = UInt32
     typealias SwiftType = UInt32
 
-    public static func read(from buf: inout (data: Data, offset: Data.Index)) throws -> UInt32 {
+    public static func read(from buf: inout (data: UnsafeRawBufferPointer, offset: Int)) throws -> UInt32 {
         return try lift(readInt(&buf))
     }
 
@@ -505,7 +493,7 @@ fileprivate struct FfiConverterInt32: FfiConverterPrimitive {
     typealias FfiType = Int32
     typealias SwiftType = Int32
 
-    public static func read(from buf: inout (data: Data, offset: Data.Index)) throws -> Int32 {
+    public static func read(from buf: inout (data: UnsafeRawBufferPointer, offset: Int)) throws -> Int32 {
         return try lift(readInt(&buf))
     }
 
@@ -521,7 +509,7 @@ fileprivate struct FfiConverterUInt64: FfiConverterPrimitive {
     typealias FfiType = UInt64
     typealias SwiftType = UInt64
 
-    public static func read(from buf: inout (data: Data, offset: Data.Index)) throws -> UInt64 {
+    public static func read(from buf: inout (data: UnsafeRawBufferPointer, offset: Int)) throws -> UInt64 {
         return try lift(readInt(&buf))
     }
 
@@ -537,7 +525,7 @@ fileprivate struct FfiConverterInt64: FfiConverterPrimitive {
     typealias FfiType = Int64
     typealias SwiftType = Int64
 
-    public static func read(from buf: inout (data: Data, offset: Data.Index)) throws -> Int64 {
+    public static func read(from buf: inout (data: UnsafeRawBufferPointer, offset: Int)) throws -> Int64 {
         return try lift(readInt(&buf))
     }
 
@@ -553,7 +541,7 @@ fileprivate struct FfiConverterDouble: FfiConverterPrimitive {
     typealias FfiType = Double
     typealias SwiftType = Double
 
-    public static func read(from buf: inout (data: Data, offset: Data.Index)) throws -> Double {
+    public static func read(from buf: inout (data: UnsafeRawBufferPointer, offset: Int)) throws -> Double {
         return try lift(readDouble(&buf))
     }
 
@@ -577,7 +565,7 @@ fileprivate struct FfiConverterBool : FfiConverter {
         return value ? 1 : 0
     }
 
-    public static func read(from buf: inout (data: Data, offset: Data.Index)) throws -> Bool {
+    public static func read(from buf: inout (data: UnsafeRawBufferPointer, offset: Int)) throws -> Bool {
         return try lift(readInt(&buf))
     }
 
@@ -619,7 +607,7 @@ fileprivate struct FfiConverterString: FfiConverter {
         }
     }
 
-    public static func read(from buf: inout (data: Data, offset: Data.Index)) throws -> String {
+    public static func read(from buf: inout (data: UnsafeRawBufferPointer, offset: Int)) throws -> String {
         let len: Int32 = try readInt(&buf)
         // See `lift` above for why we avoid Foundation's NSString-backed decoder here.
         return String(decoding: try readBytes(&buf, count: Int(len)), as: UTF8.self)
@@ -638,7 +626,7 @@ fileprivate struct FfiConverterString: FfiConverter {
 fileprivate struct FfiConverterData: FfiConverterRustBuffer {
     typealias SwiftType = Data
 
-    public static func read(from buf: inout (data: Data, offset: Data.Index)) throws -> Data {
+    public static func read(from buf: inout (data: UnsafeRawBufferPointer, offset: Int)) throws -> Data {
         let len: Int32 = try readInt(&buf)
         return Data(try readBytes(&buf, count: Int(len)))
     }
@@ -785,7 +773,7 @@ public struct FfiConverterTypeCancellation: FfiConverter {
         return value.uniffiCloneHandle()
     }
 
-    public static func read(from buf: inout (data: Data, offset: Data.Index)) throws -> Cancellation {
+    public static func read(from buf: inout (data: UnsafeRawBufferPointer, offset: Int)) throws -> Cancellation {
         let handle: UInt64 = try readInt(&buf)
         return try lift(handle)
     }
@@ -1009,7 +997,7 @@ public struct FfiConverterTypeChangeStream: FfiConverter {
         return value.uniffiCloneHandle()
     }
 
-    public static func read(from buf: inout (data: Data, offset: Data.Index)) throws -> ChangeStream {
+    public static func read(from buf: inout (data: UnsafeRawBufferPointer, offset: Int)) throws -> ChangeStream {
         let handle: UInt64 = try readInt(&buf)
         return try lift(handle)
     }
@@ -1196,7 +1184,7 @@ public struct FfiConverterTypeConnectionStream: FfiConverter {
         return value.uniffiCloneHandle()
     }
 
-    public static func read(from buf: inout (data: Data, offset: Data.Index)) throws -> ConnectionStream {
+    public static func read(from buf: inout (data: UnsafeRawBufferPointer, offset: Int)) throws -> ConnectionStream {
         let handle: UInt64 = try readInt(&buf)
         return try lift(handle)
     }
@@ -1381,7 +1369,7 @@ public struct FfiConverterTypeDialogueEventStream: FfiConverter {
         return value.uniffiCloneHandle()
     }
 
-    public static func read(from buf: inout (data: Data, offset: Data.Index)) throws -> DialogueEventStream {
+    public static func read(from buf: inout (data: UnsafeRawBufferPointer, offset: Int)) throws -> DialogueEventStream {
         let handle: UInt64 = try readInt(&buf)
         return try lift(handle)
     }
@@ -2488,7 +2476,7 @@ public struct FfiConverterTypeDialogueSession: FfiConverter {
         return value.uniffiCloneHandle()
     }
 
-    public static func read(from buf: inout (data: Data, offset: Data.Index)) throws -> DialogueSession {
+    public static func read(from buf: inout (data: UnsafeRawBufferPointer, offset: Int)) throws -> DialogueSession {
         let handle: UInt64 = try readInt(&buf)
         return try lift(handle)
     }
@@ -3234,7 +3222,7 @@ public struct FfiConverterTypeEngine: FfiConverter {
         return value.uniffiCloneHandle()
     }
 
-    public static func read(from buf: inout (data: Data, offset: Data.Index)) throws -> Engine {
+    public static func read(from buf: inout (data: UnsafeRawBufferPointer, offset: Int)) throws -> Engine {
         let handle: UInt64 = try readInt(&buf)
         return try lift(handle)
     }
@@ -3420,7 +3408,7 @@ public struct FfiConverterTypeHistory: FfiConverter {
         return value.uniffiCloneHandle()
     }
 
-    public static func read(from buf: inout (data: Data, offset: Data.Index)) throws -> History {
+    public static func read(from buf: inout (data: UnsafeRawBufferPointer, offset: Int)) throws -> History {
         let handle: UInt64 = try readInt(&buf)
         return try lift(handle)
     }
@@ -3601,7 +3589,7 @@ public struct FfiConverterTypeHookQuestionStream: FfiConverter {
         return value.uniffiCloneHandle()
     }
 
-    public static func read(from buf: inout (data: Data, offset: Data.Index)) throws -> HookQuestionStream {
+    public static func read(from buf: inout (data: UnsafeRawBufferPointer, offset: Int)) throws -> HookQuestionStream {
         let handle: UInt64 = try readInt(&buf)
         return try lift(handle)
     }
@@ -4112,7 +4100,7 @@ public struct FfiConverterTypeHookServer: FfiConverter {
         return value.uniffiCloneHandle()
     }
 
-    public static func read(from buf: inout (data: Data, offset: Data.Index)) throws -> HookServer {
+    public static func read(from buf: inout (data: UnsafeRawBufferPointer, offset: Int)) throws -> HookServer {
         let handle: UInt64 = try readInt(&buf)
         return try lift(handle)
     }
@@ -4293,7 +4281,7 @@ public struct FfiConverterTypeHookStream: FfiConverter {
         return value.uniffiCloneHandle()
     }
 
-    public static func read(from buf: inout (data: Data, offset: Data.Index)) throws -> HookStream {
+    public static func read(from buf: inout (data: UnsafeRawBufferPointer, offset: Int)) throws -> HookStream {
         let handle: UInt64 = try readInt(&buf)
         return try lift(handle)
     }
@@ -4620,7 +4608,7 @@ public struct FfiConverterTypeHostTerminal: FfiConverter {
          }
     }
 
-    public static func read(from buf: inout (data: Data, offset: Data.Index)) throws -> HostTerminal {
+    public static func read(from buf: inout (data: UnsafeRawBufferPointer, offset: Int)) throws -> HostTerminal {
         let handle: UInt64 = try readInt(&buf)
         return try lift(handle)
     }
@@ -4809,7 +4797,7 @@ public struct FfiConverterTypeInboxStream: FfiConverter {
         return value.uniffiCloneHandle()
     }
 
-    public static func read(from buf: inout (data: Data, offset: Data.Index)) throws -> InboxStream {
+    public static func read(from buf: inout (data: UnsafeRawBufferPointer, offset: Int)) throws -> InboxStream {
         let handle: UInt64 = try readInt(&buf)
         return try lift(handle)
     }
@@ -5028,7 +5016,7 @@ public struct FfiConverterTypeLogSink: FfiConverter {
          }
     }
 
-    public static func read(from buf: inout (data: Data, offset: Data.Index)) throws -> LogSink {
+    public static func read(from buf: inout (data: UnsafeRawBufferPointer, offset: Int)) throws -> LogSink {
         let handle: UInt64 = try readInt(&buf)
         return try lift(handle)
     }
@@ -5215,7 +5203,7 @@ public struct FfiConverterTypeRawStream: FfiConverter {
         return value.uniffiCloneHandle()
     }
 
-    public static func read(from buf: inout (data: Data, offset: Data.Index)) throws -> RawStream {
+    public static func read(from buf: inout (data: UnsafeRawBufferPointer, offset: Int)) throws -> RawStream {
         let handle: UInt64 = try readInt(&buf)
         return try lift(handle)
     }
@@ -5394,7 +5382,7 @@ public struct FfiConverterTypeReceipt: FfiConverter {
         return value.uniffiCloneHandle()
     }
 
-    public static func read(from buf: inout (data: Data, offset: Data.Index)) throws -> Receipt {
+    public static func read(from buf: inout (data: UnsafeRawBufferPointer, offset: Int)) throws -> Receipt {
         let handle: UInt64 = try readInt(&buf)
         return try lift(handle)
     }
@@ -5570,7 +5558,7 @@ public struct FfiConverterTypeRecording: FfiConverter {
         return value.uniffiCloneHandle()
     }
 
-    public static func read(from buf: inout (data: Data, offset: Data.Index)) throws -> Recording {
+    public static func read(from buf: inout (data: UnsafeRawBufferPointer, offset: Int)) throws -> Recording {
         let handle: UInt64 = try readInt(&buf)
         return try lift(handle)
     }
@@ -5931,7 +5919,7 @@ public struct FfiConverterTypeRunnerClient: FfiConverter {
         return value.uniffiCloneHandle()
     }
 
-    public static func read(from buf: inout (data: Data, offset: Data.Index)) throws -> RunnerClient {
+    public static func read(from buf: inout (data: UnsafeRawBufferPointer, offset: Int)) throws -> RunnerClient {
         let handle: UInt64 = try readInt(&buf)
         return try lift(handle)
     }
@@ -6112,7 +6100,7 @@ public struct FfiConverterTypeSessionEventStream: FfiConverter {
         return value.uniffiCloneHandle()
     }
 
-    public static func read(from buf: inout (data: Data, offset: Data.Index)) throws -> SessionEventStream {
+    public static func read(from buf: inout (data: UnsafeRawBufferPointer, offset: Int)) throws -> SessionEventStream {
         let handle: UInt64 = try readInt(&buf)
         return try lift(handle)
     }
@@ -6825,7 +6813,7 @@ public struct FfiConverterTypeSessionManager: FfiConverter {
         return value.uniffiCloneHandle()
     }
 
-    public static func read(from buf: inout (data: Data, offset: Data.Index)) throws -> SessionManager {
+    public static func read(from buf: inout (data: UnsafeRawBufferPointer, offset: Int)) throws -> SessionManager {
         let handle: UInt64 = try readInt(&buf)
         return try lift(handle)
     }
@@ -7411,7 +7399,7 @@ public struct FfiConverterTypeShellSession: FfiConverter {
         return value.uniffiCloneHandle()
     }
 
-    public static func read(from buf: inout (data: Data, offset: Data.Index)) throws -> ShellSession {
+    public static func read(from buf: inout (data: UnsafeRawBufferPointer, offset: Int)) throws -> ShellSession {
         let handle: UInt64 = try readInt(&buf)
         return try lift(handle)
     }
@@ -7861,7 +7849,7 @@ public struct FfiConverterTypeTerminalExecutor: FfiConverter {
         return value.uniffiCloneHandle()
     }
 
-    public static func read(from buf: inout (data: Data, offset: Data.Index)) throws -> TerminalExecutor {
+    public static func read(from buf: inout (data: UnsafeRawBufferPointer, offset: Int)) throws -> TerminalExecutor {
         let handle: UInt64 = try readInt(&buf)
         return try lift(handle)
     }
@@ -8091,7 +8079,7 @@ public struct FfiConverterTypeTokenProvider: FfiConverter {
          }
     }
 
-    public static func read(from buf: inout (data: Data, offset: Data.Index)) throws -> TokenProvider {
+    public static func read(from buf: inout (data: UnsafeRawBufferPointer, offset: Int)) throws -> TokenProvider {
         let handle: UInt64 = try readInt(&buf)
         return try lift(handle)
     }
@@ -8322,7 +8310,7 @@ public struct FfiConverterTypeTranscriptSnapshot: FfiConverter {
         return value.uniffiCloneHandle()
     }
 
-    public static func read(from buf: inout (data: Data, offset: Data.Index)) throws -> TranscriptSnapshot {
+    public static func read(from buf: inout (data: UnsafeRawBufferPointer, offset: Int)) throws -> TranscriptSnapshot {
         let handle: UInt64 = try readInt(&buf)
         return try lift(handle)
     }
@@ -8405,7 +8393,7 @@ extension AgentCapabilities: Sendable {}
 @_documentation(visibility: private)
 #endif
 public struct FfiConverterTypeAgentCapabilities: FfiConverterRustBuffer {
-    public static func read(from buf: inout (data: Data, offset: Data.Index)) throws -> AgentCapabilities {
+    public static func read(from buf: inout (data: UnsafeRawBufferPointer, offset: Int)) throws -> AgentCapabilities {
         return
             try AgentCapabilities(
                 version: FfiConverterTypeAgentVersion.read(from: &buf),
@@ -8478,7 +8466,7 @@ extension AgentCommand: Sendable {}
 @_documentation(visibility: private)
 #endif
 public struct FfiConverterTypeAgentCommand: FfiConverterRustBuffer {
-    public static func read(from buf: inout (data: Data, offset: Data.Index)) throws -> AgentCommand {
+    public static func read(from buf: inout (data: UnsafeRawBufferPointer, offset: Int)) throws -> AgentCommand {
         return
             try AgentCommand(
                 name: FfiConverterString.read(from: &buf),
@@ -8979,7 +8967,7 @@ extension AgentOptions: Sendable {}
 @_documentation(visibility: private)
 #endif
 public struct FfiConverterTypeAgentOptions: FfiConverterRustBuffer {
-    public static func read(from buf: inout (data: Data, offset: Data.Index)) throws -> AgentOptions {
+    public static func read(from buf: inout (data: UnsafeRawBufferPointer, offset: Int)) throws -> AgentOptions {
         return
             try AgentOptions(
                 forkAs: FfiConverterOptionString.read(from: &buf),
@@ -9164,7 +9152,7 @@ extension AgentVersion: Sendable {}
 @_documentation(visibility: private)
 #endif
 public struct FfiConverterTypeAgentVersion: FfiConverterRustBuffer {
-    public static func read(from buf: inout (data: Data, offset: Data.Index)) throws -> AgentVersion {
+    public static func read(from buf: inout (data: UnsafeRawBufferPointer, offset: Int)) throws -> AgentVersion {
         return
             try AgentVersion(
                 major: FfiConverterUInt32.read(from: &buf),
@@ -9251,7 +9239,7 @@ extension Budget: Sendable {}
 @_documentation(visibility: private)
 #endif
 public struct FfiConverterTypeBudget: FfiConverterRustBuffer {
-    public static func read(from buf: inout (data: Data, offset: Data.Index)) throws -> Budget {
+    public static func read(from buf: inout (data: UnsafeRawBufferPointer, offset: Int)) throws -> Budget {
         return
             try Budget(
                 costUsd: FfiConverterOptionDouble.read(from: &buf),
@@ -9348,7 +9336,7 @@ extension BudgetReport: Sendable {}
 @_documentation(visibility: private)
 #endif
 public struct FfiConverterTypeBudgetReport: FfiConverterRustBuffer {
-    public static func read(from buf: inout (data: Data, offset: Data.Index)) throws -> BudgetReport {
+    public static func read(from buf: inout (data: UnsafeRawBufferPointer, offset: Int)) throws -> BudgetReport {
         return
             try BudgetReport(
                 limits: FfiConverterTypeBudget.read(from: &buf),
@@ -9423,7 +9411,7 @@ extension ByteRange: Sendable {}
 @_documentation(visibility: private)
 #endif
 public struct FfiConverterTypeByteRange: FfiConverterRustBuffer {
-    public static func read(from buf: inout (data: Data, offset: Data.Index)) throws -> ByteRange {
+    public static func read(from buf: inout (data: UnsafeRawBufferPointer, offset: Int)) throws -> ByteRange {
         return
             try ByteRange(
                 start: FfiConverterUInt64.read(from: &buf),
@@ -9502,7 +9490,7 @@ extension ChangeBatch: Sendable {}
 @_documentation(visibility: private)
 #endif
 public struct FfiConverterTypeChangeBatch: FfiConverterRustBuffer {
-    public static func read(from buf: inout (data: Data, offset: Data.Index)) throws -> ChangeBatch {
+    public static func read(from buf: inout (data: UnsafeRawBufferPointer, offset: Int)) throws -> ChangeBatch {
         return
             try ChangeBatch(
                 cursor: FfiConverterUInt64.read(from: &buf),
@@ -9574,7 +9562,7 @@ extension ClientIdentity: Sendable {}
 @_documentation(visibility: private)
 #endif
 public struct FfiConverterTypeClientIdentity: FfiConverterRustBuffer {
-    public static func read(from buf: inout (data: Data, offset: Data.Index)) throws -> ClientIdentity {
+    public static func read(from buf: inout (data: UnsafeRawBufferPointer, offset: Int)) throws -> ClientIdentity {
         return
             try ClientIdentity(
                 certificate: FfiConverterString.read(from: &buf),
@@ -9691,7 +9679,7 @@ extension CommandOutcome: Sendable {}
 @_documentation(visibility: private)
 #endif
 public struct FfiConverterTypeCommandOutcome: FfiConverterRustBuffer {
-    public static func read(from buf: inout (data: Data, offset: Data.Index)) throws -> CommandOutcome {
+    public static func read(from buf: inout (data: UnsafeRawBufferPointer, offset: Int)) throws -> CommandOutcome {
         return
             try CommandOutcome(
                 stdout: FfiConverterString.read(from: &buf),
@@ -9772,7 +9760,7 @@ extension ConnectionBatch: Sendable {}
 @_documentation(visibility: private)
 #endif
 public struct FfiConverterTypeConnectionBatch: FfiConverterRustBuffer {
-    public static func read(from buf: inout (data: Data, offset: Data.Index)) throws -> ConnectionBatch {
+    public static func read(from buf: inout (data: UnsafeRawBufferPointer, offset: Int)) throws -> ConnectionBatch {
         return
             try ConnectionBatch(
                 cursor: FfiConverterUInt64.read(from: &buf),
@@ -9849,7 +9837,7 @@ extension ContainmentView: Sendable {}
 @_documentation(visibility: private)
 #endif
 public struct FfiConverterTypeContainmentView: FfiConverterRustBuffer {
-    public static func read(from buf: inout (data: Data, offset: Data.Index)) throws -> ContainmentView {
+    public static func read(from buf: inout (data: UnsafeRawBufferPointer, offset: Int)) throws -> ContainmentView {
         return
             try ContainmentView(
                 level: FfiConverterString.read(from: &buf),
@@ -9920,7 +9908,7 @@ extension ContextView: Sendable {}
 @_documentation(visibility: private)
 #endif
 public struct FfiConverterTypeContextView: FfiConverterRustBuffer {
-    public static func read(from buf: inout (data: Data, offset: Data.Index)) throws -> ContextView {
+    public static func read(from buf: inout (data: UnsafeRawBufferPointer, offset: Int)) throws -> ContextView {
         return
             try ContextView(
                 used: FfiConverterOptionUInt64.read(from: &buf),
@@ -9997,7 +9985,7 @@ extension DecidedBy: Sendable {}
 @_documentation(visibility: private)
 #endif
 public struct FfiConverterTypeDecidedBy: FfiConverterRustBuffer {
-    public static func read(from buf: inout (data: Data, offset: Data.Index)) throws -> DecidedBy {
+    public static func read(from buf: inout (data: UnsafeRawBufferPointer, offset: Int)) throws -> DecidedBy {
         return
             try DecidedBy(
                 who: FfiConverterOptionString.read(from: &buf),
@@ -10372,7 +10360,7 @@ extension DialogueConfiguration: Sendable {}
 @_documentation(visibility: private)
 #endif
 public struct FfiConverterTypeDialogueConfiguration: FfiConverterRustBuffer {
-    public static func read(from buf: inout (data: Data, offset: Data.Index)) throws -> DialogueConfiguration {
+    public static func read(from buf: inout (data: UnsafeRawBufferPointer, offset: Int)) throws -> DialogueConfiguration {
         return
             try DialogueConfiguration(
                 program: FfiConverterOptionString.read(from: &buf),
@@ -10557,7 +10545,7 @@ extension DialogueEnd: Sendable {}
 @_documentation(visibility: private)
 #endif
 public struct FfiConverterTypeDialogueEnd: FfiConverterRustBuffer {
-    public static func read(from buf: inout (data: Data, offset: Data.Index)) throws -> DialogueEnd {
+    public static func read(from buf: inout (data: UnsafeRawBufferPointer, offset: Int)) throws -> DialogueEnd {
         return
             try DialogueEnd(
                 exit: FfiConverterTypeExitView.read(from: &buf),
@@ -10662,7 +10650,7 @@ extension DialogueEvent: Sendable {}
 @_documentation(visibility: private)
 #endif
 public struct FfiConverterTypeDialogueEvent: FfiConverterRustBuffer {
-    public static func read(from buf: inout (data: Data, offset: Data.Index)) throws -> DialogueEvent {
+    public static func read(from buf: inout (data: UnsafeRawBufferPointer, offset: Int)) throws -> DialogueEvent {
         return
             try DialogueEvent(
                 session: FfiConverterString.read(from: &buf),
@@ -10737,7 +10725,7 @@ extension DialogueEventBatch: Sendable {}
 @_documentation(visibility: private)
 #endif
 public struct FfiConverterTypeDialogueEventBatch: FfiConverterRustBuffer {
-    public static func read(from buf: inout (data: Data, offset: Data.Index)) throws -> DialogueEventBatch {
+    public static func read(from buf: inout (data: UnsafeRawBufferPointer, offset: Int)) throws -> DialogueEventBatch {
         return
             try DialogueEventBatch(
                 cursor: FfiConverterUInt64.read(from: &buf),
@@ -10810,7 +10798,7 @@ extension EngineConfiguration: Sendable {}
 @_documentation(visibility: private)
 #endif
 public struct FfiConverterTypeEngineConfiguration: FfiConverterRustBuffer {
-    public static func read(from buf: inout (data: Data, offset: Data.Index)) throws -> EngineConfiguration {
+    public static func read(from buf: inout (data: UnsafeRawBufferPointer, offset: Int)) throws -> EngineConfiguration {
         return
             try EngineConfiguration(
                 program: FfiConverterOptionString.read(from: &buf),
@@ -10895,7 +10883,7 @@ extension EntryDetail: Sendable {}
 @_documentation(visibility: private)
 #endif
 public struct FfiConverterTypeEntryDetail: FfiConverterRustBuffer {
-    public static func read(from buf: inout (data: Data, offset: Data.Index)) throws -> EntryDetail {
+    public static func read(from buf: inout (data: UnsafeRawBufferPointer, offset: Int)) throws -> EntryDetail {
         return
             try EntryDetail(
                 turn: FfiConverterOptionString.read(from: &buf),
@@ -10978,7 +10966,7 @@ extension EnvironmentChanges: Sendable {}
 @_documentation(visibility: private)
 #endif
 public struct FfiConverterTypeEnvironmentChanges: FfiConverterRustBuffer {
-    public static func read(from buf: inout (data: Data, offset: Data.Index)) throws -> EnvironmentChanges {
+    public static func read(from buf: inout (data: UnsafeRawBufferPointer, offset: Int)) throws -> EnvironmentChanges {
         return
             try EnvironmentChanges(
                 isEmpty: FfiConverterBool.read(from: &buf),
@@ -11049,7 +11037,7 @@ extension EventLimits: Sendable {}
 @_documentation(visibility: private)
 #endif
 public struct FfiConverterTypeEventLimits: FfiConverterRustBuffer {
-    public static func read(from buf: inout (data: Data, offset: Data.Index)) throws -> EventLimits {
+    public static func read(from buf: inout (data: UnsafeRawBufferPointer, offset: Int)) throws -> EventLimits {
         return
             try EventLimits(
                 events: FfiConverterUInt64.read(from: &buf),
@@ -11166,7 +11154,7 @@ extension ExecutorCommand: Sendable {}
 @_documentation(visibility: private)
 #endif
 public struct FfiConverterTypeExecutorCommand: FfiConverterRustBuffer {
-    public static func read(from buf: inout (data: Data, offset: Data.Index)) throws -> ExecutorCommand {
+    public static func read(from buf: inout (data: UnsafeRawBufferPointer, offset: Int)) throws -> ExecutorCommand {
         return
             try ExecutorCommand(
                 interaction: FfiConverterString.read(from: &buf),
@@ -11311,7 +11299,7 @@ extension ExecutorConfiguration: Sendable {}
 @_documentation(visibility: private)
 #endif
 public struct FfiConverterTypeExecutorConfiguration: FfiConverterRustBuffer {
-    public static func read(from buf: inout (data: Data, offset: Data.Index)) throws -> ExecutorConfiguration {
+    public static func read(from buf: inout (data: UnsafeRawBufferPointer, offset: Int)) throws -> ExecutorConfiguration {
         return
             try ExecutorConfiguration(
                 session: FfiConverterString.read(from: &buf),
@@ -11409,7 +11397,7 @@ extension ExitPolicy: Sendable {}
 @_documentation(visibility: private)
 #endif
 public struct FfiConverterTypeExitPolicy: FfiConverterRustBuffer {
-    public static func read(from buf: inout (data: Data, offset: Data.Index)) throws -> ExitPolicy {
+    public static func read(from buf: inout (data: UnsafeRawBufferPointer, offset: Int)) throws -> ExitPolicy {
         return
             try ExitPolicy(
                 answerMs: FfiConverterUInt64.read(from: &buf),
@@ -11496,7 +11484,7 @@ extension ExitView: Sendable {}
 @_documentation(visibility: private)
 #endif
 public struct FfiConverterTypeExitView: FfiConverterRustBuffer {
-    public static func read(from buf: inout (data: Data, offset: Data.Index)) throws -> ExitView {
+    public static func read(from buf: inout (data: UnsafeRawBufferPointer, offset: Int)) throws -> ExitView {
         return
             try ExitView(
                 code: FfiConverterOptionInt32.read(from: &buf),
@@ -11569,7 +11557,7 @@ extension FileLocation: Sendable {}
 @_documentation(visibility: private)
 #endif
 public struct FfiConverterTypeFileLocation: FfiConverterRustBuffer {
-    public static func read(from buf: inout (data: Data, offset: Data.Index)) throws -> FileLocation {
+    public static func read(from buf: inout (data: UnsafeRawBufferPointer, offset: Int)) throws -> FileLocation {
         return
             try FileLocation(
                 path: FfiConverterString.read(from: &buf),
@@ -11646,7 +11634,7 @@ extension HistoryConfiguration: Sendable {}
 @_documentation(visibility: private)
 #endif
 public struct FfiConverterTypeHistoryConfiguration: FfiConverterRustBuffer {
-    public static func read(from buf: inout (data: Data, offset: Data.Index)) throws -> HistoryConfiguration {
+    public static func read(from buf: inout (data: UnsafeRawBufferPointer, offset: Int)) throws -> HistoryConfiguration {
         return
             try HistoryConfiguration(
                 claudeDirectory: FfiConverterOptionString.read(from: &buf),
@@ -11717,7 +11705,7 @@ extension HistoryListing: Sendable {}
 @_documentation(visibility: private)
 #endif
 public struct FfiConverterTypeHistoryListing: FfiConverterRustBuffer {
-    public static func read(from buf: inout (data: Data, offset: Data.Index)) throws -> HistoryListing {
+    public static func read(from buf: inout (data: UnsafeRawBufferPointer, offset: Int)) throws -> HistoryListing {
         return
             try HistoryListing(
                 conversations: FfiConverterSequenceTypePastConversation.read(from: &buf),
@@ -11786,7 +11774,7 @@ extension HistoryProblem: Sendable {}
 @_documentation(visibility: private)
 #endif
 public struct FfiConverterTypeHistoryProblem: FfiConverterRustBuffer {
-    public static func read(from buf: inout (data: Data, offset: Data.Index)) throws -> HistoryProblem {
+    public static func read(from buf: inout (data: UnsafeRawBufferPointer, offset: Int)) throws -> HistoryProblem {
         return
             try HistoryProblem(
                 path: FfiConverterString.read(from: &buf),
@@ -11871,7 +11859,7 @@ extension HistoryQuery: Sendable {}
 @_documentation(visibility: private)
 #endif
 public struct FfiConverterTypeHistoryQuery: FfiConverterRustBuffer {
-    public static func read(from buf: inout (data: Data, offset: Data.Index)) throws -> HistoryQuery {
+    public static func read(from buf: inout (data: UnsafeRawBufferPointer, offset: Int)) throws -> HistoryQuery {
         return
             try HistoryQuery(
                 agent: FfiConverterOptionString.read(from: &buf),
@@ -12016,7 +12004,7 @@ extension HookBackend: Sendable {}
 @_documentation(visibility: private)
 #endif
 public struct FfiConverterTypeHookBackend: FfiConverterRustBuffer {
-    public static func read(from buf: inout (data: Data, offset: Data.Index)) throws -> HookBackend {
+    public static func read(from buf: inout (data: UnsafeRawBufferPointer, offset: Int)) throws -> HookBackend {
         return
             try HookBackend(
                 url: FfiConverterString.read(from: &buf),
@@ -12103,7 +12091,7 @@ extension HookBatch: Sendable {}
 @_documentation(visibility: private)
 #endif
 public struct FfiConverterTypeHookBatch: FfiConverterRustBuffer {
-    public static func read(from buf: inout (data: Data, offset: Data.Index)) throws -> HookBatch {
+    public static func read(from buf: inout (data: UnsafeRawBufferPointer, offset: Int)) throws -> HookBatch {
         return
             try HookBatch(
                 cursor: FfiConverterUInt64.read(from: &buf),
@@ -12227,7 +12215,7 @@ extension HookConfiguration: Sendable {}
 @_documentation(visibility: private)
 #endif
 public struct FfiConverterTypeHookConfiguration: FfiConverterRustBuffer {
-    public static func read(from buf: inout (data: Data, offset: Data.Index)) throws -> HookConfiguration {
+    public static func read(from buf: inout (data: UnsafeRawBufferPointer, offset: Int)) throws -> HookConfiguration {
         return
             try HookConfiguration(
                 kinds: FfiConverterOptionSequenceString.read(from: &buf),
@@ -12388,7 +12376,7 @@ extension HookEvent: Sendable {}
 @_documentation(visibility: private)
 #endif
 public struct FfiConverterTypeHookEvent: FfiConverterRustBuffer {
-    public static func read(from buf: inout (data: Data, offset: Data.Index)) throws -> HookEvent {
+    public static func read(from buf: inout (data: UnsafeRawBufferPointer, offset: Int)) throws -> HookEvent {
         return
             try HookEvent(
                 sequence: FfiConverterUInt64.read(from: &buf),
@@ -12485,7 +12473,7 @@ extension HookForwardReport: Sendable {}
 @_documentation(visibility: private)
 #endif
 public struct FfiConverterTypeHookForwardReport: FfiConverterRustBuffer {
-    public static func read(from buf: inout (data: Data, offset: Data.Index)) throws -> HookForwardReport {
+    public static func read(from buf: inout (data: UnsafeRawBufferPointer, offset: Int)) throws -> HookForwardReport {
         return
             try HookForwardReport(
                 delivered: FfiConverterUInt64.read(from: &buf),
@@ -12564,7 +12552,7 @@ extension HookGate: Sendable {}
 @_documentation(visibility: private)
 #endif
 public struct FfiConverterTypeHookGate: FfiConverterRustBuffer {
-    public static func read(from buf: inout (data: Data, offset: Data.Index)) throws -> HookGate {
+    public static func read(from buf: inout (data: UnsafeRawBufferPointer, offset: Int)) throws -> HookGate {
         return
             try HookGate(
                 kinds: FfiConverterSequenceString.read(from: &buf),
@@ -12635,7 +12623,7 @@ extension HookHelper: Sendable {}
 @_documentation(visibility: private)
 #endif
 public struct FfiConverterTypeHookHelper: FfiConverterRustBuffer {
-    public static func read(from buf: inout (data: Data, offset: Data.Index)) throws -> HookHelper {
+    public static func read(from buf: inout (data: UnsafeRawBufferPointer, offset: Int)) throws -> HookHelper {
         return
             try HookHelper(
                 program: FfiConverterString.read(from: &buf),
@@ -12736,7 +12724,7 @@ extension HookLimits: Sendable {}
 @_documentation(visibility: private)
 #endif
 public struct FfiConverterTypeHookLimits: FfiConverterRustBuffer {
-    public static func read(from buf: inout (data: Data, offset: Data.Index)) throws -> HookLimits {
+    public static func read(from buf: inout (data: UnsafeRawBufferPointer, offset: Int)) throws -> HookLimits {
         return
             try HookLimits(
                 bodyBytes: FfiConverterUInt64.read(from: &buf),
@@ -12821,7 +12809,7 @@ extension HookQuestion: Sendable {}
 @_documentation(visibility: private)
 #endif
 public struct FfiConverterTypeHookQuestion: FfiConverterRustBuffer {
-    public static func read(from buf: inout (data: Data, offset: Data.Index)) throws -> HookQuestion {
+    public static func read(from buf: inout (data: UnsafeRawBufferPointer, offset: Int)) throws -> HookQuestion {
         return
             try HookQuestion(
                 id: FfiConverterUInt64.read(from: &buf),
@@ -12892,7 +12880,7 @@ extension HookQuestionBatch: Sendable {}
 @_documentation(visibility: private)
 #endif
 public struct FfiConverterTypeHookQuestionBatch: FfiConverterRustBuffer {
-    public static func read(from buf: inout (data: Data, offset: Data.Index)) throws -> HookQuestionBatch {
+    public static func read(from buf: inout (data: UnsafeRawBufferPointer, offset: Int)) throws -> HookQuestionBatch {
         return
             try HookQuestionBatch(
                 cursor: FfiConverterUInt64.read(from: &buf),
@@ -12985,7 +12973,7 @@ extension HookReport: Sendable {}
 @_documentation(visibility: private)
 #endif
 public struct FfiConverterTypeHookReport: FfiConverterRustBuffer {
-    public static func read(from buf: inout (data: Data, offset: Data.Index)) throws -> HookReport {
+    public static func read(from buf: inout (data: UnsafeRawBufferPointer, offset: Int)) throws -> HookReport {
         return
             try HookReport(
                 events: FfiConverterUInt64.read(from: &buf),
@@ -13085,7 +13073,7 @@ extension HookVariables: Sendable {}
 @_documentation(visibility: private)
 #endif
 public struct FfiConverterTypeHookVariables: FfiConverterRustBuffer {
-    public static func read(from buf: inout (data: Data, offset: Data.Index)) throws -> HookVariables {
+    public static func read(from buf: inout (data: UnsafeRawBufferPointer, offset: Int)) throws -> HookVariables {
         return
             try HookVariables(
                 url: FfiConverterOptionString.read(from: &buf),
@@ -13218,7 +13206,7 @@ extension HostTerminalCommand: Sendable {}
 @_documentation(visibility: private)
 #endif
 public struct FfiConverterTypeHostTerminalCommand: FfiConverterRustBuffer {
-    public static func read(from buf: inout (data: Data, offset: Data.Index)) throws -> HostTerminalCommand {
+    public static func read(from buf: inout (data: UnsafeRawBufferPointer, offset: Int)) throws -> HostTerminalCommand {
         return
             try HostTerminalCommand(
                 run: FfiConverterUInt64.read(from: &buf),
@@ -13301,7 +13289,7 @@ extension InboxBatch: Sendable {}
 @_documentation(visibility: private)
 #endif
 public struct FfiConverterTypeInboxBatch: FfiConverterRustBuffer {
-    public static func read(from buf: inout (data: Data, offset: Data.Index)) throws -> InboxBatch {
+    public static func read(from buf: inout (data: UnsafeRawBufferPointer, offset: Int)) throws -> InboxBatch {
         return
             try InboxBatch(
                 cursor: FfiConverterUInt64.read(from: &buf),
@@ -13378,7 +13366,7 @@ extension InstalledAgent: Sendable {}
 @_documentation(visibility: private)
 #endif
 public struct FfiConverterTypeInstalledAgent: FfiConverterRustBuffer {
-    public static func read(from buf: inout (data: Data, offset: Data.Index)) throws -> InstalledAgent {
+    public static func read(from buf: inout (data: UnsafeRawBufferPointer, offset: Int)) throws -> InstalledAgent {
         return
             try InstalledAgent(
                 path: FfiConverterString.read(from: &buf),
@@ -13457,7 +13445,7 @@ extension InterruptReport: Sendable {}
 @_documentation(visibility: private)
 #endif
 public struct FfiConverterTypeInterruptReport: FfiConverterRustBuffer {
-    public static func read(from buf: inout (data: Data, offset: Data.Index)) throws -> InterruptReport {
+    public static func read(from buf: inout (data: UnsafeRawBufferPointer, offset: Int)) throws -> InterruptReport {
         return
             try InterruptReport(
                 stillQueued: FfiConverterSequenceString.read(from: &buf),
@@ -13528,7 +13516,7 @@ extension KilledSession: Sendable {}
 @_documentation(visibility: private)
 #endif
 public struct FfiConverterTypeKilledSession: FfiConverterRustBuffer {
-    public static func read(from buf: inout (data: Data, offset: Data.Index)) throws -> KilledSession {
+    public static func read(from buf: inout (data: UnsafeRawBufferPointer, offset: Int)) throws -> KilledSession {
         return
             try KilledSession(
                 session: FfiConverterTypeManagedSession.read(from: &buf),
@@ -13605,7 +13593,7 @@ extension LastActivity: Sendable {}
 @_documentation(visibility: private)
 #endif
 public struct FfiConverterTypeLastActivity: FfiConverterRustBuffer {
-    public static func read(from buf: inout (data: Data, offset: Data.Index)) throws -> LastActivity {
+    public static func read(from buf: inout (data: UnsafeRawBufferPointer, offset: Int)) throws -> LastActivity {
         return
             try LastActivity(
                 source: FfiConverterTypeActivitySource.read(from: &buf),
@@ -13756,7 +13744,7 @@ extension LiveCounters: Sendable {}
 @_documentation(visibility: private)
 #endif
 public struct FfiConverterTypeLiveCounters: FfiConverterRustBuffer {
-    public static func read(from buf: inout (data: Data, offset: Data.Index)) throws -> LiveCounters {
+    public static func read(from buf: inout (data: UnsafeRawBufferPointer, offset: Int)) throws -> LiveCounters {
         return
             try LiveCounters(
                 sessions: FfiConverterUInt64.read(from: &buf),
@@ -13869,7 +13857,7 @@ extension LogLine: Sendable {}
 @_documentation(visibility: private)
 #endif
 public struct FfiConverterTypeLogLine: FfiConverterRustBuffer {
-    public static func read(from buf: inout (data: Data, offset: Data.Index)) throws -> LogLine {
+    public static func read(from buf: inout (data: UnsafeRawBufferPointer, offset: Int)) throws -> LogLine {
         return
             try LogLine(
                 level: FfiConverterTypeLogLevel.read(from: &buf),
@@ -13976,7 +13964,7 @@ extension LoginEnvironmentView: Sendable {}
 @_documentation(visibility: private)
 #endif
 public struct FfiConverterTypeLoginEnvironmentView: FfiConverterRustBuffer {
-    public static func read(from buf: inout (data: Data, offset: Data.Index)) throws -> LoginEnvironmentView {
+    public static func read(from buf: inout (data: UnsafeRawBufferPointer, offset: Int)) throws -> LoginEnvironmentView {
         return
             try LoginEnvironmentView(
                 environment: FfiConverterTypeEnvironmentChanges.read(from: &buf),
@@ -14061,7 +14049,7 @@ extension LoginShellQuery: Sendable {}
 @_documentation(visibility: private)
 #endif
 public struct FfiConverterTypeLoginShellQuery: FfiConverterRustBuffer {
-    public static func read(from buf: inout (data: Data, offset: Data.Index)) throws -> LoginShellQuery {
+    public static func read(from buf: inout (data: UnsafeRawBufferPointer, offset: Int)) throws -> LoginShellQuery {
         return
             try LoginShellQuery(
                 shell: FfiConverterOptionString.read(from: &buf),
@@ -14148,7 +14136,7 @@ extension ManagedEnd: Sendable {}
 @_documentation(visibility: private)
 #endif
 public struct FfiConverterTypeManagedEnd: FfiConverterRustBuffer {
-    public static func read(from buf: inout (data: Data, offset: Data.Index)) throws -> ManagedEnd {
+    public static func read(from buf: inout (data: UnsafeRawBufferPointer, offset: Int)) throws -> ManagedEnd {
         return
             try ManagedEnd(
                 atMs: FfiConverterUInt64.read(from: &buf),
@@ -14293,7 +14281,7 @@ extension ManagedSession: Sendable {}
 @_documentation(visibility: private)
 #endif
 public struct FfiConverterTypeManagedSession: FfiConverterRustBuffer {
-    public static func read(from buf: inout (data: Data, offset: Data.Index)) throws -> ManagedSession {
+    public static func read(from buf: inout (data: UnsafeRawBufferPointer, offset: Int)) throws -> ManagedSession {
         return
             try ManagedSession(
                 id: FfiConverterString.read(from: &buf),
@@ -14414,7 +14402,7 @@ extension ManagerConfiguration: Sendable {}
 @_documentation(visibility: private)
 #endif
 public struct FfiConverterTypeManagerConfiguration: FfiConverterRustBuffer {
-    public static func read(from buf: inout (data: Data, offset: Data.Index)) throws -> ManagerConfiguration {
+    public static func read(from buf: inout (data: UnsafeRawBufferPointer, offset: Int)) throws -> ManagerConfiguration {
         return
             try ManagerConfiguration(
                 stateDirectory: FfiConverterString.read(from: &buf),
@@ -14491,7 +14479,7 @@ extension McpServer: Sendable {}
 @_documentation(visibility: private)
 #endif
 public struct FfiConverterTypeMcpServer: FfiConverterRustBuffer {
-    public static func read(from buf: inout (data: Data, offset: Data.Index)) throws -> McpServer {
+    public static func read(from buf: inout (data: UnsafeRawBufferPointer, offset: Int)) throws -> McpServer {
         return
             try McpServer(
                 name: FfiConverterString.read(from: &buf),
@@ -14696,7 +14684,7 @@ extension MetricsView: Sendable {}
 @_documentation(visibility: private)
 #endif
 public struct FfiConverterTypeMetricsView: FfiConverterRustBuffer {
-    public static func read(from buf: inout (data: Data, offset: Data.Index)) throws -> MetricsView {
+    public static func read(from buf: inout (data: UnsafeRawBufferPointer, offset: Int)) throws -> MetricsView {
         return
             try MetricsView(
                 terminals: FfiConverterUInt64.read(from: &buf),
@@ -14823,7 +14811,7 @@ extension ModelUsage: Sendable {}
 @_documentation(visibility: private)
 #endif
 public struct FfiConverterTypeModelUsage: FfiConverterRustBuffer {
-    public static func read(from buf: inout (data: Data, offset: Data.Index)) throws -> ModelUsage {
+    public static func read(from buf: inout (data: UnsafeRawBufferPointer, offset: Int)) throws -> ModelUsage {
         return
             try ModelUsage(
                 model: FfiConverterString.read(from: &buf),
@@ -14906,7 +14894,7 @@ extension OptionChoice: Sendable {}
 @_documentation(visibility: private)
 #endif
 public struct FfiConverterTypeOptionChoice: FfiConverterRustBuffer {
-    public static func read(from buf: inout (data: Data, offset: Data.Index)) throws -> OptionChoice {
+    public static func read(from buf: inout (data: UnsafeRawBufferPointer, offset: Int)) throws -> OptionChoice {
         return
             try OptionChoice(
                 id: FfiConverterString.read(from: &buf),
@@ -15049,7 +15037,7 @@ extension PastConversation: Sendable {}
 @_documentation(visibility: private)
 #endif
 public struct FfiConverterTypePastConversation: FfiConverterRustBuffer {
-    public static func read(from buf: inout (data: Data, offset: Data.Index)) throws -> PastConversation {
+    public static func read(from buf: inout (data: UnsafeRawBufferPointer, offset: Int)) throws -> PastConversation {
         return
             try PastConversation(
                 id: FfiConverterString.read(from: &buf),
@@ -15224,7 +15212,7 @@ extension PermissionRecord: Sendable {}
 @_documentation(visibility: private)
 #endif
 public struct FfiConverterTypePermissionRecord: FfiConverterRustBuffer {
-    public static func read(from buf: inout (data: Data, offset: Data.Index)) throws -> PermissionRecord {
+    public static func read(from buf: inout (data: UnsafeRawBufferPointer, offset: Int)) throws -> PermissionRecord {
         return
             try PermissionRecord(
                 requestId: FfiConverterString.read(from: &buf),
@@ -15403,7 +15391,7 @@ extension PermissionView: Sendable {}
 @_documentation(visibility: private)
 #endif
 public struct FfiConverterTypePermissionView: FfiConverterRustBuffer {
-    public static func read(from buf: inout (data: Data, offset: Data.Index)) throws -> PermissionView {
+    public static func read(from buf: inout (data: UnsafeRawBufferPointer, offset: Int)) throws -> PermissionView {
         return
             try PermissionView(
                 requestId: FfiConverterString.read(from: &buf),
@@ -15502,7 +15490,7 @@ extension PlanItem: Sendable {}
 @_documentation(visibility: private)
 #endif
 public struct FfiConverterTypePlanItem: FfiConverterRustBuffer {
-    public static func read(from buf: inout (data: Data, offset: Data.Index)) throws -> PlanItem {
+    public static func read(from buf: inout (data: UnsafeRawBufferPointer, offset: Int)) throws -> PlanItem {
         return
             try PlanItem(
                 text: FfiConverterString.read(from: &buf),
@@ -15597,7 +15585,7 @@ extension Prompt: Sendable {}
 @_documentation(visibility: private)
 #endif
 public struct FfiConverterTypePrompt: FfiConverterRustBuffer {
-    public static func read(from buf: inout (data: Data, offset: Data.Index)) throws -> Prompt {
+    public static func read(from buf: inout (data: UnsafeRawBufferPointer, offset: Int)) throws -> Prompt {
         return
             try Prompt(
                 parts: FfiConverterSequenceTypePromptPart.read(from: &buf),
@@ -15696,7 +15684,7 @@ extension Question: Sendable {}
 @_documentation(visibility: private)
 #endif
 public struct FfiConverterTypeQuestion: FfiConverterRustBuffer {
-    public static func read(from buf: inout (data: Data, offset: Data.Index)) throws -> Question {
+    public static func read(from buf: inout (data: UnsafeRawBufferPointer, offset: Int)) throws -> Question {
         return
             try Question(
                 id: FfiConverterString.read(from: &buf),
@@ -15771,7 +15759,7 @@ extension QuestionAnswer: Sendable {}
 @_documentation(visibility: private)
 #endif
 public struct FfiConverterTypeQuestionAnswer: FfiConverterRustBuffer {
-    public static func read(from buf: inout (data: Data, offset: Data.Index)) throws -> QuestionAnswer {
+    public static func read(from buf: inout (data: UnsafeRawBufferPointer, offset: Int)) throws -> QuestionAnswer {
         return
             try QuestionAnswer(
                 question: FfiConverterString.read(from: &buf),
@@ -15848,7 +15836,7 @@ extension QuestionChoice: Sendable {}
 @_documentation(visibility: private)
 #endif
 public struct FfiConverterTypeQuestionChoice: FfiConverterRustBuffer {
-    public static func read(from buf: inout (data: Data, offset: Data.Index)) throws -> QuestionChoice {
+    public static func read(from buf: inout (data: UnsafeRawBufferPointer, offset: Int)) throws -> QuestionChoice {
         return
             try QuestionChoice(
                 value: FfiConverterString.read(from: &buf),
@@ -15919,7 +15907,7 @@ extension QuestionOption: Sendable {}
 @_documentation(visibility: private)
 #endif
 public struct FfiConverterTypeQuestionOption: FfiConverterRustBuffer {
-    public static func read(from buf: inout (data: Data, offset: Data.Index)) throws -> QuestionOption {
+    public static func read(from buf: inout (data: UnsafeRawBufferPointer, offset: Int)) throws -> QuestionOption {
         return
             try QuestionOption(
                 label: FfiConverterString.read(from: &buf),
@@ -15996,7 +15984,7 @@ extension QueuedPrompt: Sendable {}
 @_documentation(visibility: private)
 #endif
 public struct FfiConverterTypeQueuedPrompt: FfiConverterRustBuffer {
-    public static func read(from buf: inout (data: Data, offset: Data.Index)) throws -> QueuedPrompt {
+    public static func read(from buf: inout (data: UnsafeRawBufferPointer, offset: Int)) throws -> QueuedPrompt {
         return
             try QueuedPrompt(
                 id: FfiConverterString.read(from: &buf),
@@ -16067,7 +16055,7 @@ extension RawBatch: Sendable {}
 @_documentation(visibility: private)
 #endif
 public struct FfiConverterTypeRawBatch: FfiConverterRustBuffer {
-    public static func read(from buf: inout (data: Data, offset: Data.Index)) throws -> RawBatch {
+    public static func read(from buf: inout (data: UnsafeRawBufferPointer, offset: Int)) throws -> RawBatch {
         return
             try RawBatch(
                 pieces: FfiConverterSequenceTypeRawPiece.read(from: &buf),
@@ -16136,7 +16124,7 @@ extension ReattachFailure: Sendable {}
 @_documentation(visibility: private)
 #endif
 public struct FfiConverterTypeReattachFailure: FfiConverterRustBuffer {
-    public static func read(from buf: inout (data: Data, offset: Data.Index)) throws -> ReattachFailure {
+    public static func read(from buf: inout (data: UnsafeRawBufferPointer, offset: Int)) throws -> ReattachFailure {
         return
             try ReattachFailure(
                 id: FfiConverterString.read(from: &buf),
@@ -16213,7 +16201,7 @@ extension ReattachReport: Sendable {}
 @_documentation(visibility: private)
 #endif
 public struct FfiConverterTypeReattachReport: FfiConverterRustBuffer {
-    public static func read(from buf: inout (data: Data, offset: Data.Index)) throws -> ReattachReport {
+    public static func read(from buf: inout (data: UnsafeRawBufferPointer, offset: Int)) throws -> ReattachReport {
         return
             try ReattachReport(
                 attached: FfiConverterSequenceString.read(from: &buf),
@@ -16292,7 +16280,7 @@ extension RequestOption: Sendable {}
 @_documentation(visibility: private)
 #endif
 public struct FfiConverterTypeRequestOption: FfiConverterRustBuffer {
-    public static func read(from buf: inout (data: Data, offset: Data.Index)) throws -> RequestOption {
+    public static func read(from buf: inout (data: UnsafeRawBufferPointer, offset: Int)) throws -> RequestOption {
         return
             try RequestOption(
                 id: FfiConverterString.read(from: &buf),
@@ -16395,7 +16383,7 @@ extension RequestQuestion: Sendable {}
 @_documentation(visibility: private)
 #endif
 public struct FfiConverterTypeRequestQuestion: FfiConverterRustBuffer {
-    public static func read(from buf: inout (data: Data, offset: Data.Index)) throws -> RequestQuestion {
+    public static func read(from buf: inout (data: UnsafeRawBufferPointer, offset: Int)) throws -> RequestQuestion {
         return
             try RequestQuestion(
                 id: FfiConverterString.read(from: &buf),
@@ -16530,7 +16518,7 @@ extension RunnerConfiguration: Sendable {}
 @_documentation(visibility: private)
 #endif
 public struct FfiConverterTypeRunnerConfiguration: FfiConverterRustBuffer {
-    public static func read(from buf: inout (data: Data, offset: Data.Index)) throws -> RunnerConfiguration {
+    public static func read(from buf: inout (data: UnsafeRawBufferPointer, offset: Int)) throws -> RunnerConfiguration {
         return
             try RunnerConfiguration(
                 url: FfiConverterString.read(from: &buf),
@@ -16613,7 +16601,7 @@ extension RunnerLocation: Sendable {}
 @_documentation(visibility: private)
 #endif
 public struct FfiConverterTypeRunnerLocation: FfiConverterRustBuffer {
-    public static func read(from buf: inout (data: Data, offset: Data.Index)) throws -> RunnerLocation {
+    public static func read(from buf: inout (data: UnsafeRawBufferPointer, offset: Int)) throws -> RunnerLocation {
         return
             try RunnerLocation(
                 url: FfiConverterString.read(from: &buf),
@@ -16786,7 +16774,7 @@ extension RunnerSession: Sendable {}
 @_documentation(visibility: private)
 #endif
 public struct FfiConverterTypeRunnerSession: FfiConverterRustBuffer {
-    public static func read(from buf: inout (data: Data, offset: Data.Index)) throws -> RunnerSession {
+    public static func read(from buf: inout (data: UnsafeRawBufferPointer, offset: Int)) throws -> RunnerSession {
         return
             try RunnerSession(
                 id: FfiConverterString.read(from: &buf),
@@ -16889,7 +16877,7 @@ extension RunnerSessionChange: Sendable {}
 @_documentation(visibility: private)
 #endif
 public struct FfiConverterTypeRunnerSessionChange: FfiConverterRustBuffer {
-    public static func read(from buf: inout (data: Data, offset: Data.Index)) throws -> RunnerSessionChange {
+    public static func read(from buf: inout (data: UnsafeRawBufferPointer, offset: Int)) throws -> RunnerSessionChange {
         return
             try RunnerSessionChange(
                 name: FfiConverterOptionString.read(from: &buf),
@@ -16960,7 +16948,7 @@ extension SessionEventBatch: Sendable {}
 @_documentation(visibility: private)
 #endif
 public struct FfiConverterTypeSessionEventBatch: FfiConverterRustBuffer {
-    public static func read(from buf: inout (data: Data, offset: Data.Index)) throws -> SessionEventBatch {
+    public static func read(from buf: inout (data: UnsafeRawBufferPointer, offset: Int)) throws -> SessionEventBatch {
         return
             try SessionEventBatch(
                 cursor: FfiConverterUInt64.read(from: &buf),
@@ -17053,7 +17041,7 @@ extension SessionOption: Sendable {}
 @_documentation(visibility: private)
 #endif
 public struct FfiConverterTypeSessionOption: FfiConverterRustBuffer {
-    public static func read(from buf: inout (data: Data, offset: Data.Index)) throws -> SessionOption {
+    public static func read(from buf: inout (data: UnsafeRawBufferPointer, offset: Int)) throws -> SessionOption {
         return
             try SessionOption(
                 id: FfiConverterString.read(from: &buf),
@@ -17128,7 +17116,7 @@ extension SessionPermission: Sendable {}
 @_documentation(visibility: private)
 #endif
 public struct FfiConverterTypeSessionPermission: FfiConverterRustBuffer {
-    public static func read(from buf: inout (data: Data, offset: Data.Index)) throws -> SessionPermission {
+    public static func read(from buf: inout (data: UnsafeRawBufferPointer, offset: Int)) throws -> SessionPermission {
         return
             try SessionPermission(
                 session: FfiConverterString.read(from: &buf),
@@ -17197,7 +17185,7 @@ extension SessionReport: Sendable {}
 @_documentation(visibility: private)
 #endif
 public struct FfiConverterTypeSessionReport: FfiConverterRustBuffer {
-    public static func read(from buf: inout (data: Data, offset: Data.Index)) throws -> SessionReport {
+    public static func read(from buf: inout (data: UnsafeRawBufferPointer, offset: Int)) throws -> SessionReport {
         return
             try SessionReport(
                 id: FfiConverterString.read(from: &buf),
@@ -17378,7 +17366,7 @@ extension SessionView: Sendable {}
 @_documentation(visibility: private)
 #endif
 public struct FfiConverterTypeSessionView: FfiConverterRustBuffer {
-    public static func read(from buf: inout (data: Data, offset: Data.Index)) throws -> SessionView {
+    public static func read(from buf: inout (data: UnsafeRawBufferPointer, offset: Int)) throws -> SessionView {
         return
             try SessionView(
                 sessionId: FfiConverterOptionString.read(from: &buf),
@@ -17475,7 +17463,7 @@ extension SessionWithEvents: Sendable {}
 @_documentation(visibility: private)
 #endif
 public struct FfiConverterTypeSessionWithEvents: FfiConverterRustBuffer {
-    public static func read(from buf: inout (data: Data, offset: Data.Index)) throws -> SessionWithEvents {
+    public static func read(from buf: inout (data: UnsafeRawBufferPointer, offset: Int)) throws -> SessionWithEvents {
         return
             try SessionWithEvents(
                 session: FfiConverterTypeDialogueSession.read(from: &buf),
@@ -17644,7 +17632,7 @@ extension ShellConfiguration: Sendable {}
 @_documentation(visibility: private)
 #endif
 public struct FfiConverterTypeShellConfiguration: FfiConverterRustBuffer {
-    public static func read(from buf: inout (data: Data, offset: Data.Index)) throws -> ShellConfiguration {
+    public static func read(from buf: inout (data: UnsafeRawBufferPointer, offset: Int)) throws -> ShellConfiguration {
         return
             try ShellConfiguration(
                 cwd: FfiConverterString.read(from: &buf),
@@ -17737,7 +17725,7 @@ extension ShutdownReport: Sendable {}
 @_documentation(visibility: private)
 #endif
 public struct FfiConverterTypeShutdownReport: FfiConverterRustBuffer {
-    public static func read(from buf: inout (data: Data, offset: Data.Index)) throws -> ShutdownReport {
+    public static func read(from buf: inout (data: UnsafeRawBufferPointer, offset: Int)) throws -> ShutdownReport {
         return
             try ShutdownReport(
                 sessions: FfiConverterSequenceTypeSessionReport.read(from: &buf),
@@ -17808,7 +17796,7 @@ extension SilenceLimit: Sendable {}
 @_documentation(visibility: private)
 #endif
 public struct FfiConverterTypeSilenceLimit: FfiConverterRustBuffer {
-    public static func read(from buf: inout (data: Data, offset: Data.Index)) throws -> SilenceLimit {
+    public static func read(from buf: inout (data: UnsafeRawBufferPointer, offset: Int)) throws -> SilenceLimit {
         return
             try SilenceLimit(
                 silenceMs: FfiConverterUInt64.read(from: &buf),
@@ -17909,7 +17897,7 @@ extension SilenceView: Sendable {}
 @_documentation(visibility: private)
 #endif
 public struct FfiConverterTypeSilenceView: FfiConverterRustBuffer {
-    public static func read(from buf: inout (data: Data, offset: Data.Index)) throws -> SilenceView {
+    public static func read(from buf: inout (data: UnsafeRawBufferPointer, offset: Int)) throws -> SilenceView {
         return
             try SilenceView(
                 phase: FfiConverterTypeWorkPhase.read(from: &buf),
@@ -17994,7 +17982,7 @@ extension SnapshotPage: Sendable {}
 @_documentation(visibility: private)
 #endif
 public struct FfiConverterTypeSnapshotPage: FfiConverterRustBuffer {
-    public static func read(from buf: inout (data: Data, offset: Data.Index)) throws -> SnapshotPage {
+    public static func read(from buf: inout (data: UnsafeRawBufferPointer, offset: Int)) throws -> SnapshotPage {
         return
             try SnapshotPage(
                 changes: FfiConverterSequenceTypeChange.read(from: &buf),
@@ -18121,7 +18109,7 @@ extension StatsView: Sendable {}
 @_documentation(visibility: private)
 #endif
 public struct FfiConverterTypeStatsView: FfiConverterRustBuffer {
-    public static func read(from buf: inout (data: Data, offset: Data.Index)) throws -> StatsView {
+    public static func read(from buf: inout (data: UnsafeRawBufferPointer, offset: Int)) throws -> StatsView {
         return
             try StatsView(
                 bytes: FfiConverterUInt64.read(from: &buf),
@@ -18212,7 +18200,7 @@ extension StderrView: Sendable {}
 @_documentation(visibility: private)
 #endif
 public struct FfiConverterTypeStderrView: FfiConverterRustBuffer {
-    public static func read(from buf: inout (data: Data, offset: Data.Index)) throws -> StderrView {
+    public static func read(from buf: inout (data: UnsafeRawBufferPointer, offset: Int)) throws -> StderrView {
         return
             try StderrView(
                 text: FfiConverterString.read(from: &buf),
@@ -18307,7 +18295,7 @@ extension SubagentView: Sendable {}
 @_documentation(visibility: private)
 #endif
 public struct FfiConverterTypeSubagentView: FfiConverterRustBuffer {
-    public static func read(from buf: inout (data: Data, offset: Data.Index)) throws -> SubagentView {
+    public static func read(from buf: inout (data: UnsafeRawBufferPointer, offset: Int)) throws -> SubagentView {
         return
             try SubagentView(
                 agentId: FfiConverterOptionString.read(from: &buf),
@@ -18390,7 +18378,7 @@ extension Submission: Sendable {}
 @_documentation(visibility: private)
 #endif
 public struct FfiConverterTypeSubmission: FfiConverterRustBuffer {
-    public static func read(from buf: inout (data: Data, offset: Data.Index)) throws -> Submission {
+    public static func read(from buf: inout (data: UnsafeRawBufferPointer, offset: Int)) throws -> Submission {
         return
             try Submission(
                 outcome: FfiConverterTypeSubmissionOutcome.read(from: &buf),
@@ -18485,7 +18473,7 @@ extension SubmitOptions: Sendable {}
 @_documentation(visibility: private)
 #endif
 public struct FfiConverterTypeSubmitOptions: FfiConverterRustBuffer {
-    public static func read(from buf: inout (data: Data, offset: Data.Index)) throws -> SubmitOptions {
+    public static func read(from buf: inout (data: UnsafeRawBufferPointer, offset: Int)) throws -> SubmitOptions {
         return
             try SubmitOptions(
                 refuseControls: FfiConverterBool.read(from: &buf),
@@ -18584,7 +18572,7 @@ extension TaskView: Sendable {}
 @_documentation(visibility: private)
 #endif
 public struct FfiConverterTypeTaskView: FfiConverterRustBuffer {
-    public static func read(from buf: inout (data: Data, offset: Data.Index)) throws -> TaskView {
+    public static func read(from buf: inout (data: UnsafeRawBufferPointer, offset: Int)) throws -> TaskView {
         return
             try TaskView(
                 id: FfiConverterString.read(from: &buf),
@@ -18691,7 +18679,7 @@ extension TerminalEntry: Sendable {}
 @_documentation(visibility: private)
 #endif
 public struct FfiConverterTypeTerminalEntry: FfiConverterRustBuffer {
-    public static func read(from buf: inout (data: Data, offset: Data.Index)) throws -> TerminalEntry {
+    public static func read(from buf: inout (data: UnsafeRawBufferPointer, offset: Int)) throws -> TerminalEntry {
         return
             try TerminalEntry(
                 id: FfiConverterString.read(from: &buf),
@@ -18784,7 +18772,7 @@ extension TerminalOutput: Sendable {}
 @_documentation(visibility: private)
 #endif
 public struct FfiConverterTypeTerminalOutput: FfiConverterRustBuffer {
-    public static func read(from buf: inout (data: Data, offset: Data.Index)) throws -> TerminalOutput {
+    public static func read(from buf: inout (data: UnsafeRawBufferPointer, offset: Int)) throws -> TerminalOutput {
         return
             try TerminalOutput(
                 stdout: FfiConverterString.read(from: &buf),
@@ -18857,7 +18845,7 @@ extension TerminalSize: Sendable {}
 @_documentation(visibility: private)
 #endif
 public struct FfiConverterTypeTerminalSize: FfiConverterRustBuffer {
-    public static func read(from buf: inout (data: Data, offset: Data.Index)) throws -> TerminalSize {
+    public static func read(from buf: inout (data: UnsafeRawBufferPointer, offset: Int)) throws -> TerminalSize {
         return
             try TerminalSize(
                 rows: FfiConverterUInt16.read(from: &buf),
@@ -18945,7 +18933,7 @@ extension TerminationPolicy: Sendable {}
 @_documentation(visibility: private)
 #endif
 public struct FfiConverterTypeTerminationPolicy: FfiConverterRustBuffer {
-    public static func read(from buf: inout (data: Data, offset: Data.Index)) throws -> TerminationPolicy {
+    public static func read(from buf: inout (data: UnsafeRawBufferPointer, offset: Int)) throws -> TerminationPolicy {
         return
             try TerminationPolicy(
                 eofGraceMs: FfiConverterUInt64.read(from: &buf),
@@ -19034,7 +19022,7 @@ extension TerminationView: Sendable {}
 @_documentation(visibility: private)
 #endif
 public struct FfiConverterTypeTerminationView: FfiConverterRustBuffer {
-    public static func read(from buf: inout (data: Data, offset: Data.Index)) throws -> TerminationView {
+    public static func read(from buf: inout (data: UnsafeRawBufferPointer, offset: Int)) throws -> TerminationView {
         return
             try TerminationView(
                 killed: FfiConverterSequenceUInt32.read(from: &buf),
@@ -19123,7 +19111,7 @@ extension ThreadView: Sendable {}
 @_documentation(visibility: private)
 #endif
 public struct FfiConverterTypeThreadView: FfiConverterRustBuffer {
-    public static func read(from buf: inout (data: Data, offset: Data.Index)) throws -> ThreadView {
+    public static func read(from buf: inout (data: UnsafeRawBufferPointer, offset: Int)) throws -> ThreadView {
         return
             try ThreadView(
                 name: FfiConverterString.read(from: &buf),
@@ -19212,7 +19200,7 @@ extension TokenUsage: Sendable {}
 @_documentation(visibility: private)
 #endif
 public struct FfiConverterTypeTokenUsage: FfiConverterRustBuffer {
-    public static func read(from buf: inout (data: Data, offset: Data.Index)) throws -> TokenUsage {
+    public static func read(from buf: inout (data: UnsafeRawBufferPointer, offset: Int)) throws -> TokenUsage {
         return
             try TokenUsage(
                 inputTokens: FfiConverterUInt64.read(from: &buf),
@@ -19341,7 +19329,7 @@ extension TombstoneEntry: Sendable {}
 @_documentation(visibility: private)
 #endif
 public struct FfiConverterTypeTombstoneEntry: FfiConverterRustBuffer {
-    public static func read(from buf: inout (data: Data, offset: Data.Index)) throws -> TombstoneEntry {
+    public static func read(from buf: inout (data: UnsafeRawBufferPointer, offset: Int)) throws -> TombstoneEntry {
         return
             try TombstoneEntry(
                 id: FfiConverterString.read(from: &buf),
@@ -19536,7 +19524,7 @@ extension ToolCallView: Sendable {}
 @_documentation(visibility: private)
 #endif
 public struct FfiConverterTypeToolCallView: FfiConverterRustBuffer {
-    public static func read(from buf: inout (data: Data, offset: Data.Index)) throws -> ToolCallView {
+    public static func read(from buf: inout (data: UnsafeRawBufferPointer, offset: Int)) throws -> ToolCallView {
         return
             try ToolCallView(
                 id: FfiConverterString.read(from: &buf),
@@ -19633,7 +19621,7 @@ extension ToolResultView: Sendable {}
 @_documentation(visibility: private)
 #endif
 public struct FfiConverterTypeToolResultView: FfiConverterRustBuffer {
-    public static func read(from buf: inout (data: Data, offset: Data.Index)) throws -> ToolResultView {
+    public static func read(from buf: inout (data: UnsafeRawBufferPointer, offset: Int)) throws -> ToolResultView {
         return
             try ToolResultView(
                 isError: FfiConverterBool.read(from: &buf),
@@ -19702,7 +19690,7 @@ extension TranscriptWindow: Sendable {}
 @_documentation(visibility: private)
 #endif
 public struct FfiConverterTypeTranscriptWindow: FfiConverterRustBuffer {
-    public static func read(from buf: inout (data: Data, offset: Data.Index)) throws -> TranscriptWindow {
+    public static func read(from buf: inout (data: UnsafeRawBufferPointer, offset: Int)) throws -> TranscriptWindow {
         return
             try TranscriptWindow(
                 entries: FfiConverterOptionUInt64.read(from: &buf),
@@ -19771,7 +19759,7 @@ extension UnknownCount: Sendable {}
 @_documentation(visibility: private)
 #endif
 public struct FfiConverterTypeUnknownCount: FfiConverterRustBuffer {
-    public static func read(from buf: inout (data: Data, offset: Data.Index)) throws -> UnknownCount {
+    public static func read(from buf: inout (data: UnsafeRawBufferPointer, offset: Int)) throws -> UnknownCount {
         return
             try UnknownCount(
                 name: FfiConverterString.read(from: &buf),
@@ -19848,7 +19836,7 @@ extension UnknownOption: Sendable {}
 @_documentation(visibility: private)
 #endif
 public struct FfiConverterTypeUnknownOption: FfiConverterRustBuffer {
-    public static func read(from buf: inout (data: Data, offset: Data.Index)) throws -> UnknownOption {
+    public static func read(from buf: inout (data: UnsafeRawBufferPointer, offset: Int)) throws -> UnknownOption {
         return
             try UnknownOption(
                 option: FfiConverterString.read(from: &buf),
@@ -19935,7 +19923,7 @@ extension UsageLimit: Sendable {}
 @_documentation(visibility: private)
 #endif
 public struct FfiConverterTypeUsageLimit: FfiConverterRustBuffer {
-    public static func read(from buf: inout (data: Data, offset: Data.Index)) throws -> UsageLimit {
+    public static func read(from buf: inout (data: UnsafeRawBufferPointer, offset: Int)) throws -> UsageLimit {
         return
             try UsageLimit(
                 window: FfiConverterString.read(from: &buf),
@@ -20016,7 +20004,7 @@ extension UsageView: Sendable {}
 @_documentation(visibility: private)
 #endif
 public struct FfiConverterTypeUsageView: FfiConverterRustBuffer {
-    public static func read(from buf: inout (data: Data, offset: Data.Index)) throws -> UsageView {
+    public static func read(from buf: inout (data: UnsafeRawBufferPointer, offset: Int)) throws -> UsageView {
         return
             try UsageView(
                 costUsd: FfiConverterDouble.read(from: &buf),
@@ -20087,7 +20075,7 @@ extension ActivitySource: Sendable {}
 public struct FfiConverterTypeActivitySource: FfiConverterRustBuffer {
     typealias SwiftType = ActivitySource
 
-    public static func read(from buf: inout (data: Data, offset: Data.Index)) throws -> ActivitySource {
+    public static func read(from buf: inout (data: UnsafeRawBufferPointer, offset: Int)) throws -> ActivitySource {
         let variant: Int32 = try readInt(&buf)
         switch variant {
 
@@ -20190,7 +20178,7 @@ extension AgentDocument: Sendable {}
 public struct FfiConverterTypeAgentDocument: FfiConverterRustBuffer {
     typealias SwiftType = AgentDocument
 
-    public static func read(from buf: inout (data: Data, offset: Data.Index)) throws -> AgentDocument {
+    public static func read(from buf: inout (data: UnsafeRawBufferPointer, offset: Int)) throws -> AgentDocument {
         let variant: Int32 = try readInt(&buf)
         switch variant {
 
@@ -20286,7 +20274,7 @@ extension AgentFeature: Sendable {}
 public struct FfiConverterTypeAgentFeature: FfiConverterRustBuffer {
     typealias SwiftType = AgentFeature
 
-    public static func read(from buf: inout (data: Data, offset: Data.Index)) throws -> AgentFeature {
+    public static func read(from buf: inout (data: UnsafeRawBufferPointer, offset: Int)) throws -> AgentFeature {
         let variant: Int32 = try readInt(&buf)
         switch variant {
 
@@ -20381,7 +20369,7 @@ extension AgentText: Sendable {}
 public struct FfiConverterTypeAgentText: FfiConverterRustBuffer {
     typealias SwiftType = AgentText
 
-    public static func read(from buf: inout (data: Data, offset: Data.Index)) throws -> AgentText {
+    public static func read(from buf: inout (data: UnsafeRawBufferPointer, offset: Int)) throws -> AgentText {
         let variant: Int32 = try readInt(&buf)
         switch variant {
 
@@ -20468,7 +20456,7 @@ extension AnswerKind: Sendable {}
 public struct FfiConverterTypeAnswerKind: FfiConverterRustBuffer {
     typealias SwiftType = AnswerKind
 
-    public static func read(from buf: inout (data: Data, offset: Data.Index)) throws -> AnswerKind {
+    public static func read(from buf: inout (data: UnsafeRawBufferPointer, offset: Int)) throws -> AnswerKind {
         let variant: Int32 = try readInt(&buf)
         switch variant {
 
@@ -20588,7 +20576,7 @@ extension AttentionReason: Sendable {}
 public struct FfiConverterTypeAttentionReason: FfiConverterRustBuffer {
     typealias SwiftType = AttentionReason
 
-    public static func read(from buf: inout (data: Data, offset: Data.Index)) throws -> AttentionReason {
+    public static func read(from buf: inout (data: UnsafeRawBufferPointer, offset: Int)) throws -> AttentionReason {
         let variant: Int32 = try readInt(&buf)
         switch variant {
 
@@ -20714,7 +20702,7 @@ extension BlockKind: Sendable {}
 public struct FfiConverterTypeBlockKind: FfiConverterRustBuffer {
     typealias SwiftType = BlockKind
 
-    public static func read(from buf: inout (data: Data, offset: Data.Index)) throws -> BlockKind {
+    public static func read(from buf: inout (data: UnsafeRawBufferPointer, offset: Int)) throws -> BlockKind {
         let variant: Int32 = try readInt(&buf)
         switch variant {
 
@@ -20939,7 +20927,7 @@ extension BowlineError: Sendable {}
 public struct FfiConverterTypeBowlineError: FfiConverterRustBuffer {
     typealias SwiftType = BowlineError
 
-    public static func read(from buf: inout (data: Data, offset: Data.Index)) throws -> BowlineError {
+    public static func read(from buf: inout (data: UnsafeRawBufferPointer, offset: Int)) throws -> BowlineError {
         let variant: Int32 = try readInt(&buf)
         switch variant {
 
@@ -21156,7 +21144,7 @@ extension CallContent: Sendable {}
 public struct FfiConverterTypeCallContent: FfiConverterRustBuffer {
     typealias SwiftType = CallContent
 
-    public static func read(from buf: inout (data: Data, offset: Data.Index)) throws -> CallContent {
+    public static func read(from buf: inout (data: UnsafeRawBufferPointer, offset: Int)) throws -> CallContent {
         let variant: Int32 = try readInt(&buf)
         switch variant {
 
@@ -21267,7 +21255,7 @@ extension CallState: Sendable {}
 public struct FfiConverterTypeCallState: FfiConverterRustBuffer {
     typealias SwiftType = CallState
 
-    public static func read(from buf: inout (data: Data, offset: Data.Index)) throws -> CallState {
+    public static func read(from buf: inout (data: UnsafeRawBufferPointer, offset: Int)) throws -> CallState {
         let variant: Int32 = try readInt(&buf)
         switch variant {
 
@@ -21420,7 +21408,7 @@ extension Capability: Sendable {}
 public struct FfiConverterTypeCapability: FfiConverterRustBuffer {
     typealias SwiftType = Capability
 
-    public static func read(from buf: inout (data: Data, offset: Data.Index)) throws -> Capability {
+    public static func read(from buf: inout (data: UnsafeRawBufferPointer, offset: Int)) throws -> Capability {
         let variant: Int32 = try readInt(&buf)
         switch variant {
 
@@ -21710,7 +21698,7 @@ extension Change: Sendable {}
 public struct FfiConverterTypeChange: FfiConverterRustBuffer {
     typealias SwiftType = Change
 
-    public static func read(from buf: inout (data: Data, offset: Data.Index)) throws -> Change {
+    public static func read(from buf: inout (data: UnsafeRawBufferPointer, offset: Int)) throws -> Change {
         let variant: Int32 = try readInt(&buf)
         switch variant {
 
@@ -21917,7 +21905,7 @@ extension ConnectionView: Sendable {}
 public struct FfiConverterTypeConnectionView: FfiConverterRustBuffer {
     typealias SwiftType = ConnectionView
 
-    public static func read(from buf: inout (data: Data, offset: Data.Index)) throws -> ConnectionView {
+    public static func read(from buf: inout (data: UnsafeRawBufferPointer, offset: Int)) throws -> ConnectionView {
         let variant: Int32 = try readInt(&buf)
         switch variant {
 
@@ -22016,7 +22004,7 @@ extension ContainmentLevel: Sendable {}
 public struct FfiConverterTypeContainmentLevel: FfiConverterRustBuffer {
     typealias SwiftType = ContainmentLevel
 
-    public static func read(from buf: inout (data: Data, offset: Data.Index)) throws -> ContainmentLevel {
+    public static func read(from buf: inout (data: UnsafeRawBufferPointer, offset: Int)) throws -> ContainmentLevel {
         let variant: Int32 = try readInt(&buf)
         switch variant {
 
@@ -22116,7 +22104,7 @@ extension Conversation: Sendable {}
 public struct FfiConverterTypeConversation: FfiConverterRustBuffer {
     typealias SwiftType = Conversation
 
-    public static func read(from buf: inout (data: Data, offset: Data.Index)) throws -> Conversation {
+    public static func read(from buf: inout (data: UnsafeRawBufferPointer, offset: Int)) throws -> Conversation {
         let variant: Int32 = try readInt(&buf)
         switch variant {
 
@@ -22216,7 +22204,7 @@ extension DialogueEventItem: Sendable {}
 public struct FfiConverterTypeDialogueEventItem: FfiConverterRustBuffer {
     typealias SwiftType = DialogueEventItem
 
-    public static func read(from buf: inout (data: Data, offset: Data.Index)) throws -> DialogueEventItem {
+    public static func read(from buf: inout (data: UnsafeRawBufferPointer, offset: Int)) throws -> DialogueEventItem {
         let variant: Int32 = try readInt(&buf)
         switch variant {
 
@@ -22476,7 +22464,7 @@ extension DialogueEventKind: Sendable {}
 public struct FfiConverterTypeDialogueEventKind: FfiConverterRustBuffer {
     typealias SwiftType = DialogueEventKind
 
-    public static func read(from buf: inout (data: Data, offset: Data.Index)) throws -> DialogueEventKind {
+    public static func read(from buf: inout (data: UnsafeRawBufferPointer, offset: Int)) throws -> DialogueEventKind {
         let variant: Int32 = try readInt(&buf)
         switch variant {
 
@@ -22703,7 +22691,7 @@ extension DialogueStdio: Sendable {}
 public struct FfiConverterTypeDialogueStdio: FfiConverterRustBuffer {
     typealias SwiftType = DialogueStdio
 
-    public static func read(from buf: inout (data: Data, offset: Data.Index)) throws -> DialogueStdio {
+    public static func read(from buf: inout (data: UnsafeRawBufferPointer, offset: Int)) throws -> DialogueStdio {
         let variant: Int32 = try readInt(&buf)
         switch variant {
 
@@ -22790,7 +22778,7 @@ extension Effort: Sendable {}
 public struct FfiConverterTypeEffort: FfiConverterRustBuffer {
     typealias SwiftType = Effort
 
-    public static func read(from buf: inout (data: Data, offset: Data.Index)) throws -> Effort {
+    public static func read(from buf: inout (data: UnsafeRawBufferPointer, offset: Int)) throws -> Effort {
         let variant: Int32 = try readInt(&buf)
         switch variant {
 
@@ -22903,7 +22891,7 @@ extension EndReasonKind: Sendable {}
 public struct FfiConverterTypeEndReasonKind: FfiConverterRustBuffer {
     typealias SwiftType = EndReasonKind
 
-    public static func read(from buf: inout (data: Data, offset: Data.Index)) throws -> EndReasonKind {
+    public static func read(from buf: inout (data: UnsafeRawBufferPointer, offset: Int)) throws -> EndReasonKind {
         let variant: Int32 = try readInt(&buf)
         switch variant {
 
@@ -23025,7 +23013,7 @@ extension EntryErrorKind: Sendable {}
 public struct FfiConverterTypeEntryErrorKind: FfiConverterRustBuffer {
     typealias SwiftType = EntryErrorKind
 
-    public static func read(from buf: inout (data: Data, offset: Data.Index)) throws -> EntryErrorKind {
+    public static func read(from buf: inout (data: UnsafeRawBufferPointer, offset: Int)) throws -> EntryErrorKind {
         let variant: Int32 = try readInt(&buf)
         switch variant {
 
@@ -23201,7 +23189,7 @@ extension EntryKind: Sendable {}
 public struct FfiConverterTypeEntryKind: FfiConverterRustBuffer {
     typealias SwiftType = EntryKind
 
-    public static func read(from buf: inout (data: Data, offset: Data.Index)) throws -> EntryKind {
+    public static func read(from buf: inout (data: UnsafeRawBufferPointer, offset: Int)) throws -> EntryKind {
         let variant: Int32 = try readInt(&buf)
         switch variant {
 
@@ -23329,7 +23317,7 @@ extension EvidenceKind: Sendable {}
 public struct FfiConverterTypeEvidenceKind: FfiConverterRustBuffer {
     typealias SwiftType = EvidenceKind
 
-    public static func read(from buf: inout (data: Data, offset: Data.Index)) throws -> EvidenceKind {
+    public static func read(from buf: inout (data: UnsafeRawBufferPointer, offset: Int)) throws -> EvidenceKind {
         let variant: Int32 = try readInt(&buf)
         switch variant {
 
@@ -23430,7 +23418,7 @@ extension HookEventItem: Sendable {}
 public struct FfiConverterTypeHookEventItem: FfiConverterRustBuffer {
     typealias SwiftType = HookEventItem
 
-    public static func read(from buf: inout (data: Data, offset: Data.Index)) throws -> HookEventItem {
+    public static func read(from buf: inout (data: UnsafeRawBufferPointer, offset: Int)) throws -> HookEventItem {
         let variant: Int32 = try readInt(&buf)
         switch variant {
 
@@ -23614,7 +23602,7 @@ extension HookReply: Sendable {}
 public struct FfiConverterTypeHookReply: FfiConverterRustBuffer {
     typealias SwiftType = HookReply
 
-    public static func read(from buf: inout (data: Data, offset: Data.Index)) throws -> HookReply {
+    public static func read(from buf: inout (data: UnsafeRawBufferPointer, offset: Int)) throws -> HookReply {
         let variant: Int32 = try readInt(&buf)
         switch variant {
 
@@ -23786,7 +23774,7 @@ extension HookRoute: Sendable {}
 public struct FfiConverterTypeHookRoute: FfiConverterRustBuffer {
     typealias SwiftType = HookRoute
 
-    public static func read(from buf: inout (data: Data, offset: Data.Index)) throws -> HookRoute {
+    public static func read(from buf: inout (data: UnsafeRawBufferPointer, offset: Int)) throws -> HookRoute {
         let variant: Int32 = try readInt(&buf)
         switch variant {
 
@@ -23883,7 +23871,7 @@ extension InboxEvent: Sendable {}
 public struct FfiConverterTypeInboxEvent: FfiConverterRustBuffer {
     typealias SwiftType = InboxEvent
 
-    public static func read(from buf: inout (data: Data, offset: Data.Index)) throws -> InboxEvent {
+    public static func read(from buf: inout (data: UnsafeRawBufferPointer, offset: Int)) throws -> InboxEvent {
         let variant: Int32 = try readInt(&buf)
         switch variant {
 
@@ -23984,7 +23972,7 @@ extension InterruptScope: Sendable {}
 public struct FfiConverterTypeInterruptScope: FfiConverterRustBuffer {
     typealias SwiftType = InterruptScope
 
-    public static func read(from buf: inout (data: Data, offset: Data.Index)) throws -> InterruptScope {
+    public static func read(from buf: inout (data: UnsafeRawBufferPointer, offset: Int)) throws -> InterruptScope {
         let variant: Int32 = try readInt(&buf)
         switch variant {
 
@@ -24089,7 +24077,7 @@ extension LogLevel: Sendable {}
 public struct FfiConverterTypeLogLevel: FfiConverterRustBuffer {
     typealias SwiftType = LogLevel
 
-    public static func read(from buf: inout (data: Data, offset: Data.Index)) throws -> LogLevel {
+    public static func read(from buf: inout (data: UnsafeRawBufferPointer, offset: Int)) throws -> LogLevel {
         let variant: Int32 = try readInt(&buf)
         switch variant {
 
@@ -24192,7 +24180,7 @@ extension LoginSource: Sendable {}
 public struct FfiConverterTypeLoginSource: FfiConverterRustBuffer {
     typealias SwiftType = LoginSource
 
-    public static func read(from buf: inout (data: Data, offset: Data.Index)) throws -> LoginSource {
+    public static func read(from buf: inout (data: UnsafeRawBufferPointer, offset: Int)) throws -> LoginSource {
         let variant: Int32 = try readInt(&buf)
         switch variant {
 
@@ -24281,7 +24269,7 @@ extension ManagerPrompt: Sendable {}
 public struct FfiConverterTypeManagerPrompt: FfiConverterRustBuffer {
     typealias SwiftType = ManagerPrompt
 
-    public static func read(from buf: inout (data: Data, offset: Data.Index)) throws -> ManagerPrompt {
+    public static func read(from buf: inout (data: UnsafeRawBufferPointer, offset: Int)) throws -> ManagerPrompt {
         let variant: Int32 = try readInt(&buf)
         switch variant {
 
@@ -24388,7 +24376,7 @@ extension McpTransport: Sendable {}
 public struct FfiConverterTypeMcpTransport: FfiConverterRustBuffer {
     typealias SwiftType = McpTransport
 
-    public static func read(from buf: inout (data: Data, offset: Data.Index)) throws -> McpTransport {
+    public static func read(from buf: inout (data: UnsafeRawBufferPointer, offset: Int)) throws -> McpTransport {
         let variant: Int32 = try readInt(&buf)
         switch variant {
 
@@ -24483,7 +24471,7 @@ extension MessageState: Sendable {}
 public struct FfiConverterTypeMessageState: FfiConverterRustBuffer {
     typealias SwiftType = MessageState
 
-    public static func read(from buf: inout (data: Data, offset: Data.Index)) throws -> MessageState {
+    public static func read(from buf: inout (data: UnsafeRawBufferPointer, offset: Int)) throws -> MessageState {
         let variant: Int32 = try readInt(&buf)
         switch variant {
 
@@ -24564,7 +24552,7 @@ extension OutputKind: Sendable {}
 public struct FfiConverterTypeOutputKind: FfiConverterRustBuffer {
     typealias SwiftType = OutputKind
 
-    public static func read(from buf: inout (data: Data, offset: Data.Index)) throws -> OutputKind {
+    public static func read(from buf: inout (data: UnsafeRawBufferPointer, offset: Int)) throws -> OutputKind {
         let variant: Int32 = try readInt(&buf)
         switch variant {
 
@@ -24639,7 +24627,7 @@ extension PanicLocation: Sendable {}
 public struct FfiConverterTypePanicLocation: FfiConverterRustBuffer {
     typealias SwiftType = PanicLocation
 
-    public static func read(from buf: inout (data: Data, offset: Data.Index)) throws -> PanicLocation {
+    public static func read(from buf: inout (data: UnsafeRawBufferPointer, offset: Int)) throws -> PanicLocation {
         let variant: Int32 = try readInt(&buf)
         switch variant {
 
@@ -24764,7 +24752,7 @@ extension PermissionAnswer: Sendable {}
 public struct FfiConverterTypePermissionAnswer: FfiConverterRustBuffer {
     typealias SwiftType = PermissionAnswer
 
-    public static func read(from buf: inout (data: Data, offset: Data.Index)) throws -> PermissionAnswer {
+    public static func read(from buf: inout (data: UnsafeRawBufferPointer, offset: Int)) throws -> PermissionAnswer {
         let variant: Int32 = try readInt(&buf)
         switch variant {
 
@@ -24903,7 +24891,7 @@ extension PermissionKind: Sendable {}
 public struct FfiConverterTypePermissionKind: FfiConverterRustBuffer {
     typealias SwiftType = PermissionKind
 
-    public static func read(from buf: inout (data: Data, offset: Data.Index)) throws -> PermissionKind {
+    public static func read(from buf: inout (data: UnsafeRawBufferPointer, offset: Int)) throws -> PermissionKind {
         let variant: Int32 = try readInt(&buf)
         switch variant {
 
@@ -24996,7 +24984,7 @@ extension PermissionPrompts: Sendable {}
 public struct FfiConverterTypePermissionPrompts: FfiConverterRustBuffer {
     typealias SwiftType = PermissionPrompts
 
-    public static func read(from buf: inout (data: Data, offset: Data.Index)) throws -> PermissionPrompts {
+    public static func read(from buf: inout (data: UnsafeRawBufferPointer, offset: Int)) throws -> PermissionPrompts {
         let variant: Int32 = try readInt(&buf)
         switch variant {
 
@@ -25091,7 +25079,7 @@ extension PermissionState: Sendable {}
 public struct FfiConverterTypePermissionState: FfiConverterRustBuffer {
     typealias SwiftType = PermissionState
 
-    public static func read(from buf: inout (data: Data, offset: Data.Index)) throws -> PermissionState {
+    public static func read(from buf: inout (data: UnsafeRawBufferPointer, offset: Int)) throws -> PermissionState {
         let variant: Int32 = try readInt(&buf)
         switch variant {
 
@@ -25208,7 +25196,7 @@ extension Phase: Sendable {}
 public struct FfiConverterTypePhase: FfiConverterRustBuffer {
     typealias SwiftType = Phase
 
-    public static func read(from buf: inout (data: Data, offset: Data.Index)) throws -> Phase {
+    public static func read(from buf: inout (data: UnsafeRawBufferPointer, offset: Int)) throws -> Phase {
         let variant: Int32 = try readInt(&buf)
         switch variant {
 
@@ -25305,7 +25293,7 @@ extension PlanPriority: Sendable {}
 public struct FfiConverterTypePlanPriority: FfiConverterRustBuffer {
     typealias SwiftType = PlanPriority
 
-    public static func read(from buf: inout (data: Data, offset: Data.Index)) throws -> PlanPriority {
+    public static func read(from buf: inout (data: UnsafeRawBufferPointer, offset: Int)) throws -> PlanPriority {
         let variant: Int32 = try readInt(&buf)
         switch variant {
 
@@ -25390,7 +25378,7 @@ extension PlanState: Sendable {}
 public struct FfiConverterTypePlanState: FfiConverterRustBuffer {
     typealias SwiftType = PlanState
 
-    public static func read(from buf: inout (data: Data, offset: Data.Index)) throws -> PlanState {
+    public static func read(from buf: inout (data: UnsafeRawBufferPointer, offset: Int)) throws -> PlanState {
         let variant: Int32 = try readInt(&buf)
         switch variant {
 
@@ -25479,7 +25467,7 @@ extension PolicySource: Sendable {}
 public struct FfiConverterTypePolicySource: FfiConverterRustBuffer {
     typealias SwiftType = PolicySource
 
-    public static func read(from buf: inout (data: Data, offset: Data.Index)) throws -> PolicySource {
+    public static func read(from buf: inout (data: UnsafeRawBufferPointer, offset: Int)) throws -> PolicySource {
         let variant: Int32 = try readInt(&buf)
         switch variant {
 
@@ -25562,7 +25550,7 @@ extension Priority: Sendable {}
 public struct FfiConverterTypePriority: FfiConverterRustBuffer {
     typealias SwiftType = Priority
 
-    public static func read(from buf: inout (data: Data, offset: Data.Index)) throws -> Priority {
+    public static func read(from buf: inout (data: UnsafeRawBufferPointer, offset: Int)) throws -> Priority {
         let variant: Int32 = try readInt(&buf)
         switch variant {
 
@@ -25662,7 +25650,7 @@ extension PromptPart: Sendable {}
 public struct FfiConverterTypePromptPart: FfiConverterRustBuffer {
     typealias SwiftType = PromptPart
 
-    public static func read(from buf: inout (data: Data, offset: Data.Index)) throws -> PromptPart {
+    public static func read(from buf: inout (data: UnsafeRawBufferPointer, offset: Int)) throws -> PromptPart {
         let variant: Int32 = try readInt(&buf)
         switch variant {
 
@@ -25754,7 +25742,7 @@ extension QuestionKind: Sendable {}
 public struct FfiConverterTypeQuestionKind: FfiConverterRustBuffer {
     typealias SwiftType = QuestionKind
 
-    public static func read(from buf: inout (data: Data, offset: Data.Index)) throws -> QuestionKind {
+    public static func read(from buf: inout (data: UnsafeRawBufferPointer, offset: Int)) throws -> QuestionKind {
         let variant: Int32 = try readInt(&buf)
         switch variant {
 
@@ -25855,7 +25843,7 @@ extension QueueChange: Sendable {}
 public struct FfiConverterTypeQueueChange: FfiConverterRustBuffer {
     typealias SwiftType = QueueChange
 
-    public static func read(from buf: inout (data: Data, offset: Data.Index)) throws -> QueueChange {
+    public static func read(from buf: inout (data: UnsafeRawBufferPointer, offset: Int)) throws -> QueueChange {
         let variant: Int32 = try readInt(&buf)
         switch variant {
 
@@ -25948,7 +25936,7 @@ extension QueuedState: Sendable {}
 public struct FfiConverterTypeQueuedState: FfiConverterRustBuffer {
     typealias SwiftType = QueuedState
 
-    public static func read(from buf: inout (data: Data, offset: Data.Index)) throws -> QueuedState {
+    public static func read(from buf: inout (data: UnsafeRawBufferPointer, offset: Int)) throws -> QueuedState {
         let variant: Int32 = try readInt(&buf)
         switch variant {
 
@@ -26037,7 +26025,7 @@ extension RawPiece: Sendable {}
 public struct FfiConverterTypeRawPiece: FfiConverterRustBuffer {
     typealias SwiftType = RawPiece
 
-    public static func read(from buf: inout (data: Data, offset: Data.Index)) throws -> RawPiece {
+    public static func read(from buf: inout (data: UnsafeRawBufferPointer, offset: Int)) throws -> RawPiece {
         let variant: Int32 = try readInt(&buf)
         switch variant {
 
@@ -26146,7 +26134,7 @@ extension ReceiptState: Sendable {}
 public struct FfiConverterTypeReceiptState: FfiConverterRustBuffer {
     typealias SwiftType = ReceiptState
 
-    public static func read(from buf: inout (data: Data, offset: Data.Index)) throws -> ReceiptState {
+    public static func read(from buf: inout (data: UnsafeRawBufferPointer, offset: Int)) throws -> ReceiptState {
         let variant: Int32 = try readInt(&buf)
         switch variant {
 
@@ -26265,7 +26253,7 @@ extension Redaction: Sendable {}
 public struct FfiConverterTypeRedaction: FfiConverterRustBuffer {
     typealias SwiftType = Redaction
 
-    public static func read(from buf: inout (data: Data, offset: Data.Index)) throws -> Redaction {
+    public static func read(from buf: inout (data: UnsafeRawBufferPointer, offset: Int)) throws -> Redaction {
         let variant: Int32 = try readInt(&buf)
         switch variant {
 
@@ -26344,7 +26332,7 @@ extension RequestKind: Sendable {}
 public struct FfiConverterTypeRequestKind: FfiConverterRustBuffer {
     typealias SwiftType = RequestKind
 
-    public static func read(from buf: inout (data: Data, offset: Data.Index)) throws -> RequestKind {
+    public static func read(from buf: inout (data: UnsafeRawBufferPointer, offset: Int)) throws -> RequestKind {
         let variant: Int32 = try readInt(&buf)
         switch variant {
 
@@ -26437,7 +26425,7 @@ extension RequestState: Sendable {}
 public struct FfiConverterTypeRequestState: FfiConverterRustBuffer {
     typealias SwiftType = RequestState
 
-    public static func read(from buf: inout (data: Data, offset: Data.Index)) throws -> RequestState {
+    public static func read(from buf: inout (data: UnsafeRawBufferPointer, offset: Int)) throws -> RequestState {
         let variant: Int32 = try readInt(&buf)
         switch variant {
 
@@ -26534,7 +26522,7 @@ extension RunnerSessionState: Sendable {}
 public struct FfiConverterTypeRunnerSessionState: FfiConverterRustBuffer {
     typealias SwiftType = RunnerSessionState
 
-    public static func read(from buf: inout (data: Data, offset: Data.Index)) throws -> RunnerSessionState {
+    public static func read(from buf: inout (data: UnsafeRawBufferPointer, offset: Int)) throws -> RunnerSessionState {
         let variant: Int32 = try readInt(&buf)
         switch variant {
 
@@ -26681,7 +26669,7 @@ extension SessionEvent: Sendable {}
 public struct FfiConverterTypeSessionEvent: FfiConverterRustBuffer {
     typealias SwiftType = SessionEvent
 
-    public static func read(from buf: inout (data: Data, offset: Data.Index)) throws -> SessionEvent {
+    public static func read(from buf: inout (data: UnsafeRawBufferPointer, offset: Int)) throws -> SessionEvent {
         let variant: Int32 = try readInt(&buf)
         switch variant {
 
@@ -26806,7 +26794,7 @@ extension SessionKind: Sendable {}
 public struct FfiConverterTypeSessionKind: FfiConverterRustBuffer {
     typealias SwiftType = SessionKind
 
-    public static func read(from buf: inout (data: Data, offset: Data.Index)) throws -> SessionKind {
+    public static func read(from buf: inout (data: UnsafeRawBufferPointer, offset: Int)) throws -> SessionKind {
         let variant: Int32 = try readInt(&buf)
         switch variant {
 
@@ -26893,7 +26881,7 @@ extension SessionState: Sendable {}
 public struct FfiConverterTypeSessionState: FfiConverterRustBuffer {
     typealias SwiftType = SessionState
 
-    public static func read(from buf: inout (data: Data, offset: Data.Index)) throws -> SessionState {
+    public static func read(from buf: inout (data: UnsafeRawBufferPointer, offset: Int)) throws -> SessionState {
         let variant: Int32 = try readInt(&buf)
         switch variant {
 
@@ -26990,7 +26978,7 @@ extension SettingSource: Sendable {}
 public struct FfiConverterTypeSettingSource: FfiConverterRustBuffer {
     typealias SwiftType = SettingSource
 
-    public static func read(from buf: inout (data: Data, offset: Data.Index)) throws -> SettingSource {
+    public static func read(from buf: inout (data: UnsafeRawBufferPointer, offset: Int)) throws -> SettingSource {
         let variant: Int32 = try readInt(&buf)
         switch variant {
 
@@ -27086,7 +27074,7 @@ extension ShellProgram: Sendable {}
 public struct FfiConverterTypeShellProgram: FfiConverterRustBuffer {
     typealias SwiftType = ShellProgram
 
-    public static func read(from buf: inout (data: Data, offset: Data.Index)) throws -> ShellProgram {
+    public static func read(from buf: inout (data: UnsafeRawBufferPointer, offset: Int)) throws -> ShellProgram {
         let variant: Int32 = try readInt(&buf)
         switch variant {
 
@@ -27200,7 +27188,7 @@ extension SignalKind: Sendable {}
 public struct FfiConverterTypeSignalKind: FfiConverterRustBuffer {
     typealias SwiftType = SignalKind
 
-    public static func read(from buf: inout (data: Data, offset: Data.Index)) throws -> SignalKind {
+    public static func read(from buf: inout (data: UnsafeRawBufferPointer, offset: Int)) throws -> SignalKind {
         let variant: Int32 = try readInt(&buf)
         switch variant {
 
@@ -27321,7 +27309,7 @@ extension SkipPermissions: Sendable {}
 public struct FfiConverterTypeSkipPermissions: FfiConverterRustBuffer {
     typealias SwiftType = SkipPermissions
 
-    public static func read(from buf: inout (data: Data, offset: Data.Index)) throws -> SkipPermissions {
+    public static func read(from buf: inout (data: UnsafeRawBufferPointer, offset: Int)) throws -> SkipPermissions {
         let variant: Int32 = try readInt(&buf)
         switch variant {
 
@@ -27421,7 +27409,7 @@ extension SourceData: Sendable {}
 public struct FfiConverterTypeSourceData: FfiConverterRustBuffer {
     typealias SwiftType = SourceData
 
-    public static func read(from buf: inout (data: Data, offset: Data.Index)) throws -> SourceData {
+    public static func read(from buf: inout (data: UnsafeRawBufferPointer, offset: Int)) throws -> SourceData {
         let variant: Int32 = try readInt(&buf)
         switch variant {
 
@@ -27517,7 +27505,7 @@ extension SubmissionOutcome: Sendable {}
 public struct FfiConverterTypeSubmissionOutcome: FfiConverterRustBuffer {
     typealias SwiftType = SubmissionOutcome
 
-    public static func read(from buf: inout (data: Data, offset: Data.Index)) throws -> SubmissionOutcome {
+    public static func read(from buf: inout (data: UnsafeRawBufferPointer, offset: Int)) throws -> SubmissionOutcome {
         let variant: Int32 = try readInt(&buf)
         switch variant {
 
@@ -27620,7 +27608,7 @@ extension TaskState: Sendable {}
 public struct FfiConverterTypeTaskState: FfiConverterRustBuffer {
     typealias SwiftType = TaskState
 
-    public static func read(from buf: inout (data: Data, offset: Data.Index)) throws -> TaskState {
+    public static func read(from buf: inout (data: UnsafeRawBufferPointer, offset: Int)) throws -> TaskState {
         let variant: Int32 = try readInt(&buf)
         switch variant {
 
@@ -27729,7 +27717,7 @@ extension Thinking: Sendable {}
 public struct FfiConverterTypeThinking: FfiConverterRustBuffer {
     typealias SwiftType = Thinking
 
-    public static func read(from buf: inout (data: Data, offset: Data.Index)) throws -> Thinking {
+    public static func read(from buf: inout (data: UnsafeRawBufferPointer, offset: Int)) throws -> Thinking {
         let variant: Int32 = try readInt(&buf)
         switch variant {
 
@@ -27830,7 +27818,7 @@ extension ThreadState: Sendable {}
 public struct FfiConverterTypeThreadState: FfiConverterRustBuffer {
     typealias SwiftType = ThreadState
 
-    public static func read(from buf: inout (data: Data, offset: Data.Index)) throws -> ThreadState {
+    public static func read(from buf: inout (data: UnsafeRawBufferPointer, offset: Int)) throws -> ThreadState {
         let variant: Int32 = try readInt(&buf)
         switch variant {
 
@@ -27967,7 +27955,7 @@ extension ToolKind: Sendable {}
 public struct FfiConverterTypeToolKind: FfiConverterRustBuffer {
     typealias SwiftType = ToolKind
 
-    public static func read(from buf: inout (data: Data, offset: Data.Index)) throws -> ToolKind {
+    public static func read(from buf: inout (data: UnsafeRawBufferPointer, offset: Int)) throws -> ToolKind {
         let variant: Int32 = try readInt(&buf)
         switch variant {
 
@@ -28098,7 +28086,7 @@ extension ToolVerdict: Sendable {}
 public struct FfiConverterTypeToolVerdict: FfiConverterRustBuffer {
     typealias SwiftType = ToolVerdict
 
-    public static func read(from buf: inout (data: Data, offset: Data.Index)) throws -> ToolVerdict {
+    public static func read(from buf: inout (data: UnsafeRawBufferPointer, offset: Int)) throws -> ToolVerdict {
         let variant: Int32 = try readInt(&buf)
         switch variant {
 
@@ -28185,7 +28173,7 @@ extension TranscriptSchema: Sendable {}
 public struct FfiConverterTypeTranscriptSchema: FfiConverterRustBuffer {
     typealias SwiftType = TranscriptSchema
 
-    public static func read(from buf: inout (data: Data, offset: Data.Index)) throws -> TranscriptSchema {
+    public static func read(from buf: inout (data: UnsafeRawBufferPointer, offset: Int)) throws -> TranscriptSchema {
         let variant: Int32 = try readInt(&buf)
         switch variant {
 
@@ -28268,7 +28256,7 @@ extension TurnOutcome: Sendable {}
 public struct FfiConverterTypeTurnOutcome: FfiConverterRustBuffer {
     typealias SwiftType = TurnOutcome
 
-    public static func read(from buf: inout (data: Data, offset: Data.Index)) throws -> TurnOutcome {
+    public static func read(from buf: inout (data: UnsafeRawBufferPointer, offset: Int)) throws -> TurnOutcome {
         let variant: Int32 = try readInt(&buf)
         switch variant {
 
@@ -28398,7 +28386,7 @@ extension WatchdogPolicy: Sendable {}
 public struct FfiConverterTypeWatchdogPolicy: FfiConverterRustBuffer {
     typealias SwiftType = WatchdogPolicy
 
-    public static func read(from buf: inout (data: Data, offset: Data.Index)) throws -> WatchdogPolicy {
+    public static func read(from buf: inout (data: UnsafeRawBufferPointer, offset: Int)) throws -> WatchdogPolicy {
         let variant: Int32 = try readInt(&buf)
         switch variant {
 
@@ -28521,7 +28509,7 @@ extension WorkPhase: Sendable {}
 public struct FfiConverterTypeWorkPhase: FfiConverterRustBuffer {
     typealias SwiftType = WorkPhase
 
-    public static func read(from buf: inout (data: Data, offset: Data.Index)) throws -> WorkPhase {
+    public static func read(from buf: inout (data: UnsafeRawBufferPointer, offset: Int)) throws -> WorkPhase {
         let variant: Int32 = try readInt(&buf)
         switch variant {
 
@@ -28615,7 +28603,7 @@ fileprivate struct FfiConverterOptionUInt32: FfiConverterRustBuffer {
         FfiConverterUInt32.write(value, into: &buf)
     }
 
-    public static func read(from buf: inout (data: Data, offset: Data.Index)) throws -> SwiftType {
+    public static func read(from buf: inout (data: UnsafeRawBufferPointer, offset: Int)) throws -> SwiftType {
         switch try readInt(&buf) as Int8 {
         case 0: return nil
         case 1: return try FfiConverterUInt32.read(from: &buf)
@@ -28639,7 +28627,7 @@ fileprivate struct FfiConverterOptionInt32: FfiConverterRustBuffer {
         FfiConverterInt32.write(value, into: &buf)
     }
 
-    public static func read(from buf: inout (data: Data, offset: Data.Index)) throws -> SwiftType {
+    public static func read(from buf: inout (data: UnsafeRawBufferPointer, offset: Int)) throws -> SwiftType {
         switch try readInt(&buf) as Int8 {
         case 0: return nil
         case 1: return try FfiConverterInt32.read(from: &buf)
@@ -28663,7 +28651,7 @@ fileprivate struct FfiConverterOptionUInt64: FfiConverterRustBuffer {
         FfiConverterUInt64.write(value, into: &buf)
     }
 
-    public static func read(from buf: inout (data: Data, offset: Data.Index)) throws -> SwiftType {
+    public static func read(from buf: inout (data: UnsafeRawBufferPointer, offset: Int)) throws -> SwiftType {
         switch try readInt(&buf) as Int8 {
         case 0: return nil
         case 1: return try FfiConverterUInt64.read(from: &buf)
@@ -28687,7 +28675,7 @@ fileprivate struct FfiConverterOptionInt64: FfiConverterRustBuffer {
         FfiConverterInt64.write(value, into: &buf)
     }
 
-    public static func read(from buf: inout (data: Data, offset: Data.Index)) throws -> SwiftType {
+    public static func read(from buf: inout (data: UnsafeRawBufferPointer, offset: Int)) throws -> SwiftType {
         switch try readInt(&buf) as Int8 {
         case 0: return nil
         case 1: return try FfiConverterInt64.read(from: &buf)
@@ -28711,7 +28699,7 @@ fileprivate struct FfiConverterOptionDouble: FfiConverterRustBuffer {
         FfiConverterDouble.write(value, into: &buf)
     }
 
-    public static func read(from buf: inout (data: Data, offset: Data.Index)) throws -> SwiftType {
+    public static func read(from buf: inout (data: UnsafeRawBufferPointer, offset: Int)) throws -> SwiftType {
         switch try readInt(&buf) as Int8 {
         case 0: return nil
         case 1: return try FfiConverterDouble.read(from: &buf)
@@ -28735,7 +28723,7 @@ fileprivate struct FfiConverterOptionBool: FfiConverterRustBuffer {
         FfiConverterBool.write(value, into: &buf)
     }
 
-    public static func read(from buf: inout (data: Data, offset: Data.Index)) throws -> SwiftType {
+    public static func read(from buf: inout (data: UnsafeRawBufferPointer, offset: Int)) throws -> SwiftType {
         switch try readInt(&buf) as Int8 {
         case 0: return nil
         case 1: return try FfiConverterBool.read(from: &buf)
@@ -28759,7 +28747,7 @@ fileprivate struct FfiConverterOptionString: FfiConverterRustBuffer {
         FfiConverterString.write(value, into: &buf)
     }
 
-    public static func read(from buf: inout (data: Data, offset: Data.Index)) throws -> SwiftType {
+    public static func read(from buf: inout (data: UnsafeRawBufferPointer, offset: Int)) throws -> SwiftType {
         switch try readInt(&buf) as Int8 {
         case 0: return nil
         case 1: return try FfiConverterString.read(from: &buf)
@@ -28783,7 +28771,7 @@ fileprivate struct FfiConverterOptionTypeCancellation: FfiConverterRustBuffer {
         FfiConverterTypeCancellation.write(value, into: &buf)
     }
 
-    public static func read(from buf: inout (data: Data, offset: Data.Index)) throws -> SwiftType {
+    public static func read(from buf: inout (data: UnsafeRawBufferPointer, offset: Int)) throws -> SwiftType {
         switch try readInt(&buf) as Int8 {
         case 0: return nil
         case 1: return try FfiConverterTypeCancellation.read(from: &buf)
@@ -28807,7 +28795,7 @@ fileprivate struct FfiConverterOptionTypeHostTerminal: FfiConverterRustBuffer {
         FfiConverterTypeHostTerminal.write(value, into: &buf)
     }
 
-    public static func read(from buf: inout (data: Data, offset: Data.Index)) throws -> SwiftType {
+    public static func read(from buf: inout (data: UnsafeRawBufferPointer, offset: Int)) throws -> SwiftType {
         switch try readInt(&buf) as Int8 {
         case 0: return nil
         case 1: return try FfiConverterTypeHostTerminal.read(from: &buf)
@@ -28831,7 +28819,7 @@ fileprivate struct FfiConverterOptionTypeLogSink: FfiConverterRustBuffer {
         FfiConverterTypeLogSink.write(value, into: &buf)
     }
 
-    public static func read(from buf: inout (data: Data, offset: Data.Index)) throws -> SwiftType {
+    public static func read(from buf: inout (data: UnsafeRawBufferPointer, offset: Int)) throws -> SwiftType {
         switch try readInt(&buf) as Int8 {
         case 0: return nil
         case 1: return try FfiConverterTypeLogSink.read(from: &buf)
@@ -28855,7 +28843,7 @@ fileprivate struct FfiConverterOptionTypeTokenProvider: FfiConverterRustBuffer {
         FfiConverterTypeTokenProvider.write(value, into: &buf)
     }
 
-    public static func read(from buf: inout (data: Data, offset: Data.Index)) throws -> SwiftType {
+    public static func read(from buf: inout (data: UnsafeRawBufferPointer, offset: Int)) throws -> SwiftType {
         switch try readInt(&buf) as Int8 {
         case 0: return nil
         case 1: return try FfiConverterTypeTokenProvider.read(from: &buf)
@@ -28879,7 +28867,7 @@ fileprivate struct FfiConverterOptionTypeAgentCapabilities: FfiConverterRustBuff
         FfiConverterTypeAgentCapabilities.write(value, into: &buf)
     }
 
-    public static func read(from buf: inout (data: Data, offset: Data.Index)) throws -> SwiftType {
+    public static func read(from buf: inout (data: UnsafeRawBufferPointer, offset: Int)) throws -> SwiftType {
         switch try readInt(&buf) as Int8 {
         case 0: return nil
         case 1: return try FfiConverterTypeAgentCapabilities.read(from: &buf)
@@ -28903,7 +28891,7 @@ fileprivate struct FfiConverterOptionTypeAgentOptions: FfiConverterRustBuffer {
         FfiConverterTypeAgentOptions.write(value, into: &buf)
     }
 
-    public static func read(from buf: inout (data: Data, offset: Data.Index)) throws -> SwiftType {
+    public static func read(from buf: inout (data: UnsafeRawBufferPointer, offset: Int)) throws -> SwiftType {
         switch try readInt(&buf) as Int8 {
         case 0: return nil
         case 1: return try FfiConverterTypeAgentOptions.read(from: &buf)
@@ -28927,7 +28915,7 @@ fileprivate struct FfiConverterOptionTypeAgentVersion: FfiConverterRustBuffer {
         FfiConverterTypeAgentVersion.write(value, into: &buf)
     }
 
-    public static func read(from buf: inout (data: Data, offset: Data.Index)) throws -> SwiftType {
+    public static func read(from buf: inout (data: UnsafeRawBufferPointer, offset: Int)) throws -> SwiftType {
         switch try readInt(&buf) as Int8 {
         case 0: return nil
         case 1: return try FfiConverterTypeAgentVersion.read(from: &buf)
@@ -28951,7 +28939,7 @@ fileprivate struct FfiConverterOptionTypeBudget: FfiConverterRustBuffer {
         FfiConverterTypeBudget.write(value, into: &buf)
     }
 
-    public static func read(from buf: inout (data: Data, offset: Data.Index)) throws -> SwiftType {
+    public static func read(from buf: inout (data: UnsafeRawBufferPointer, offset: Int)) throws -> SwiftType {
         switch try readInt(&buf) as Int8 {
         case 0: return nil
         case 1: return try FfiConverterTypeBudget.read(from: &buf)
@@ -28975,7 +28963,7 @@ fileprivate struct FfiConverterOptionTypeChangeBatch: FfiConverterRustBuffer {
         FfiConverterTypeChangeBatch.write(value, into: &buf)
     }
 
-    public static func read(from buf: inout (data: Data, offset: Data.Index)) throws -> SwiftType {
+    public static func read(from buf: inout (data: UnsafeRawBufferPointer, offset: Int)) throws -> SwiftType {
         switch try readInt(&buf) as Int8 {
         case 0: return nil
         case 1: return try FfiConverterTypeChangeBatch.read(from: &buf)
@@ -28999,7 +28987,7 @@ fileprivate struct FfiConverterOptionTypeClientIdentity: FfiConverterRustBuffer 
         FfiConverterTypeClientIdentity.write(value, into: &buf)
     }
 
-    public static func read(from buf: inout (data: Data, offset: Data.Index)) throws -> SwiftType {
+    public static func read(from buf: inout (data: UnsafeRawBufferPointer, offset: Int)) throws -> SwiftType {
         switch try readInt(&buf) as Int8 {
         case 0: return nil
         case 1: return try FfiConverterTypeClientIdentity.read(from: &buf)
@@ -29023,7 +29011,7 @@ fileprivate struct FfiConverterOptionTypeConnectionBatch: FfiConverterRustBuffer
         FfiConverterTypeConnectionBatch.write(value, into: &buf)
     }
 
-    public static func read(from buf: inout (data: Data, offset: Data.Index)) throws -> SwiftType {
+    public static func read(from buf: inout (data: UnsafeRawBufferPointer, offset: Int)) throws -> SwiftType {
         switch try readInt(&buf) as Int8 {
         case 0: return nil
         case 1: return try FfiConverterTypeConnectionBatch.read(from: &buf)
@@ -29047,7 +29035,7 @@ fileprivate struct FfiConverterOptionTypeContextView: FfiConverterRustBuffer {
         FfiConverterTypeContextView.write(value, into: &buf)
     }
 
-    public static func read(from buf: inout (data: Data, offset: Data.Index)) throws -> SwiftType {
+    public static func read(from buf: inout (data: UnsafeRawBufferPointer, offset: Int)) throws -> SwiftType {
         switch try readInt(&buf) as Int8 {
         case 0: return nil
         case 1: return try FfiConverterTypeContextView.read(from: &buf)
@@ -29071,7 +29059,7 @@ fileprivate struct FfiConverterOptionTypeDecidedBy: FfiConverterRustBuffer {
         FfiConverterTypeDecidedBy.write(value, into: &buf)
     }
 
-    public static func read(from buf: inout (data: Data, offset: Data.Index)) throws -> SwiftType {
+    public static func read(from buf: inout (data: UnsafeRawBufferPointer, offset: Int)) throws -> SwiftType {
         switch try readInt(&buf) as Int8 {
         case 0: return nil
         case 1: return try FfiConverterTypeDecidedBy.read(from: &buf)
@@ -29095,7 +29083,7 @@ fileprivate struct FfiConverterOptionTypeDialogueConfiguration: FfiConverterRust
         FfiConverterTypeDialogueConfiguration.write(value, into: &buf)
     }
 
-    public static func read(from buf: inout (data: Data, offset: Data.Index)) throws -> SwiftType {
+    public static func read(from buf: inout (data: UnsafeRawBufferPointer, offset: Int)) throws -> SwiftType {
         switch try readInt(&buf) as Int8 {
         case 0: return nil
         case 1: return try FfiConverterTypeDialogueConfiguration.read(from: &buf)
@@ -29119,7 +29107,7 @@ fileprivate struct FfiConverterOptionTypeDialogueEventBatch: FfiConverterRustBuf
         FfiConverterTypeDialogueEventBatch.write(value, into: &buf)
     }
 
-    public static func read(from buf: inout (data: Data, offset: Data.Index)) throws -> SwiftType {
+    public static func read(from buf: inout (data: UnsafeRawBufferPointer, offset: Int)) throws -> SwiftType {
         switch try readInt(&buf) as Int8 {
         case 0: return nil
         case 1: return try FfiConverterTypeDialogueEventBatch.read(from: &buf)
@@ -29143,7 +29131,7 @@ fileprivate struct FfiConverterOptionTypeEngineConfiguration: FfiConverterRustBu
         FfiConverterTypeEngineConfiguration.write(value, into: &buf)
     }
 
-    public static func read(from buf: inout (data: Data, offset: Data.Index)) throws -> SwiftType {
+    public static func read(from buf: inout (data: UnsafeRawBufferPointer, offset: Int)) throws -> SwiftType {
         switch try readInt(&buf) as Int8 {
         case 0: return nil
         case 1: return try FfiConverterTypeEngineConfiguration.read(from: &buf)
@@ -29167,7 +29155,7 @@ fileprivate struct FfiConverterOptionTypeEnvironmentChanges: FfiConverterRustBuf
         FfiConverterTypeEnvironmentChanges.write(value, into: &buf)
     }
 
-    public static func read(from buf: inout (data: Data, offset: Data.Index)) throws -> SwiftType {
+    public static func read(from buf: inout (data: UnsafeRawBufferPointer, offset: Int)) throws -> SwiftType {
         switch try readInt(&buf) as Int8 {
         case 0: return nil
         case 1: return try FfiConverterTypeEnvironmentChanges.read(from: &buf)
@@ -29191,7 +29179,7 @@ fileprivate struct FfiConverterOptionTypeEventLimits: FfiConverterRustBuffer {
         FfiConverterTypeEventLimits.write(value, into: &buf)
     }
 
-    public static func read(from buf: inout (data: Data, offset: Data.Index)) throws -> SwiftType {
+    public static func read(from buf: inout (data: UnsafeRawBufferPointer, offset: Int)) throws -> SwiftType {
         switch try readInt(&buf) as Int8 {
         case 0: return nil
         case 1: return try FfiConverterTypeEventLimits.read(from: &buf)
@@ -29215,7 +29203,7 @@ fileprivate struct FfiConverterOptionTypeExitPolicy: FfiConverterRustBuffer {
         FfiConverterTypeExitPolicy.write(value, into: &buf)
     }
 
-    public static func read(from buf: inout (data: Data, offset: Data.Index)) throws -> SwiftType {
+    public static func read(from buf: inout (data: UnsafeRawBufferPointer, offset: Int)) throws -> SwiftType {
         switch try readInt(&buf) as Int8 {
         case 0: return nil
         case 1: return try FfiConverterTypeExitPolicy.read(from: &buf)
@@ -29239,7 +29227,7 @@ fileprivate struct FfiConverterOptionTypeHistoryConfiguration: FfiConverterRustB
         FfiConverterTypeHistoryConfiguration.write(value, into: &buf)
     }
 
-    public static func read(from buf: inout (data: Data, offset: Data.Index)) throws -> SwiftType {
+    public static func read(from buf: inout (data: UnsafeRawBufferPointer, offset: Int)) throws -> SwiftType {
         switch try readInt(&buf) as Int8 {
         case 0: return nil
         case 1: return try FfiConverterTypeHistoryConfiguration.read(from: &buf)
@@ -29263,7 +29251,7 @@ fileprivate struct FfiConverterOptionTypeHistoryQuery: FfiConverterRustBuffer {
         FfiConverterTypeHistoryQuery.write(value, into: &buf)
     }
 
-    public static func read(from buf: inout (data: Data, offset: Data.Index)) throws -> SwiftType {
+    public static func read(from buf: inout (data: UnsafeRawBufferPointer, offset: Int)) throws -> SwiftType {
         switch try readInt(&buf) as Int8 {
         case 0: return nil
         case 1: return try FfiConverterTypeHistoryQuery.read(from: &buf)
@@ -29287,7 +29275,7 @@ fileprivate struct FfiConverterOptionTypeHookBackend: FfiConverterRustBuffer {
         FfiConverterTypeHookBackend.write(value, into: &buf)
     }
 
-    public static func read(from buf: inout (data: Data, offset: Data.Index)) throws -> SwiftType {
+    public static func read(from buf: inout (data: UnsafeRawBufferPointer, offset: Int)) throws -> SwiftType {
         switch try readInt(&buf) as Int8 {
         case 0: return nil
         case 1: return try FfiConverterTypeHookBackend.read(from: &buf)
@@ -29311,7 +29299,7 @@ fileprivate struct FfiConverterOptionTypeHookBatch: FfiConverterRustBuffer {
         FfiConverterTypeHookBatch.write(value, into: &buf)
     }
 
-    public static func read(from buf: inout (data: Data, offset: Data.Index)) throws -> SwiftType {
+    public static func read(from buf: inout (data: UnsafeRawBufferPointer, offset: Int)) throws -> SwiftType {
         switch try readInt(&buf) as Int8 {
         case 0: return nil
         case 1: return try FfiConverterTypeHookBatch.read(from: &buf)
@@ -29335,7 +29323,7 @@ fileprivate struct FfiConverterOptionTypeHookConfiguration: FfiConverterRustBuff
         FfiConverterTypeHookConfiguration.write(value, into: &buf)
     }
 
-    public static func read(from buf: inout (data: Data, offset: Data.Index)) throws -> SwiftType {
+    public static func read(from buf: inout (data: UnsafeRawBufferPointer, offset: Int)) throws -> SwiftType {
         switch try readInt(&buf) as Int8 {
         case 0: return nil
         case 1: return try FfiConverterTypeHookConfiguration.read(from: &buf)
@@ -29359,7 +29347,7 @@ fileprivate struct FfiConverterOptionTypeHookForwardReport: FfiConverterRustBuff
         FfiConverterTypeHookForwardReport.write(value, into: &buf)
     }
 
-    public static func read(from buf: inout (data: Data, offset: Data.Index)) throws -> SwiftType {
+    public static func read(from buf: inout (data: UnsafeRawBufferPointer, offset: Int)) throws -> SwiftType {
         switch try readInt(&buf) as Int8 {
         case 0: return nil
         case 1: return try FfiConverterTypeHookForwardReport.read(from: &buf)
@@ -29383,7 +29371,7 @@ fileprivate struct FfiConverterOptionTypeHookGate: FfiConverterRustBuffer {
         FfiConverterTypeHookGate.write(value, into: &buf)
     }
 
-    public static func read(from buf: inout (data: Data, offset: Data.Index)) throws -> SwiftType {
+    public static func read(from buf: inout (data: UnsafeRawBufferPointer, offset: Int)) throws -> SwiftType {
         switch try readInt(&buf) as Int8 {
         case 0: return nil
         case 1: return try FfiConverterTypeHookGate.read(from: &buf)
@@ -29407,7 +29395,7 @@ fileprivate struct FfiConverterOptionTypeHookHelper: FfiConverterRustBuffer {
         FfiConverterTypeHookHelper.write(value, into: &buf)
     }
 
-    public static func read(from buf: inout (data: Data, offset: Data.Index)) throws -> SwiftType {
+    public static func read(from buf: inout (data: UnsafeRawBufferPointer, offset: Int)) throws -> SwiftType {
         switch try readInt(&buf) as Int8 {
         case 0: return nil
         case 1: return try FfiConverterTypeHookHelper.read(from: &buf)
@@ -29431,7 +29419,7 @@ fileprivate struct FfiConverterOptionTypeHookLimits: FfiConverterRustBuffer {
         FfiConverterTypeHookLimits.write(value, into: &buf)
     }
 
-    public static func read(from buf: inout (data: Data, offset: Data.Index)) throws -> SwiftType {
+    public static func read(from buf: inout (data: UnsafeRawBufferPointer, offset: Int)) throws -> SwiftType {
         switch try readInt(&buf) as Int8 {
         case 0: return nil
         case 1: return try FfiConverterTypeHookLimits.read(from: &buf)
@@ -29455,7 +29443,7 @@ fileprivate struct FfiConverterOptionTypeHookQuestionBatch: FfiConverterRustBuff
         FfiConverterTypeHookQuestionBatch.write(value, into: &buf)
     }
 
-    public static func read(from buf: inout (data: Data, offset: Data.Index)) throws -> SwiftType {
+    public static func read(from buf: inout (data: UnsafeRawBufferPointer, offset: Int)) throws -> SwiftType {
         switch try readInt(&buf) as Int8 {
         case 0: return nil
         case 1: return try FfiConverterTypeHookQuestionBatch.read(from: &buf)
@@ -29479,7 +29467,7 @@ fileprivate struct FfiConverterOptionTypeHookVariables: FfiConverterRustBuffer {
         FfiConverterTypeHookVariables.write(value, into: &buf)
     }
 
-    public static func read(from buf: inout (data: Data, offset: Data.Index)) throws -> SwiftType {
+    public static func read(from buf: inout (data: UnsafeRawBufferPointer, offset: Int)) throws -> SwiftType {
         switch try readInt(&buf) as Int8 {
         case 0: return nil
         case 1: return try FfiConverterTypeHookVariables.read(from: &buf)
@@ -29503,7 +29491,7 @@ fileprivate struct FfiConverterOptionTypeInboxBatch: FfiConverterRustBuffer {
         FfiConverterTypeInboxBatch.write(value, into: &buf)
     }
 
-    public static func read(from buf: inout (data: Data, offset: Data.Index)) throws -> SwiftType {
+    public static func read(from buf: inout (data: UnsafeRawBufferPointer, offset: Int)) throws -> SwiftType {
         switch try readInt(&buf) as Int8 {
         case 0: return nil
         case 1: return try FfiConverterTypeInboxBatch.read(from: &buf)
@@ -29527,7 +29515,7 @@ fileprivate struct FfiConverterOptionTypeLoginShellQuery: FfiConverterRustBuffer
         FfiConverterTypeLoginShellQuery.write(value, into: &buf)
     }
 
-    public static func read(from buf: inout (data: Data, offset: Data.Index)) throws -> SwiftType {
+    public static func read(from buf: inout (data: UnsafeRawBufferPointer, offset: Int)) throws -> SwiftType {
         switch try readInt(&buf) as Int8 {
         case 0: return nil
         case 1: return try FfiConverterTypeLoginShellQuery.read(from: &buf)
@@ -29551,7 +29539,7 @@ fileprivate struct FfiConverterOptionTypeManagedEnd: FfiConverterRustBuffer {
         FfiConverterTypeManagedEnd.write(value, into: &buf)
     }
 
-    public static func read(from buf: inout (data: Data, offset: Data.Index)) throws -> SwiftType {
+    public static func read(from buf: inout (data: UnsafeRawBufferPointer, offset: Int)) throws -> SwiftType {
         switch try readInt(&buf) as Int8 {
         case 0: return nil
         case 1: return try FfiConverterTypeManagedEnd.read(from: &buf)
@@ -29575,7 +29563,7 @@ fileprivate struct FfiConverterOptionTypeManagedSession: FfiConverterRustBuffer 
         FfiConverterTypeManagedSession.write(value, into: &buf)
     }
 
-    public static func read(from buf: inout (data: Data, offset: Data.Index)) throws -> SwiftType {
+    public static func read(from buf: inout (data: UnsafeRawBufferPointer, offset: Int)) throws -> SwiftType {
         switch try readInt(&buf) as Int8 {
         case 0: return nil
         case 1: return try FfiConverterTypeManagedSession.read(from: &buf)
@@ -29599,7 +29587,7 @@ fileprivate struct FfiConverterOptionTypeRawBatch: FfiConverterRustBuffer {
         FfiConverterTypeRawBatch.write(value, into: &buf)
     }
 
-    public static func read(from buf: inout (data: Data, offset: Data.Index)) throws -> SwiftType {
+    public static func read(from buf: inout (data: UnsafeRawBufferPointer, offset: Int)) throws -> SwiftType {
         switch try readInt(&buf) as Int8 {
         case 0: return nil
         case 1: return try FfiConverterTypeRawBatch.read(from: &buf)
@@ -29623,7 +29611,7 @@ fileprivate struct FfiConverterOptionTypeRunnerConfiguration: FfiConverterRustBu
         FfiConverterTypeRunnerConfiguration.write(value, into: &buf)
     }
 
-    public static func read(from buf: inout (data: Data, offset: Data.Index)) throws -> SwiftType {
+    public static func read(from buf: inout (data: UnsafeRawBufferPointer, offset: Int)) throws -> SwiftType {
         switch try readInt(&buf) as Int8 {
         case 0: return nil
         case 1: return try FfiConverterTypeRunnerConfiguration.read(from: &buf)
@@ -29647,7 +29635,7 @@ fileprivate struct FfiConverterOptionTypeRunnerLocation: FfiConverterRustBuffer 
         FfiConverterTypeRunnerLocation.write(value, into: &buf)
     }
 
-    public static func read(from buf: inout (data: Data, offset: Data.Index)) throws -> SwiftType {
+    public static func read(from buf: inout (data: UnsafeRawBufferPointer, offset: Int)) throws -> SwiftType {
         switch try readInt(&buf) as Int8 {
         case 0: return nil
         case 1: return try FfiConverterTypeRunnerLocation.read(from: &buf)
@@ -29671,7 +29659,7 @@ fileprivate struct FfiConverterOptionTypeSessionEventBatch: FfiConverterRustBuff
         FfiConverterTypeSessionEventBatch.write(value, into: &buf)
     }
 
-    public static func read(from buf: inout (data: Data, offset: Data.Index)) throws -> SwiftType {
+    public static func read(from buf: inout (data: UnsafeRawBufferPointer, offset: Int)) throws -> SwiftType {
         switch try readInt(&buf) as Int8 {
         case 0: return nil
         case 1: return try FfiConverterTypeSessionEventBatch.read(from: &buf)
@@ -29695,7 +29683,7 @@ fileprivate struct FfiConverterOptionTypeSilenceLimit: FfiConverterRustBuffer {
         FfiConverterTypeSilenceLimit.write(value, into: &buf)
     }
 
-    public static func read(from buf: inout (data: Data, offset: Data.Index)) throws -> SwiftType {
+    public static func read(from buf: inout (data: UnsafeRawBufferPointer, offset: Int)) throws -> SwiftType {
         switch try readInt(&buf) as Int8 {
         case 0: return nil
         case 1: return try FfiConverterTypeSilenceLimit.read(from: &buf)
@@ -29719,7 +29707,7 @@ fileprivate struct FfiConverterOptionTypeSnapshotPage: FfiConverterRustBuffer {
         FfiConverterTypeSnapshotPage.write(value, into: &buf)
     }
 
-    public static func read(from buf: inout (data: Data, offset: Data.Index)) throws -> SwiftType {
+    public static func read(from buf: inout (data: UnsafeRawBufferPointer, offset: Int)) throws -> SwiftType {
         switch try readInt(&buf) as Int8 {
         case 0: return nil
         case 1: return try FfiConverterTypeSnapshotPage.read(from: &buf)
@@ -29743,7 +29731,7 @@ fileprivate struct FfiConverterOptionTypeSubagentView: FfiConverterRustBuffer {
         FfiConverterTypeSubagentView.write(value, into: &buf)
     }
 
-    public static func read(from buf: inout (data: Data, offset: Data.Index)) throws -> SwiftType {
+    public static func read(from buf: inout (data: UnsafeRawBufferPointer, offset: Int)) throws -> SwiftType {
         switch try readInt(&buf) as Int8 {
         case 0: return nil
         case 1: return try FfiConverterTypeSubagentView.read(from: &buf)
@@ -29767,7 +29755,7 @@ fileprivate struct FfiConverterOptionTypeSubmitOptions: FfiConverterRustBuffer {
         FfiConverterTypeSubmitOptions.write(value, into: &buf)
     }
 
-    public static func read(from buf: inout (data: Data, offset: Data.Index)) throws -> SwiftType {
+    public static func read(from buf: inout (data: UnsafeRawBufferPointer, offset: Int)) throws -> SwiftType {
         switch try readInt(&buf) as Int8 {
         case 0: return nil
         case 1: return try FfiConverterTypeSubmitOptions.read(from: &buf)
@@ -29791,7 +29779,7 @@ fileprivate struct FfiConverterOptionTypeTerminalSize: FfiConverterRustBuffer {
         FfiConverterTypeTerminalSize.write(value, into: &buf)
     }
 
-    public static func read(from buf: inout (data: Data, offset: Data.Index)) throws -> SwiftType {
+    public static func read(from buf: inout (data: UnsafeRawBufferPointer, offset: Int)) throws -> SwiftType {
         switch try readInt(&buf) as Int8 {
         case 0: return nil
         case 1: return try FfiConverterTypeTerminalSize.read(from: &buf)
@@ -29815,7 +29803,7 @@ fileprivate struct FfiConverterOptionTypeTerminationPolicy: FfiConverterRustBuff
         FfiConverterTypeTerminationPolicy.write(value, into: &buf)
     }
 
-    public static func read(from buf: inout (data: Data, offset: Data.Index)) throws -> SwiftType {
+    public static func read(from buf: inout (data: UnsafeRawBufferPointer, offset: Int)) throws -> SwiftType {
         switch try readInt(&buf) as Int8 {
         case 0: return nil
         case 1: return try FfiConverterTypeTerminationPolicy.read(from: &buf)
@@ -29839,7 +29827,7 @@ fileprivate struct FfiConverterOptionTypeTerminationView: FfiConverterRustBuffer
         FfiConverterTypeTerminationView.write(value, into: &buf)
     }
 
-    public static func read(from buf: inout (data: Data, offset: Data.Index)) throws -> SwiftType {
+    public static func read(from buf: inout (data: UnsafeRawBufferPointer, offset: Int)) throws -> SwiftType {
         switch try readInt(&buf) as Int8 {
         case 0: return nil
         case 1: return try FfiConverterTypeTerminationView.read(from: &buf)
@@ -29863,7 +29851,7 @@ fileprivate struct FfiConverterOptionTypeTokenUsage: FfiConverterRustBuffer {
         FfiConverterTypeTokenUsage.write(value, into: &buf)
     }
 
-    public static func read(from buf: inout (data: Data, offset: Data.Index)) throws -> SwiftType {
+    public static func read(from buf: inout (data: UnsafeRawBufferPointer, offset: Int)) throws -> SwiftType {
         switch try readInt(&buf) as Int8 {
         case 0: return nil
         case 1: return try FfiConverterTypeTokenUsage.read(from: &buf)
@@ -29887,7 +29875,7 @@ fileprivate struct FfiConverterOptionTypeToolResultView: FfiConverterRustBuffer 
         FfiConverterTypeToolResultView.write(value, into: &buf)
     }
 
-    public static func read(from buf: inout (data: Data, offset: Data.Index)) throws -> SwiftType {
+    public static func read(from buf: inout (data: UnsafeRawBufferPointer, offset: Int)) throws -> SwiftType {
         switch try readInt(&buf) as Int8 {
         case 0: return nil
         case 1: return try FfiConverterTypeToolResultView.read(from: &buf)
@@ -29911,7 +29899,7 @@ fileprivate struct FfiConverterOptionTypeTranscriptWindow: FfiConverterRustBuffe
         FfiConverterTypeTranscriptWindow.write(value, into: &buf)
     }
 
-    public static func read(from buf: inout (data: Data, offset: Data.Index)) throws -> SwiftType {
+    public static func read(from buf: inout (data: UnsafeRawBufferPointer, offset: Int)) throws -> SwiftType {
         switch try readInt(&buf) as Int8 {
         case 0: return nil
         case 1: return try FfiConverterTypeTranscriptWindow.read(from: &buf)
@@ -29935,7 +29923,7 @@ fileprivate struct FfiConverterOptionTypeUnknownOption: FfiConverterRustBuffer {
         FfiConverterTypeUnknownOption.write(value, into: &buf)
     }
 
-    public static func read(from buf: inout (data: Data, offset: Data.Index)) throws -> SwiftType {
+    public static func read(from buf: inout (data: UnsafeRawBufferPointer, offset: Int)) throws -> SwiftType {
         switch try readInt(&buf) as Int8 {
         case 0: return nil
         case 1: return try FfiConverterTypeUnknownOption.read(from: &buf)
@@ -29959,7 +29947,7 @@ fileprivate struct FfiConverterOptionTypeAgentDocument: FfiConverterRustBuffer {
         FfiConverterTypeAgentDocument.write(value, into: &buf)
     }
 
-    public static func read(from buf: inout (data: Data, offset: Data.Index)) throws -> SwiftType {
+    public static func read(from buf: inout (data: UnsafeRawBufferPointer, offset: Int)) throws -> SwiftType {
         switch try readInt(&buf) as Int8 {
         case 0: return nil
         case 1: return try FfiConverterTypeAgentDocument.read(from: &buf)
@@ -29983,7 +29971,7 @@ fileprivate struct FfiConverterOptionTypeAgentText: FfiConverterRustBuffer {
         FfiConverterTypeAgentText.write(value, into: &buf)
     }
 
-    public static func read(from buf: inout (data: Data, offset: Data.Index)) throws -> SwiftType {
+    public static func read(from buf: inout (data: UnsafeRawBufferPointer, offset: Int)) throws -> SwiftType {
         switch try readInt(&buf) as Int8 {
         case 0: return nil
         case 1: return try FfiConverterTypeAgentText.read(from: &buf)
@@ -30007,7 +29995,7 @@ fileprivate struct FfiConverterOptionTypeContainmentLevel: FfiConverterRustBuffe
         FfiConverterTypeContainmentLevel.write(value, into: &buf)
     }
 
-    public static func read(from buf: inout (data: Data, offset: Data.Index)) throws -> SwiftType {
+    public static func read(from buf: inout (data: UnsafeRawBufferPointer, offset: Int)) throws -> SwiftType {
         switch try readInt(&buf) as Int8 {
         case 0: return nil
         case 1: return try FfiConverterTypeContainmentLevel.read(from: &buf)
@@ -30031,7 +30019,7 @@ fileprivate struct FfiConverterOptionTypeConversation: FfiConverterRustBuffer {
         FfiConverterTypeConversation.write(value, into: &buf)
     }
 
-    public static func read(from buf: inout (data: Data, offset: Data.Index)) throws -> SwiftType {
+    public static func read(from buf: inout (data: UnsafeRawBufferPointer, offset: Int)) throws -> SwiftType {
         switch try readInt(&buf) as Int8 {
         case 0: return nil
         case 1: return try FfiConverterTypeConversation.read(from: &buf)
@@ -30055,7 +30043,7 @@ fileprivate struct FfiConverterOptionTypeDialogueStdio: FfiConverterRustBuffer {
         FfiConverterTypeDialogueStdio.write(value, into: &buf)
     }
 
-    public static func read(from buf: inout (data: Data, offset: Data.Index)) throws -> SwiftType {
+    public static func read(from buf: inout (data: UnsafeRawBufferPointer, offset: Int)) throws -> SwiftType {
         switch try readInt(&buf) as Int8 {
         case 0: return nil
         case 1: return try FfiConverterTypeDialogueStdio.read(from: &buf)
@@ -30079,7 +30067,7 @@ fileprivate struct FfiConverterOptionTypeEffort: FfiConverterRustBuffer {
         FfiConverterTypeEffort.write(value, into: &buf)
     }
 
-    public static func read(from buf: inout (data: Data, offset: Data.Index)) throws -> SwiftType {
+    public static func read(from buf: inout (data: UnsafeRawBufferPointer, offset: Int)) throws -> SwiftType {
         switch try readInt(&buf) as Int8 {
         case 0: return nil
         case 1: return try FfiConverterTypeEffort.read(from: &buf)
@@ -30103,7 +30091,7 @@ fileprivate struct FfiConverterOptionTypeHookRoute: FfiConverterRustBuffer {
         FfiConverterTypeHookRoute.write(value, into: &buf)
     }
 
-    public static func read(from buf: inout (data: Data, offset: Data.Index)) throws -> SwiftType {
+    public static func read(from buf: inout (data: UnsafeRawBufferPointer, offset: Int)) throws -> SwiftType {
         switch try readInt(&buf) as Int8 {
         case 0: return nil
         case 1: return try FfiConverterTypeHookRoute.read(from: &buf)
@@ -30127,7 +30115,7 @@ fileprivate struct FfiConverterOptionTypeInterruptScope: FfiConverterRustBuffer 
         FfiConverterTypeInterruptScope.write(value, into: &buf)
     }
 
-    public static func read(from buf: inout (data: Data, offset: Data.Index)) throws -> SwiftType {
+    public static func read(from buf: inout (data: UnsafeRawBufferPointer, offset: Int)) throws -> SwiftType {
         switch try readInt(&buf) as Int8 {
         case 0: return nil
         case 1: return try FfiConverterTypeInterruptScope.read(from: &buf)
@@ -30151,7 +30139,7 @@ fileprivate struct FfiConverterOptionTypeOutputKind: FfiConverterRustBuffer {
         FfiConverterTypeOutputKind.write(value, into: &buf)
     }
 
-    public static func read(from buf: inout (data: Data, offset: Data.Index)) throws -> SwiftType {
+    public static func read(from buf: inout (data: UnsafeRawBufferPointer, offset: Int)) throws -> SwiftType {
         switch try readInt(&buf) as Int8 {
         case 0: return nil
         case 1: return try FfiConverterTypeOutputKind.read(from: &buf)
@@ -30175,7 +30163,7 @@ fileprivate struct FfiConverterOptionTypePermissionPrompts: FfiConverterRustBuff
         FfiConverterTypePermissionPrompts.write(value, into: &buf)
     }
 
-    public static func read(from buf: inout (data: Data, offset: Data.Index)) throws -> SwiftType {
+    public static func read(from buf: inout (data: UnsafeRawBufferPointer, offset: Int)) throws -> SwiftType {
         switch try readInt(&buf) as Int8 {
         case 0: return nil
         case 1: return try FfiConverterTypePermissionPrompts.read(from: &buf)
@@ -30199,7 +30187,7 @@ fileprivate struct FfiConverterOptionTypePlanPriority: FfiConverterRustBuffer {
         FfiConverterTypePlanPriority.write(value, into: &buf)
     }
 
-    public static func read(from buf: inout (data: Data, offset: Data.Index)) throws -> SwiftType {
+    public static func read(from buf: inout (data: UnsafeRawBufferPointer, offset: Int)) throws -> SwiftType {
         switch try readInt(&buf) as Int8 {
         case 0: return nil
         case 1: return try FfiConverterTypePlanPriority.read(from: &buf)
@@ -30223,7 +30211,7 @@ fileprivate struct FfiConverterOptionTypePolicySource: FfiConverterRustBuffer {
         FfiConverterTypePolicySource.write(value, into: &buf)
     }
 
-    public static func read(from buf: inout (data: Data, offset: Data.Index)) throws -> SwiftType {
+    public static func read(from buf: inout (data: UnsafeRawBufferPointer, offset: Int)) throws -> SwiftType {
         switch try readInt(&buf) as Int8 {
         case 0: return nil
         case 1: return try FfiConverterTypePolicySource.read(from: &buf)
@@ -30247,7 +30235,7 @@ fileprivate struct FfiConverterOptionTypePriority: FfiConverterRustBuffer {
         FfiConverterTypePriority.write(value, into: &buf)
     }
 
-    public static func read(from buf: inout (data: Data, offset: Data.Index)) throws -> SwiftType {
+    public static func read(from buf: inout (data: UnsafeRawBufferPointer, offset: Int)) throws -> SwiftType {
         switch try readInt(&buf) as Int8 {
         case 0: return nil
         case 1: return try FfiConverterTypePriority.read(from: &buf)
@@ -30271,7 +30259,7 @@ fileprivate struct FfiConverterOptionTypeRedaction: FfiConverterRustBuffer {
         FfiConverterTypeRedaction.write(value, into: &buf)
     }
 
-    public static func read(from buf: inout (data: Data, offset: Data.Index)) throws -> SwiftType {
+    public static func read(from buf: inout (data: UnsafeRawBufferPointer, offset: Int)) throws -> SwiftType {
         switch try readInt(&buf) as Int8 {
         case 0: return nil
         case 1: return try FfiConverterTypeRedaction.read(from: &buf)
@@ -30295,7 +30283,7 @@ fileprivate struct FfiConverterOptionTypeShellProgram: FfiConverterRustBuffer {
         FfiConverterTypeShellProgram.write(value, into: &buf)
     }
 
-    public static func read(from buf: inout (data: Data, offset: Data.Index)) throws -> SwiftType {
+    public static func read(from buf: inout (data: UnsafeRawBufferPointer, offset: Int)) throws -> SwiftType {
         switch try readInt(&buf) as Int8 {
         case 0: return nil
         case 1: return try FfiConverterTypeShellProgram.read(from: &buf)
@@ -30319,7 +30307,7 @@ fileprivate struct FfiConverterOptionTypeSkipPermissions: FfiConverterRustBuffer
         FfiConverterTypeSkipPermissions.write(value, into: &buf)
     }
 
-    public static func read(from buf: inout (data: Data, offset: Data.Index)) throws -> SwiftType {
+    public static func read(from buf: inout (data: UnsafeRawBufferPointer, offset: Int)) throws -> SwiftType {
         switch try readInt(&buf) as Int8 {
         case 0: return nil
         case 1: return try FfiConverterTypeSkipPermissions.read(from: &buf)
@@ -30343,7 +30331,7 @@ fileprivate struct FfiConverterOptionTypeThinking: FfiConverterRustBuffer {
         FfiConverterTypeThinking.write(value, into: &buf)
     }
 
-    public static func read(from buf: inout (data: Data, offset: Data.Index)) throws -> SwiftType {
+    public static func read(from buf: inout (data: UnsafeRawBufferPointer, offset: Int)) throws -> SwiftType {
         switch try readInt(&buf) as Int8 {
         case 0: return nil
         case 1: return try FfiConverterTypeThinking.read(from: &buf)
@@ -30367,7 +30355,7 @@ fileprivate struct FfiConverterOptionTypeThreadState: FfiConverterRustBuffer {
         FfiConverterTypeThreadState.write(value, into: &buf)
     }
 
-    public static func read(from buf: inout (data: Data, offset: Data.Index)) throws -> SwiftType {
+    public static func read(from buf: inout (data: UnsafeRawBufferPointer, offset: Int)) throws -> SwiftType {
         switch try readInt(&buf) as Int8 {
         case 0: return nil
         case 1: return try FfiConverterTypeThreadState.read(from: &buf)
@@ -30391,7 +30379,7 @@ fileprivate struct FfiConverterOptionTypeToolKind: FfiConverterRustBuffer {
         FfiConverterTypeToolKind.write(value, into: &buf)
     }
 
-    public static func read(from buf: inout (data: Data, offset: Data.Index)) throws -> SwiftType {
+    public static func read(from buf: inout (data: UnsafeRawBufferPointer, offset: Int)) throws -> SwiftType {
         switch try readInt(&buf) as Int8 {
         case 0: return nil
         case 1: return try FfiConverterTypeToolKind.read(from: &buf)
@@ -30415,7 +30403,7 @@ fileprivate struct FfiConverterOptionTypeTranscriptSchema: FfiConverterRustBuffe
         FfiConverterTypeTranscriptSchema.write(value, into: &buf)
     }
 
-    public static func read(from buf: inout (data: Data, offset: Data.Index)) throws -> SwiftType {
+    public static func read(from buf: inout (data: UnsafeRawBufferPointer, offset: Int)) throws -> SwiftType {
         switch try readInt(&buf) as Int8 {
         case 0: return nil
         case 1: return try FfiConverterTypeTranscriptSchema.read(from: &buf)
@@ -30439,7 +30427,7 @@ fileprivate struct FfiConverterOptionTypeWatchdogPolicy: FfiConverterRustBuffer 
         FfiConverterTypeWatchdogPolicy.write(value, into: &buf)
     }
 
-    public static func read(from buf: inout (data: Data, offset: Data.Index)) throws -> SwiftType {
+    public static func read(from buf: inout (data: UnsafeRawBufferPointer, offset: Int)) throws -> SwiftType {
         switch try readInt(&buf) as Int8 {
         case 0: return nil
         case 1: return try FfiConverterTypeWatchdogPolicy.read(from: &buf)
@@ -30463,7 +30451,7 @@ fileprivate struct FfiConverterOptionSequenceString: FfiConverterRustBuffer {
         FfiConverterSequenceString.write(value, into: &buf)
     }
 
-    public static func read(from buf: inout (data: Data, offset: Data.Index)) throws -> SwiftType {
+    public static func read(from buf: inout (data: UnsafeRawBufferPointer, offset: Int)) throws -> SwiftType {
         switch try readInt(&buf) as Int8 {
         case 0: return nil
         case 1: return try FfiConverterSequenceString.read(from: &buf)
@@ -30487,7 +30475,7 @@ fileprivate struct FfiConverterOptionSequenceTypeSettingSource: FfiConverterRust
         FfiConverterSequenceTypeSettingSource.write(value, into: &buf)
     }
 
-    public static func read(from buf: inout (data: Data, offset: Data.Index)) throws -> SwiftType {
+    public static func read(from buf: inout (data: UnsafeRawBufferPointer, offset: Int)) throws -> SwiftType {
         switch try readInt(&buf) as Int8 {
         case 0: return nil
         case 1: return try FfiConverterSequenceTypeSettingSource.read(from: &buf)
@@ -30510,7 +30498,7 @@ fileprivate struct FfiConverterSequenceUInt32: FfiConverterRustBuffer {
         }
     }
 
-    public static func read(from buf: inout (data: Data, offset: Data.Index)) throws -> [UInt32] {
+    public static func read(from buf: inout (data: UnsafeRawBufferPointer, offset: Int)) throws -> [UInt32] {
         let len: Int32 = try readInt(&buf)
         var seq = [UInt32]()
         seq.reserveCapacity(Int(len))
@@ -30535,7 +30523,7 @@ fileprivate struct FfiConverterSequenceString: FfiConverterRustBuffer {
         }
     }
 
-    public static func read(from buf: inout (data: Data, offset: Data.Index)) throws -> [String] {
+    public static func read(from buf: inout (data: UnsafeRawBufferPointer, offset: Int)) throws -> [String] {
         let len: Int32 = try readInt(&buf)
         var seq = [String]()
         seq.reserveCapacity(Int(len))
@@ -30560,7 +30548,7 @@ fileprivate struct FfiConverterSequenceTypeAgentCommand: FfiConverterRustBuffer 
         }
     }
 
-    public static func read(from buf: inout (data: Data, offset: Data.Index)) throws -> [AgentCommand] {
+    public static func read(from buf: inout (data: UnsafeRawBufferPointer, offset: Int)) throws -> [AgentCommand] {
         let len: Int32 = try readInt(&buf)
         var seq = [AgentCommand]()
         seq.reserveCapacity(Int(len))
@@ -30585,7 +30573,7 @@ fileprivate struct FfiConverterSequenceTypeFileLocation: FfiConverterRustBuffer 
         }
     }
 
-    public static func read(from buf: inout (data: Data, offset: Data.Index)) throws -> [FileLocation] {
+    public static func read(from buf: inout (data: UnsafeRawBufferPointer, offset: Int)) throws -> [FileLocation] {
         let len: Int32 = try readInt(&buf)
         var seq = [FileLocation]()
         seq.reserveCapacity(Int(len))
@@ -30610,7 +30598,7 @@ fileprivate struct FfiConverterSequenceTypeHistoryProblem: FfiConverterRustBuffe
         }
     }
 
-    public static func read(from buf: inout (data: Data, offset: Data.Index)) throws -> [HistoryProblem] {
+    public static func read(from buf: inout (data: UnsafeRawBufferPointer, offset: Int)) throws -> [HistoryProblem] {
         let len: Int32 = try readInt(&buf)
         var seq = [HistoryProblem]()
         seq.reserveCapacity(Int(len))
@@ -30635,7 +30623,7 @@ fileprivate struct FfiConverterSequenceTypeHookQuestion: FfiConverterRustBuffer 
         }
     }
 
-    public static func read(from buf: inout (data: Data, offset: Data.Index)) throws -> [HookQuestion] {
+    public static func read(from buf: inout (data: UnsafeRawBufferPointer, offset: Int)) throws -> [HookQuestion] {
         let len: Int32 = try readInt(&buf)
         var seq = [HookQuestion]()
         seq.reserveCapacity(Int(len))
@@ -30660,7 +30648,7 @@ fileprivate struct FfiConverterSequenceTypeManagedSession: FfiConverterRustBuffe
         }
     }
 
-    public static func read(from buf: inout (data: Data, offset: Data.Index)) throws -> [ManagedSession] {
+    public static func read(from buf: inout (data: UnsafeRawBufferPointer, offset: Int)) throws -> [ManagedSession] {
         let len: Int32 = try readInt(&buf)
         var seq = [ManagedSession]()
         seq.reserveCapacity(Int(len))
@@ -30685,7 +30673,7 @@ fileprivate struct FfiConverterSequenceTypeMcpServer: FfiConverterRustBuffer {
         }
     }
 
-    public static func read(from buf: inout (data: Data, offset: Data.Index)) throws -> [McpServer] {
+    public static func read(from buf: inout (data: UnsafeRawBufferPointer, offset: Int)) throws -> [McpServer] {
         let len: Int32 = try readInt(&buf)
         var seq = [McpServer]()
         seq.reserveCapacity(Int(len))
@@ -30710,7 +30698,7 @@ fileprivate struct FfiConverterSequenceTypeModelUsage: FfiConverterRustBuffer {
         }
     }
 
-    public static func read(from buf: inout (data: Data, offset: Data.Index)) throws -> [ModelUsage] {
+    public static func read(from buf: inout (data: UnsafeRawBufferPointer, offset: Int)) throws -> [ModelUsage] {
         let len: Int32 = try readInt(&buf)
         var seq = [ModelUsage]()
         seq.reserveCapacity(Int(len))
@@ -30735,7 +30723,7 @@ fileprivate struct FfiConverterSequenceTypeOptionChoice: FfiConverterRustBuffer 
         }
     }
 
-    public static func read(from buf: inout (data: Data, offset: Data.Index)) throws -> [OptionChoice] {
+    public static func read(from buf: inout (data: UnsafeRawBufferPointer, offset: Int)) throws -> [OptionChoice] {
         let len: Int32 = try readInt(&buf)
         var seq = [OptionChoice]()
         seq.reserveCapacity(Int(len))
@@ -30760,7 +30748,7 @@ fileprivate struct FfiConverterSequenceTypePastConversation: FfiConverterRustBuf
         }
     }
 
-    public static func read(from buf: inout (data: Data, offset: Data.Index)) throws -> [PastConversation] {
+    public static func read(from buf: inout (data: UnsafeRawBufferPointer, offset: Int)) throws -> [PastConversation] {
         let len: Int32 = try readInt(&buf)
         var seq = [PastConversation]()
         seq.reserveCapacity(Int(len))
@@ -30785,7 +30773,7 @@ fileprivate struct FfiConverterSequenceTypePermissionRecord: FfiConverterRustBuf
         }
     }
 
-    public static func read(from buf: inout (data: Data, offset: Data.Index)) throws -> [PermissionRecord] {
+    public static func read(from buf: inout (data: UnsafeRawBufferPointer, offset: Int)) throws -> [PermissionRecord] {
         let len: Int32 = try readInt(&buf)
         var seq = [PermissionRecord]()
         seq.reserveCapacity(Int(len))
@@ -30810,7 +30798,7 @@ fileprivate struct FfiConverterSequenceTypePlanItem: FfiConverterRustBuffer {
         }
     }
 
-    public static func read(from buf: inout (data: Data, offset: Data.Index)) throws -> [PlanItem] {
+    public static func read(from buf: inout (data: UnsafeRawBufferPointer, offset: Int)) throws -> [PlanItem] {
         let len: Int32 = try readInt(&buf)
         var seq = [PlanItem]()
         seq.reserveCapacity(Int(len))
@@ -30835,7 +30823,7 @@ fileprivate struct FfiConverterSequenceTypeQuestion: FfiConverterRustBuffer {
         }
     }
 
-    public static func read(from buf: inout (data: Data, offset: Data.Index)) throws -> [Question] {
+    public static func read(from buf: inout (data: UnsafeRawBufferPointer, offset: Int)) throws -> [Question] {
         let len: Int32 = try readInt(&buf)
         var seq = [Question]()
         seq.reserveCapacity(Int(len))
@@ -30860,7 +30848,7 @@ fileprivate struct FfiConverterSequenceTypeQuestionAnswer: FfiConverterRustBuffe
         }
     }
 
-    public static func read(from buf: inout (data: Data, offset: Data.Index)) throws -> [QuestionAnswer] {
+    public static func read(from buf: inout (data: UnsafeRawBufferPointer, offset: Int)) throws -> [QuestionAnswer] {
         let len: Int32 = try readInt(&buf)
         var seq = [QuestionAnswer]()
         seq.reserveCapacity(Int(len))
@@ -30885,7 +30873,7 @@ fileprivate struct FfiConverterSequenceTypeQuestionChoice: FfiConverterRustBuffe
         }
     }
 
-    public static func read(from buf: inout (data: Data, offset: Data.Index)) throws -> [QuestionChoice] {
+    public static func read(from buf: inout (data: UnsafeRawBufferPointer, offset: Int)) throws -> [QuestionChoice] {
         let len: Int32 = try readInt(&buf)
         var seq = [QuestionChoice]()
         seq.reserveCapacity(Int(len))
@@ -30910,7 +30898,7 @@ fileprivate struct FfiConverterSequenceTypeQuestionOption: FfiConverterRustBuffe
         }
     }
 
-    public static func read(from buf: inout (data: Data, offset: Data.Index)) throws -> [QuestionOption] {
+    public static func read(from buf: inout (data: UnsafeRawBufferPointer, offset: Int)) throws -> [QuestionOption] {
         let len: Int32 = try readInt(&buf)
         var seq = [QuestionOption]()
         seq.reserveCapacity(Int(len))
@@ -30935,7 +30923,7 @@ fileprivate struct FfiConverterSequenceTypeQueuedPrompt: FfiConverterRustBuffer 
         }
     }
 
-    public static func read(from buf: inout (data: Data, offset: Data.Index)) throws -> [QueuedPrompt] {
+    public static func read(from buf: inout (data: UnsafeRawBufferPointer, offset: Int)) throws -> [QueuedPrompt] {
         let len: Int32 = try readInt(&buf)
         var seq = [QueuedPrompt]()
         seq.reserveCapacity(Int(len))
@@ -30960,7 +30948,7 @@ fileprivate struct FfiConverterSequenceTypeReattachFailure: FfiConverterRustBuff
         }
     }
 
-    public static func read(from buf: inout (data: Data, offset: Data.Index)) throws -> [ReattachFailure] {
+    public static func read(from buf: inout (data: UnsafeRawBufferPointer, offset: Int)) throws -> [ReattachFailure] {
         let len: Int32 = try readInt(&buf)
         var seq = [ReattachFailure]()
         seq.reserveCapacity(Int(len))
@@ -30985,7 +30973,7 @@ fileprivate struct FfiConverterSequenceTypeRequestOption: FfiConverterRustBuffer
         }
     }
 
-    public static func read(from buf: inout (data: Data, offset: Data.Index)) throws -> [RequestOption] {
+    public static func read(from buf: inout (data: UnsafeRawBufferPointer, offset: Int)) throws -> [RequestOption] {
         let len: Int32 = try readInt(&buf)
         var seq = [RequestOption]()
         seq.reserveCapacity(Int(len))
@@ -31010,7 +30998,7 @@ fileprivate struct FfiConverterSequenceTypeRequestQuestion: FfiConverterRustBuff
         }
     }
 
-    public static func read(from buf: inout (data: Data, offset: Data.Index)) throws -> [RequestQuestion] {
+    public static func read(from buf: inout (data: UnsafeRawBufferPointer, offset: Int)) throws -> [RequestQuestion] {
         let len: Int32 = try readInt(&buf)
         var seq = [RequestQuestion]()
         seq.reserveCapacity(Int(len))
@@ -31035,7 +31023,7 @@ fileprivate struct FfiConverterSequenceTypeRunnerConfiguration: FfiConverterRust
         }
     }
 
-    public static func read(from buf: inout (data: Data, offset: Data.Index)) throws -> [RunnerConfiguration] {
+    public static func read(from buf: inout (data: UnsafeRawBufferPointer, offset: Int)) throws -> [RunnerConfiguration] {
         let len: Int32 = try readInt(&buf)
         var seq = [RunnerConfiguration]()
         seq.reserveCapacity(Int(len))
@@ -31060,7 +31048,7 @@ fileprivate struct FfiConverterSequenceTypeRunnerSession: FfiConverterRustBuffer
         }
     }
 
-    public static func read(from buf: inout (data: Data, offset: Data.Index)) throws -> [RunnerSession] {
+    public static func read(from buf: inout (data: UnsafeRawBufferPointer, offset: Int)) throws -> [RunnerSession] {
         let len: Int32 = try readInt(&buf)
         var seq = [RunnerSession]()
         seq.reserveCapacity(Int(len))
@@ -31085,7 +31073,7 @@ fileprivate struct FfiConverterSequenceTypeSessionOption: FfiConverterRustBuffer
         }
     }
 
-    public static func read(from buf: inout (data: Data, offset: Data.Index)) throws -> [SessionOption] {
+    public static func read(from buf: inout (data: UnsafeRawBufferPointer, offset: Int)) throws -> [SessionOption] {
         let len: Int32 = try readInt(&buf)
         var seq = [SessionOption]()
         seq.reserveCapacity(Int(len))
@@ -31110,7 +31098,7 @@ fileprivate struct FfiConverterSequenceTypeSessionPermission: FfiConverterRustBu
         }
     }
 
-    public static func read(from buf: inout (data: Data, offset: Data.Index)) throws -> [SessionPermission] {
+    public static func read(from buf: inout (data: UnsafeRawBufferPointer, offset: Int)) throws -> [SessionPermission] {
         let len: Int32 = try readInt(&buf)
         var seq = [SessionPermission]()
         seq.reserveCapacity(Int(len))
@@ -31135,7 +31123,7 @@ fileprivate struct FfiConverterSequenceTypeSessionReport: FfiConverterRustBuffer
         }
     }
 
-    public static func read(from buf: inout (data: Data, offset: Data.Index)) throws -> [SessionReport] {
+    public static func read(from buf: inout (data: UnsafeRawBufferPointer, offset: Int)) throws -> [SessionReport] {
         let len: Int32 = try readInt(&buf)
         var seq = [SessionReport]()
         seq.reserveCapacity(Int(len))
@@ -31160,7 +31148,7 @@ fileprivate struct FfiConverterSequenceTypeTerminalEntry: FfiConverterRustBuffer
         }
     }
 
-    public static func read(from buf: inout (data: Data, offset: Data.Index)) throws -> [TerminalEntry] {
+    public static func read(from buf: inout (data: UnsafeRawBufferPointer, offset: Int)) throws -> [TerminalEntry] {
         let len: Int32 = try readInt(&buf)
         var seq = [TerminalEntry]()
         seq.reserveCapacity(Int(len))
@@ -31185,7 +31173,7 @@ fileprivate struct FfiConverterSequenceTypeThreadView: FfiConverterRustBuffer {
         }
     }
 
-    public static func read(from buf: inout (data: Data, offset: Data.Index)) throws -> [ThreadView] {
+    public static func read(from buf: inout (data: UnsafeRawBufferPointer, offset: Int)) throws -> [ThreadView] {
         let len: Int32 = try readInt(&buf)
         var seq = [ThreadView]()
         seq.reserveCapacity(Int(len))
@@ -31210,7 +31198,7 @@ fileprivate struct FfiConverterSequenceTypeTombstoneEntry: FfiConverterRustBuffe
         }
     }
 
-    public static func read(from buf: inout (data: Data, offset: Data.Index)) throws -> [TombstoneEntry] {
+    public static func read(from buf: inout (data: UnsafeRawBufferPointer, offset: Int)) throws -> [TombstoneEntry] {
         let len: Int32 = try readInt(&buf)
         var seq = [TombstoneEntry]()
         seq.reserveCapacity(Int(len))
@@ -31235,7 +31223,7 @@ fileprivate struct FfiConverterSequenceTypeUnknownCount: FfiConverterRustBuffer 
         }
     }
 
-    public static func read(from buf: inout (data: Data, offset: Data.Index)) throws -> [UnknownCount] {
+    public static func read(from buf: inout (data: UnsafeRawBufferPointer, offset: Int)) throws -> [UnknownCount] {
         let len: Int32 = try readInt(&buf)
         var seq = [UnknownCount]()
         seq.reserveCapacity(Int(len))
@@ -31260,7 +31248,7 @@ fileprivate struct FfiConverterSequenceTypeUsageLimit: FfiConverterRustBuffer {
         }
     }
 
-    public static func read(from buf: inout (data: Data, offset: Data.Index)) throws -> [UsageLimit] {
+    public static func read(from buf: inout (data: UnsafeRawBufferPointer, offset: Int)) throws -> [UsageLimit] {
         let len: Int32 = try readInt(&buf)
         var seq = [UsageLimit]()
         seq.reserveCapacity(Int(len))
@@ -31285,7 +31273,7 @@ fileprivate struct FfiConverterSequenceTypeAgentDocument: FfiConverterRustBuffer
         }
     }
 
-    public static func read(from buf: inout (data: Data, offset: Data.Index)) throws -> [AgentDocument] {
+    public static func read(from buf: inout (data: UnsafeRawBufferPointer, offset: Int)) throws -> [AgentDocument] {
         let len: Int32 = try readInt(&buf)
         var seq = [AgentDocument]()
         seq.reserveCapacity(Int(len))
@@ -31310,7 +31298,7 @@ fileprivate struct FfiConverterSequenceTypeAgentFeature: FfiConverterRustBuffer 
         }
     }
 
-    public static func read(from buf: inout (data: Data, offset: Data.Index)) throws -> [AgentFeature] {
+    public static func read(from buf: inout (data: UnsafeRawBufferPointer, offset: Int)) throws -> [AgentFeature] {
         let len: Int32 = try readInt(&buf)
         var seq = [AgentFeature]()
         seq.reserveCapacity(Int(len))
@@ -31335,7 +31323,7 @@ fileprivate struct FfiConverterSequenceTypeCallContent: FfiConverterRustBuffer {
         }
     }
 
-    public static func read(from buf: inout (data: Data, offset: Data.Index)) throws -> [CallContent] {
+    public static func read(from buf: inout (data: UnsafeRawBufferPointer, offset: Int)) throws -> [CallContent] {
         let len: Int32 = try readInt(&buf)
         var seq = [CallContent]()
         seq.reserveCapacity(Int(len))
@@ -31360,7 +31348,7 @@ fileprivate struct FfiConverterSequenceTypeCapability: FfiConverterRustBuffer {
         }
     }
 
-    public static func read(from buf: inout (data: Data, offset: Data.Index)) throws -> [Capability] {
+    public static func read(from buf: inout (data: UnsafeRawBufferPointer, offset: Int)) throws -> [Capability] {
         let len: Int32 = try readInt(&buf)
         var seq = [Capability]()
         seq.reserveCapacity(Int(len))
@@ -31385,7 +31373,7 @@ fileprivate struct FfiConverterSequenceTypeChange: FfiConverterRustBuffer {
         }
     }
 
-    public static func read(from buf: inout (data: Data, offset: Data.Index)) throws -> [Change] {
+    public static func read(from buf: inout (data: UnsafeRawBufferPointer, offset: Int)) throws -> [Change] {
         let len: Int32 = try readInt(&buf)
         var seq = [Change]()
         seq.reserveCapacity(Int(len))
@@ -31410,7 +31398,7 @@ fileprivate struct FfiConverterSequenceTypeConnectionView: FfiConverterRustBuffe
         }
     }
 
-    public static func read(from buf: inout (data: Data, offset: Data.Index)) throws -> [ConnectionView] {
+    public static func read(from buf: inout (data: UnsafeRawBufferPointer, offset: Int)) throws -> [ConnectionView] {
         let len: Int32 = try readInt(&buf)
         var seq = [ConnectionView]()
         seq.reserveCapacity(Int(len))
@@ -31435,7 +31423,7 @@ fileprivate struct FfiConverterSequenceTypeDialogueEventItem: FfiConverterRustBu
         }
     }
 
-    public static func read(from buf: inout (data: Data, offset: Data.Index)) throws -> [DialogueEventItem] {
+    public static func read(from buf: inout (data: UnsafeRawBufferPointer, offset: Int)) throws -> [DialogueEventItem] {
         let len: Int32 = try readInt(&buf)
         var seq = [DialogueEventItem]()
         seq.reserveCapacity(Int(len))
@@ -31460,7 +31448,7 @@ fileprivate struct FfiConverterSequenceTypeHookEventItem: FfiConverterRustBuffer
         }
     }
 
-    public static func read(from buf: inout (data: Data, offset: Data.Index)) throws -> [HookEventItem] {
+    public static func read(from buf: inout (data: UnsafeRawBufferPointer, offset: Int)) throws -> [HookEventItem] {
         let len: Int32 = try readInt(&buf)
         var seq = [HookEventItem]()
         seq.reserveCapacity(Int(len))
@@ -31485,7 +31473,7 @@ fileprivate struct FfiConverterSequenceTypeInboxEvent: FfiConverterRustBuffer {
         }
     }
 
-    public static func read(from buf: inout (data: Data, offset: Data.Index)) throws -> [InboxEvent] {
+    public static func read(from buf: inout (data: UnsafeRawBufferPointer, offset: Int)) throws -> [InboxEvent] {
         let len: Int32 = try readInt(&buf)
         var seq = [InboxEvent]()
         seq.reserveCapacity(Int(len))
@@ -31510,7 +31498,7 @@ fileprivate struct FfiConverterSequenceTypePromptPart: FfiConverterRustBuffer {
         }
     }
 
-    public static func read(from buf: inout (data: Data, offset: Data.Index)) throws -> [PromptPart] {
+    public static func read(from buf: inout (data: UnsafeRawBufferPointer, offset: Int)) throws -> [PromptPart] {
         let len: Int32 = try readInt(&buf)
         var seq = [PromptPart]()
         seq.reserveCapacity(Int(len))
@@ -31535,7 +31523,7 @@ fileprivate struct FfiConverterSequenceTypeRawPiece: FfiConverterRustBuffer {
         }
     }
 
-    public static func read(from buf: inout (data: Data, offset: Data.Index)) throws -> [RawPiece] {
+    public static func read(from buf: inout (data: UnsafeRawBufferPointer, offset: Int)) throws -> [RawPiece] {
         let len: Int32 = try readInt(&buf)
         var seq = [RawPiece]()
         seq.reserveCapacity(Int(len))
@@ -31560,7 +31548,7 @@ fileprivate struct FfiConverterSequenceTypeSessionEvent: FfiConverterRustBuffer 
         }
     }
 
-    public static func read(from buf: inout (data: Data, offset: Data.Index)) throws -> [SessionEvent] {
+    public static func read(from buf: inout (data: UnsafeRawBufferPointer, offset: Int)) throws -> [SessionEvent] {
         let len: Int32 = try readInt(&buf)
         var seq = [SessionEvent]()
         seq.reserveCapacity(Int(len))
@@ -31585,7 +31573,7 @@ fileprivate struct FfiConverterSequenceTypeSettingSource: FfiConverterRustBuffer
         }
     }
 
-    public static func read(from buf: inout (data: Data, offset: Data.Index)) throws -> [SettingSource] {
+    public static func read(from buf: inout (data: UnsafeRawBufferPointer, offset: Int)) throws -> [SettingSource] {
         let len: Int32 = try readInt(&buf)
         var seq = [SettingSource]()
         seq.reserveCapacity(Int(len))
@@ -31609,7 +31597,7 @@ fileprivate struct FfiConverterDictionaryStringString: FfiConverterRustBuffer {
         }
     }
 
-    public static func read(from buf: inout (data: Data, offset: Data.Index)) throws -> [String: String] {
+    public static func read(from buf: inout (data: UnsafeRawBufferPointer, offset: Int)) throws -> [String: String] {
         let len: Int32 = try readInt(&buf)
         var dict = [String: String]()
         dict.reserveCapacity(Int(len))
@@ -31635,7 +31623,7 @@ fileprivate struct FfiConverterDictionaryStringOptionString: FfiConverterRustBuf
         }
     }
 
-    public static func read(from buf: inout (data: Data, offset: Data.Index)) throws -> [String: String?] {
+    public static func read(from buf: inout (data: UnsafeRawBufferPointer, offset: Int)) throws -> [String: String?] {
         let len: Int32 = try readInt(&buf)
         var dict = [String: String?]()
         dict.reserveCapacity(Int(len))
@@ -31655,13 +31643,14 @@ fileprivate let uniffiContinuationHandleMap = UniffiHandleMap<UnsafeContinuation
 /// Holds the cancellation of a call back until its first poll: the call of a cancelled task is to
 /// begin as well, since it may be one that ends something.
 private final class UniffiCancellation: @unchecked Sendable {
-    private let lock = NSLock()
+    // For all calls: it is held for a few instructions, and a lock of its own would be a further allocation of each.
+    private static let lock = NSLock()
     private var isPolled = false
     private var isCancelled = false
 
     /// Returns whether a cancellation was held back.
     func polled() -> Bool {
-        lock.withLock {
+        Self.lock.withLock {
             defer { isPolled = true }
             return !isPolled && isCancelled
         }
@@ -31669,7 +31658,7 @@ private final class UniffiCancellation: @unchecked Sendable {
 
     /// Returns whether the call can be cancelled now.
     func cancel() -> Bool {
-        lock.withLock {
+        Self.lock.withLock {
             isCancelled = true
             return isPolled
         }

@@ -4,7 +4,7 @@ import XCTest
 
 final class LibraryTests: TimedTestCase {
     func testLibraryReportsVersionAndContainment() throws {
-        XCTAssertEqual(apiRevision(), 20)
+        XCTAssertEqual(apiRevision(), 21)
         XCTAssertEqual(libraryVersion(), "0.1.0")
         XCTAssertTrue(["group", "subreaper", "cgroup"].contains(try probeContainment().level))
     }

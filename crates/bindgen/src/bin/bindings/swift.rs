@@ -1,23 +1,24 @@
 //! Corrects the Swift sources that UniFFI 0.32.2 generates: cancelling a task ends the call that it
-//! awaits, and results are read without Foundation. `uniffi.md` in this directory describes the defects.
+//! awaits, and results are read from the library's buffer, without Foundation. `uniffi.md` in this directory describes the defects.
 
 use crate::Failure;
 use crate::correction::{Correction, apply, each, once};
 
-const CORRECTIONS: [Correction; 10] = [
+const CORRECTIONS: [Correction; 15] = [
     once(
         "fileprivate func uniffiRustCallAsync<F, T>(
 ",
         "/// Holds the cancellation of a call back until its first poll: the call of a cancelled task is to
 /// begin as well, since it may be one that ends something.
 private final class UniffiCancellation: @unchecked Sendable {
-    private let lock = NSLock()
+    // For all calls: it is held for a few instructions, and a lock of its own would be a further allocation of each.
+    private static let lock = NSLock()
     private var isPolled = false
     private var isCancelled = false
 
     /// Returns whether a cancellation was held back.
     func polled() -> Bool {
-        lock.withLock {
+        Self.lock.withLock {
             defer { isPolled = true }
             return !isPolled && isCancelled
         }
@@ -25,7 +26,7 @@ private final class UniffiCancellation: @unchecked Sendable {
 
     /// Returns whether the call can be cancelled now.
     func cancel() -> Bool {
-        lock.withLock {
+        Self.lock.withLock {
             isCancelled = true
             return isPolled
         }
@@ -88,15 +89,43 @@ fileprivate func uniffiRustCallAsync<F, T>(
         "            freeFunc: ffi_bowline_ffi_rust_future_free_rust_buffer,
             cancelFunc: { ffi_bowline_ffi_rust_future_cancel_rust_buffer($0) },\n",
     ),
-    // Numbers and texts are read without a copy by Foundation each.
+    // Numbers and texts are read from the library's buffer, without `Data` around it and without copies.
+    each(
+        "(data: Data, offset: Data.Index)",
+        "(data: UnsafeRawBufferPointer, offset: Int)",
+    ),
+    once(
+        "fileprivate func createReader(data: Data) ->",
+        "fileprivate func createReader(data: UnsafeRawBufferPointer) ->",
+    ),
+    once(
+        "createReader(data: Data(rustBuffer: buf))",
+        "createReader(data: UnsafeRawBufferPointer(start: buf.data, count: Int(buf.len)))",
+    ),
+    once(
+        "fileprivate extension Data {
+    init(rustBuffer: RustBuffer) {
+        self.init(
+            bytesNoCopy: rustBuffer.data!,
+            count: Int(rustBuffer.len),
+            deallocator: .none
+        )
+    }
+}
+
+",
+        "",
+    ),
     once(
         "    var value: T = 0
     let _ = withUnsafeMutableBytes(of: &value, { reader.data.copyBytes(to: $0, from: range)})
 ",
-        "    let value = reader.data.withUnsafeBytes {
-        $0.loadUnaligned(fromByteOffset: range.lowerBound, as: T.self)
-    }
+        "    let value = reader.data.loadUnaligned(fromByteOffset: range.lowerBound, as: T.self)
 ",
+    ),
+    once(
+        "count: Int) throws -> Array<UInt8> {",
+        "count: Int) throws -> UnsafeRawBufferPointer {",
     ),
     once(
         "    var value = [UInt8](repeating: 0, count: count)
@@ -104,7 +133,7 @@ fileprivate func uniffiRustCallAsync<F, T>(
         reader.data.copyBytes(to: buffer, from: range)
     })
 ",
-        "    let value = reader.data.withUnsafeBytes { Array($0[range]) }
+        "    let value = UnsafeRawBufferPointer(rebasing: reader.data[range])
 ",
     ),
 ];

@@ -18,7 +18,7 @@ package dev.bowline
  */
 public object Bowline {
     /** The API revision that these sources were generated for. */
-    private const val API_REVISION: UInt = 20u
+    private const val API_REVISION: UInt = 21u
 
     /** The first failure is kept: later uses of the library would only say that there was one. */
     private val initialized: Result<Unit> by lazy { runCatching { initialize() } }

@@ -11,7 +11,7 @@ class LibraryTest {
     @Test
     fun `library reports version and containment`() {
         Bowline.engine()
-        assertEquals(20u, apiRevision())
+        assertEquals(21u, apiRevision())
         assertEquals("0.1.0", libraryVersion())
         assertTrue(probeContainment().level in setOf("group", "subreaper", "cgroup"))
         assertTrue(liveCounters().recordings == 0uL)
