@@ -107,7 +107,7 @@ test("the picture of the README is what the page looks like", async () => {
   server.session("demo", { title: "median_of_even_lengths is red", ...summary, started_ms: timeline.from_ms!, context_used: 12, context_size: 200 }, all.slice(0, asked + 3));
   server.answer("demo", "timeline", () => timeline);
   server.answer("demo", "lines", lines);
-  server.answer("demo", "unknown-members", () => ({ lines: [] }));
+  server.answer("demo", "unknown-members", () => ({ is_checked: true, kept_whole: 0, lines: [] }));
   server.log("demo", log);
   await open("light", { width: 1440, height: 900 }, "demo", now);
   await page.locator('.card[data-armed="true"]').waitFor();
