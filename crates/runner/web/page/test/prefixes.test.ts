@@ -8,7 +8,7 @@ import { Recorded } from "./recorded.js";
 
 const fixtures = "../../../tests/fixtures";
 
-/** Places at which each recording is cut; `BOWLINE_PLACES=100` takes a few minutes. */
+/** Places at which each recording is cut; `BOWLINE_PLACES` sets another number. */
 const PLACES = Number(process.env["BOWLINE_PLACES"] ?? 5);
 
 /** Entries that are read at once: all of a recording. */
@@ -35,7 +35,7 @@ async function folded(client: Client, session: string, moment: Moment): Promise<
   return JSON.parse(JSON.stringify(transcript));
 }
 
-test("changes up to any byte lead to the transcript of that byte", { timeout: 600_000 }, async () => {
+test("changes up to any byte lead to the transcript of that byte", { timeout: PLACES * 60_000 }, async () => {
   const all = recordings(fixtures);
   ok(all.length > 100, `${all.length} recordings`);
   const dialects = new Set<unknown>();
