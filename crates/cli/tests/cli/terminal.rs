@@ -89,6 +89,7 @@ impl TerminalCommand {
     }
 
     /// Returns the id of the program's process.
+    #[cfg(target_os = "linux")]
     pub(crate) fn pid(&self) -> u32 {
         self.terminal.pid().expect("it is a process here")
     }

@@ -19,9 +19,20 @@ const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
 /// server that is frozen or behind a dead link.
 const PING_EVERY: Duration = Duration::from_secs(3);
 
-/// Pauses between attempts to connect again.
-const RECONNECT_AFTER: Duration = Duration::from_millis(100);
+/// Pause before the second attempt to connect again, doubled for each later one. The first is made at once, and often at
+/// the server that has ended; with three servers, the third attempt is the last that can be in vain after one ended.
+const RECONNECT_AFTER: Duration = Duration::from_millis(20);
 const MAX_RECONNECT_AFTER: Duration = Duration::from_secs(2);
+
+/// Returns the pause before an attempt, which are counted from 1.
+fn reconnect_pause(attempt: usize) -> Duration {
+    match attempt {
+        0 | 1 => Duration::ZERO,
+        _ => RECONNECT_AFTER
+            .saturating_mul(1 << (attempt - 2).min(8))
+            .min(MAX_RECONNECT_AFTER),
+    }
+}
 
 /// Maximum number of unread messages of a subscription, after which the client drops messages: more than the credit of a link.
 const SUBSCRIPTION_QUEUE: usize = 4096;
@@ -126,10 +137,7 @@ impl Connection {
             .connection_timeout(CONNECT_TIMEOUT)
             .ping_interval(PING_EVERY)
             .subscription_capacity(SUBSCRIPTION_QUEUE)
-            .reconnect_delay_callback(|attempts| {
-                let pause = RECONNECT_AFTER.saturating_mul(1 << attempts.min(8));
-                pause.min(MAX_RECONNECT_AFTER)
-            })
+            .reconnect_delay_callback(reconnect_pause)
             .event_callback(move |event| {
                 let reports = on_event.clone();
                 async move { reports.on_event(event) }
