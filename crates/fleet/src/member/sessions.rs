@@ -24,6 +24,10 @@ use crate::replicate::{LocalJournal, ReplicaState, replicate};
 const LOOK_EVERY: Duration = Duration::from_secs(1);
 const LOOK_EVERY_EACH: Duration = Duration::from_millis(10);
 
+/// Interval between two looks at a claim that a session has: servers that lost their newest messages may use the revision
+/// of a claim again, so that a late request to give up an older one removes it.
+const CHECK_CLAIM_EVERY: Duration = Duration::from_secs(30);
+
 const DAY: Duration = Duration::from_secs(24 * 60 * 60);
 
 /// Publishes the sessions; never returns.
@@ -97,6 +101,8 @@ struct Published {
     is_superseded: bool,
     /// The conversation that the session writes, and whether it has its claim.
     claim: Option<(ConversationKey, ClaimOutcome)>,
+    /// When that was last seen.
+    claim_checked: Instant,
     /// The length of the log when the files of the conversation were copied.
     files_at: Option<u64>,
     git: Option<GitState>,
@@ -151,6 +157,7 @@ impl Published {
             generation: session.generation.unwrap_or(1),
             is_superseded: false,
             claim: None,
+            claim_checked: Instant::now(),
             files_at: None,
             git: None,
         }
@@ -166,7 +173,9 @@ impl Published {
             let _ = release(bus, &old, runner, session.id).await;
         }
         let Some(wanted) = wanted else { return };
-        if let Some((_, ClaimOutcome::Held(_))) = &self.claim {
+        if let Some((_, ClaimOutcome::Held(_))) = &self.claim
+            && self.claim_checked.elapsed() < CHECK_CLAIM_EVERY
+        {
             return;
         }
         let asked = claim(bus, wanted, runner, session.id, false).await;
@@ -180,6 +189,7 @@ impl Published {
         };
         if let Ok(outcome) = outcome {
             self.claim = Some((wanted.clone(), outcome));
+            self.claim_checked = Instant::now();
         }
     }
 
