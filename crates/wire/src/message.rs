@@ -115,7 +115,8 @@ pub enum Message {
         /// Offset past its last byte.
         offset: u64,
     },
-    /// The kernel has accepted all input before an offset.
+    /// The kernel has accepted all input before an offset. From a terminal it is sent with the next output, at most 5 ms
+    /// later and before the exit.
     InputAck {
         /// The next expected offset.
         offset: u64,
