@@ -118,18 +118,25 @@ test("an id without data is where the stream continues", async () => {
   strictEqual(seen.length, 2);
 });
 
-test("a silent connection is given up and restored", async () => {
-  const timer = new ManualTimer();
-  let first: ServerResponse | null = null;
-  handlers.push((_, response) => {
-    first = response;
-    stream(response, 'id: c1\ndata: {"n":1}\n\n');
-  });
+/** Opens a stream of changes that sends one batch and then nothing. */
+async function openStream(timer: ManualTimer) {
+  const connected = new Promise<ServerResponse>((resolve) =>
+    handlers.push((_, response) => {
+      stream(response, 'id: c1\ndata: {"n":1}\n\n');
+      resolve(response);
+    }),
+  );
   const events = client.changes("s", { timer });
   const batch = await events.next();
+  const response = await connected;
+  const closed = new Promise((resolve) => response.on("close", resolve));
+  return { response, batch, ended: events.next(), closed };
+}
+
+test("a silent connection is given up and restored", async () => {
+  const timer = new ManualTimer();
+  const { batch, ended, closed } = await openStream(timer);
   deepStrictEqual(batch.value, [{ id: "c1", data: { n: 1 } }]);
-  const ended = events.next();
-  const closed = new Promise((resolve) => first!.on("close", resolve));
   // The runner sends a comment every 10 s.
   for (let silent = 0; silent < 45_000; silent += 15_000) timer.fire();
   await closed;
@@ -140,15 +147,7 @@ test("a silent connection is given up and restored", async () => {
 
 test("a machine that has slept connects anew with its first timer", async () => {
   const timer = new ManualTimer();
-  let first: ServerResponse | null = null;
-  handlers.push((_, response) => {
-    first = response;
-    stream(response, 'id: c1\ndata: {"n":1}\n\n');
-  });
-  const events = client.changes("s", { timer });
-  await events.next();
-  const ended = events.next();
-  const closed = new Promise((resolve) => first!.on("close", resolve));
+  const { ended, closed } = await openStream(timer);
   timer.time += 8 * 3_600_000;
   timer.fire();
   await closed;
@@ -162,18 +161,10 @@ test("a tab that is back asks for a live connection at once", async () => {
   const methods = { addEventListener: window.addEventListener.bind(window), removeEventListener: window.removeEventListener.bind(window) };
   Object.assign(globalThis, methods);
   try {
-    let first: ServerResponse | null = null;
-    handlers.push((_, response) => {
-      first = response;
-      stream(response, 'id: c1\ndata: {"n":1}\n\n');
-    });
-    const events = client.changes("s", { timer });
-    await events.next();
-    const ended = events.next();
-    const closed = new Promise((resolve) => first!.on("close", resolve));
+    const { response, ended, closed } = await openStream(timer);
     timer.time += 10_000;
     window.dispatchEvent(new Event("visibilitychange"));
-    strictEqual(first!.destroyed, false, "ten seconds are no silence");
+    strictEqual(response.destroyed, false, "ten seconds are no silence");
     timer.time += 10_000;
     window.dispatchEvent(new Event("visibilitychange"));
     await closed;

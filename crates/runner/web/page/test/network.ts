@@ -1,4 +1,4 @@
-// The network between a page and a runner, which a test cuts and silences: a SOCKS 5 server that the browser is told to use.
+// A SOCKS 5 proxy (RFC 1928) between the browser and the runner, whose connections a test closes or stalls.
 import { connect, createServer, type AddressInfo, type Server, type Socket } from "node:net";
 
 /** Length of the client's greeting that offers one method, and of a request up to the length of a name. */

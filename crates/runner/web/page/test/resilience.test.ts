@@ -147,7 +147,7 @@ test("a frozen tab shows what happened meanwhile", { timeout: LIMIT_MS }, async 
 const click = (page: Page, name: string) =>
   page.evaluate((wanted) => [...document.querySelectorAll<HTMLButtonElement>(".card footer button")].find((it) => it.textContent === wanted)?.click(), name);
 
-test("of two tabs and a terminal the first answer counts, and the others are told", { timeout: LIMIT_MS }, async () => {
+test("the first answer of two tabs and a terminal counts, and the other readers show who gave it", { timeout: LIMIT_MS }, async () => {
   const [one, two] = [await newTab(false), await newTab(false)];
   const id = await runner.dialogue(PROMPT);
   for (const page of [one, two]) {
