@@ -240,6 +240,11 @@ scene("scrub: the session is shown as it was, which is the fold of its first lin
   const output = Buffer.from(await runner.send("GET", `/api/sessions/${id}/log`));
   strictEqual(output.length, ends.at(-1));
   const field = page.getByLabel("Moment, as a line");
+  // The page reads how many lines there are every two seconds; a line beyond them is the present.
+  await page.waitForFunction(
+    ([label, lines]) => document.querySelector<HTMLInputElement>(`[aria-label="${label}"]`)?.value === lines,
+    ["Moment, as a line", String(ends.length)] as const,
+  );
   const seen = new Set<string>();
   // At the last line, the present is shown.
   for (const [at, end] of ends.slice(0, -1).entries()) {
@@ -256,6 +261,7 @@ scene("scrub: the session is shown as it was, which is the fold of its first lin
     deepStrictEqual(TEXTS.filter((text) => visible.includes(text)), expected, `line ${at + 1}`);
   }
   strictEqual(seen.size, TEXTS.length + 1);
+  await it.picture("scrub");
 });
 
 /** What is said in the scene, in its order. */
