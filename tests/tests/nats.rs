@@ -379,13 +379,18 @@ async fn generated_rights_are_enough_and_no_more() {
         "{refused:?}"
     );
     let system = servers.connect(Some(&credentials("system"))).await;
-    for reported in [system.servers_as_system().await, b.servers().await] {
+    assert_server_is_reported(&system, &b).await;
+}
+
+/// Asserts that one server reports that it syncs always, to the system account and to a runner in its way.
+async fn assert_server_is_reported(system: &Connection, runner: &Connection) {
+    for reported in [system.servers_as_system().await, runner.servers().await] {
         let reported: Vec<_> = reported.iter().map(|it| it.is_sync_always).collect();
         assert_eq!(reported, [true]);
     }
-    assert_eq!(b.servers_as_system().await, []);
+    assert_eq!(runner.servers_as_system().await, []);
     // One server that syncs has no other that outlives it.
-    assert!(!b.is_durable().await);
+    assert!(!runner.is_durable().await);
 }
 
 /// What is copied is called durable only where three replicas and syncing servers were seen.
