@@ -12,12 +12,14 @@ mod line;
 mod producer;
 mod status;
 mod steady;
+mod whole;
 
 pub use fleet::{Fleet, Received};
 pub use flood::{Flooded, Reader, flood};
 pub use idle::{Idle, idle, short_dialogue};
 pub use producer::Role;
 pub use steady::{Steady, steady};
+pub use whole::{Whole, whole};
 
 use tokio::runtime::{Builder, Runtime};
 

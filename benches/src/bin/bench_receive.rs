@@ -6,7 +6,7 @@ use std::process::{Command, ExitCode};
 
 use bowline_benches::exit_code;
 use bowline_benches::receive::{
-    Fleet, Flooded, Idle, Reader, Received, Role, Steady, flood, idle, steady,
+    Fleet, Flooded, Idle, Reader, Received, Role, Steady, Whole, flood, idle, steady, whole,
 };
 use clap::{Parser, ValueEnum};
 use serde::Serialize;
@@ -15,6 +15,10 @@ use serde::de::DeserializeOwned;
 /// Length of the stream whose memory is measured, without --ten-gigabytes.
 const STEADY: u64 = 1 << 30;
 const TEN_GIGABYTES: u64 = 10_000_000_000;
+
+/// Sessions whose whole transcripts a host holds, and the output of each, in bytes.
+const WHOLE: usize = 100;
+const WHOLE_OUTPUT: u64 = 1_000_000;
 
 /// Lines per second of one busy session, and sessions of the small fleet.
 const RATE: u64 = 80;
@@ -73,6 +77,8 @@ enum Measure {
     Idle,
     /// Memory along a stream
     Steady,
+    /// Memory of a hundred transcripts
+    Whole,
 }
 
 /// One row of the results.
@@ -145,6 +151,7 @@ impl Arguments {
                 .run()?,
             ),
             Measure::Idle => serde_json::to_string(&idle(self.sessions)?),
+            Measure::Whole => serde_json::to_string(&whole(self.sessions, self.amount)?),
             _ => serde_json::to_string(&steady(self.amount)?),
         };
         print(&text.map_err(io::Error::from)?)
@@ -175,6 +182,7 @@ impl Arguments {
             Measure::Fleet => self.fleet(),
             Measure::Idle => self.idle(),
             Measure::Steady => self.steady(),
+            Measure::Whole => self.whole(),
         }
     }
 
@@ -354,6 +362,19 @@ impl Arguments {
             row(format!("{name}: entries kept"), steady.entries),
             row(format!("{name}: entries given up"), steady.given_up),
         ])
+    }
+
+    fn whole(&self) -> io::Result<Vec<Row>> {
+        let sessions = if self.quick { WHOLE / 10 } else { WHOLE };
+        let whole: Whole = self.worker("whole", sessions, WHOLE_OUTPUT)?;
+        let [ours, output] = [whole.resident, whole.output].map(|bytes| bytes as f64 / 1e6);
+        Ok(vec![Row {
+            metric: format!("{sessions} whole transcripts: memory, and the output of their agents"),
+            unit: "MB",
+            ours,
+            base: Some(output),
+            ratio: Some(ours / output),
+        }])
     }
 
     fn text(&self, rows: &[Row]) -> io::Result<String> {

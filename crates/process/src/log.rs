@@ -28,8 +28,8 @@ const BYTES_PER_CHUNK: usize = 64;
 /// Minimum of the limit on chunks.
 const MIN_CHUNKS: usize = 16;
 
-/// Minimum size of a passed chunk that is kept without a copy. A smaller chunk is copied, since it
-/// would keep alive a read buffer that many sessions share.
+/// Minimum size of a passed or received chunk that is kept without a copy. A smaller chunk is copied, since it
+/// would keep alive a read buffer: one that many sessions share, or that of a connection which has ended since.
 const SHARED_BYTES: usize = 16 * 1024;
 
 /// Size of the blocks that small chunks are copied into, so that not each needs an allocation.
@@ -277,9 +277,16 @@ impl Log {
         self.push_as(bytes, false);
     }
 
-    /// Appends bytes as [`push`](Self::push) does; `is_replay` marks bytes that were written before
-    /// this host attached.
-    pub(crate) fn push_as(&mut self, bytes: Bytes, is_replay: bool) {
+    /// Appends bytes that a connection received; `is_replay` marks those that were written before this host
+    /// attached.
+    pub(crate) fn push_received(&mut self, bytes: &Bytes, is_replay: bool) {
+        if !self.closed {
+            let kept = self.kept(bytes);
+            self.push_as(kept, is_replay);
+        }
+    }
+
+    fn push_as(&mut self, bytes: Bytes, is_replay: bool) {
         if bytes.is_empty() || self.closed {
             return;
         }
@@ -321,13 +328,20 @@ impl Log {
         self.taken = offset + bytes.len() as u64;
         if self.history == 0 && !self.has_readers() && self.chunks.is_empty() {
             (self.start, self.end) = (self.taken, self.taken);
-        } else if bytes.len() < SHARED_BYTES {
-            let copy = self.copy(bytes);
-            self.push(copy);
         } else {
-            self.push(bytes.clone());
+            let kept = self.kept(bytes);
+            self.push(kept);
         }
         Some(offset)
+    }
+
+    /// Returns a chunk as it is kept: a small one does not share the buffer that it was read into.
+    fn kept(&mut self, bytes: &Bytes) -> Bytes {
+        if bytes.len() < SHARED_BYTES {
+            self.copy(bytes)
+        } else {
+            bytes.clone()
+        }
     }
 
     /// Copies a small chunk into the present block, or into a new one if it does not fit.

@@ -93,13 +93,14 @@ impl SharedLog {
 
     /// Appends bytes that were just received.
     pub fn push(&self, bytes: Bytes) {
-        self.push_as(bytes, false);
+        self.lock().log.push(bytes);
+        self.grown.notify_waiters();
     }
 
-    /// Appends bytes as [`push`](Self::push) does; `is_replay` marks bytes that were written before
-    /// this host attached.
-    pub fn push_as(&self, bytes: Bytes, is_replay: bool) {
-        self.lock().log.push_as(bytes, is_replay);
+    /// Appends bytes that a connection received; `is_replay` marks those that were written before this host
+    /// attached. Small ones are copied, so that they do not keep the connection's read buffer.
+    pub fn push_received(&self, bytes: &Bytes, is_replay: bool) {
+        self.lock().log.push_received(bytes, is_replay);
         self.grown.notify_waiters();
     }
 

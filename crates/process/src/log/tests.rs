@@ -24,6 +24,20 @@ fn reader_gets_chunk_without_copy() {
 }
 
 #[test]
+fn received_chunk_keeps_no_read_buffer() {
+    let mut log = Log::new(1 << 20, Overflow::DropOldest);
+    let mut buffer = BytesMut::zeroed(128 << 10);
+    let small = buffer.split_to(SHARED_BYTES - 1).freeze();
+    drop(buffer);
+    log.push_received(&small, false);
+    assert!(small.is_unique());
+    let large = Bytes::from(vec![1; SHARED_BYTES]);
+    log.push_received(&large, false);
+    assert!(!large.is_unique());
+    assert_eq!(log.end, 2 * SHARED_BYTES as u64 - 1);
+}
+
+#[test]
 fn block_waits_for_slowest_attached_reader() {
     let mut log = Log::new(128, Overflow::Block);
     let (fast, slow) = (log.attach_oldest(), log.attach_oldest());

@@ -42,6 +42,10 @@ const DEFAULT_AGENT: &str = "claude";
 /// Bytes that a WebSocket may buffer besides the message that is being sent.
 const WRITE_BUFFER: usize = 1 << 20;
 
+/// Size of the buffer that each WebSocket reads into for as long as it lasts, in bytes. Clients send keys and prompts;
+/// tungstenite's default is 128 KiB.
+pub(super) const READ_BUFFER: usize = 16 << 10;
+
 /// How often it is checked whether the token of a connection is still valid.
 const TOKEN_CHECK: Duration = Duration::from_secs(2);
 
@@ -280,6 +284,7 @@ fn with_limits(upgrade: WebSocketUpgrade, write_buffer: usize) -> WebSocketUpgra
     upgrade
         .max_message_size(MAX_CLIENT_MESSAGE)
         .max_frame_size(MAX_CLIENT_MESSAGE)
+        .read_buffer_size(READ_BUFFER)
         .write_buffer_size(0)
         .max_write_buffer_size(write_buffer)
 }

@@ -61,6 +61,7 @@ use tracing::Instrument as _;
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
+use super::attach::READ_BUFFER;
 use super::extract::{QueryParams, SessionPath};
 use super::problem::Problem;
 use super::{rest, trace};
@@ -295,6 +296,7 @@ fn respond(
     let upgrade = upgrade
         .max_message_size(MAX_CLIENT_MESSAGE)
         .max_frame_size(MAX_CLIENT_MESSAGE)
+        .read_buffer_size(READ_BUFFER)
         .write_buffer_size(WRITE_BUFFER);
     let span = trace::attach_span("events", None);
     Ok(upgrade.on_upgrade(move |socket| {

@@ -71,7 +71,7 @@ impl Logs {
         if let Some(dialogue) = &self.dialogue {
             dialogue.arrived(stream, log.end(), arrival);
         }
-        log.push_as(bytes, is_replay);
+        log.push_received(&bytes, is_replay);
     }
 
     /// Closes all logs.
