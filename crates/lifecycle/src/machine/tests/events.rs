@@ -194,3 +194,25 @@ fn older_agent_is_reported_once() {
         assert_eq!(fixture.count(older), wanted, "{version}");
     }
 }
+
+#[test]
+fn cut_lines_and_gaps_are_in_transcript() {
+    let mut fixture = Fixture::new(LIMITS);
+    fixture.input(Input::Output("{\"type\":\"assis".into()));
+    fixture.input(Input::OutputGap { from: 14, to: 60 });
+    fixture.agent("tant\"}");
+    fixture.input(Input::Output("{\"type\":\"us".into()));
+    fixture.input(Input::Command(Command::Terminate, 1));
+    fixture.exit(143);
+    let errors = fixture.errors();
+    let kinds: Vec<_> = errors
+        .iter()
+        .filter_map(|it| it.split(':').next())
+        .collect();
+    assert_eq!(
+        kinds,
+        ["truncated", "gap", "parse", "truncated"],
+        "{errors:?}"
+    );
+    assert_eq!(fixture.json()["stats"]["truncated"], true);
+}

@@ -325,3 +325,70 @@ fn only_recent_closed_requests_are_kept() {
     assert_eq!(answer_to(&mut fixture, "r1"), Ok(Reply::Done), "it is open");
     assert_eq!(fixture.lines.len(), 258);
 }
+
+#[test]
+fn first_permission_answer_wins() {
+    let mut fixture = Fixture::new(LIMITS);
+    assert!(matches!(
+        answer(&mut fixture, Decision::allow()),
+        Err(DialogueError::NoSuchRequest { .. })
+    ));
+    fixture.agent(ASK);
+    assert_eq!(fixture.json()["status"]["phase"], "awaiting_permission");
+    assert_eq!(answer(&mut fixture, Decision::allow()), Ok(Reply::Done));
+    assert!(
+        fixture.lines[0].contains(r#""updatedInput":{"command":"ls"}"#),
+        "{}",
+        fixture.lines[0]
+    );
+    assert!(matches!(
+        answer(&mut fixture, Decision::deny("no")),
+        Err(DialogueError::TooLate { .. })
+    ));
+    assert_eq!(fixture.lines.len(), 1);
+}
+
+#[test]
+fn closed_permission_accepts_no_answer() {
+    let mut fixture = Fixture::new(LIMITS);
+    fixture.agent(ASK);
+    fixture.agent(r#"{"type":"control_cancel_request","request_id":"r1"}"#);
+    assert!(matches!(
+        answer(&mut fixture, Decision::allow()),
+        Err(DialogueError::TooLate { .. })
+    ));
+    fixture.agent(&ASK.replace("r1", "r2"));
+    fixture.exit(0);
+    assert_eq!(fixture.json()["permissions"][1]["state"], "orphaned");
+    assert_eq!(
+        answer(&mut fixture, Decision::allow()),
+        Err(DialogueError::Ended)
+    );
+}
+
+#[test]
+fn malformed_answer_leaves_request_open() {
+    let mut fixture = Fixture::new(LIMITS);
+    fixture.agent(ASK);
+    for bad in ["{", "[]", "7"] {
+        let decision = Decision::Allow {
+            updated_input: Some(bad.into()),
+            updated_permissions: None,
+        };
+        assert!(
+            matches!(
+                answer(&mut fixture, decision),
+                Err(DialogueError::NotJson { .. })
+            ),
+            "{bad}"
+        );
+    }
+    let spread = "{\n  \"command\": \"pwd\"\n}".to_owned();
+    let decision = Decision::Allow {
+        updated_input: Some(spread),
+        updated_permissions: None,
+    };
+    assert_eq!(answer(&mut fixture, decision), Ok(Reply::Done));
+    assert_eq!(fixture.lines[0].matches('\n').count(), 1);
+    assert!(fixture.lines[0].contains(r#""updatedInput":{"command":"pwd"}"#));
+}
