@@ -29,7 +29,6 @@ mod runner;
 mod runner_tls;
 mod screen_model;
 mod scripts;
-#[cfg(target_os = "linux")]
 mod service;
 mod session_end;
 mod socket_proxy;

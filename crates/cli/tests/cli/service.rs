@@ -1,4 +1,5 @@
-//! `bowline serve --install` writes a unit and has systemd load it; `--uninstall` removes both.
+//! `bowline serve --install` writes a unit and has systemd load it, or a launch agent on macOS; `--uninstall`
+//! removes it.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
@@ -6,18 +7,32 @@ use std::path::{Path, PathBuf};
 
 use crate::support::{CommandOutput, command, finish};
 
-/// A home directory, and a `systemctl` that writes down its arguments.
+/// The program of the service manager.
+const MANAGER: &str = if cfg!(target_os = "macos") {
+    "launchctl"
+} else {
+    "systemctl"
+};
+
+/// Where the definition is in a home directory.
+const DEFINITION: &str = if cfg!(target_os = "macos") {
+    "Library/LaunchAgents/dev.bowline.runner.plist"
+} else {
+    ".config/systemd/user/bowline.service"
+};
+
+/// A home directory, and a program of the service manager that is a script.
 struct Machine {
     folder: tempfile::TempDir,
 }
 
 impl Machine {
-    fn new(systemctl: &str) -> Self {
+    fn new(script: &str) -> Self {
         let machine = Self {
             folder: tempfile::tempdir().unwrap(),
         };
-        let program = machine.path("systemctl");
-        fs::write(&program, format!("#!/bin/sh\n{systemctl}\n")).unwrap();
+        let program = machine.path(MANAGER);
+        fs::write(&program, format!("#!/bin/sh\n{script}\n")).unwrap();
         fs::set_permissions(&program, fs::Permissions::from_mode(0o755)).unwrap();
         machine
     }
@@ -38,8 +53,8 @@ impl Machine {
         finish(command.spawn().unwrap())
     }
 
-    fn unit(&self) -> PathBuf {
-        self.path(".config/systemd/user/bowline.service")
+    fn definition(&self) -> PathBuf {
+        self.path(DEFINITION)
     }
 
     fn calls(&self) -> String {
@@ -49,19 +64,24 @@ impl Machine {
     }
 }
 
+/// Writes down its arguments.
 const RECORD: &str = r#"echo "$*" >> "$CALLS""#;
 
 #[test]
+#[cfg(target_os = "linux")]
 fn service_is_installed_with_absolute_paths_and_removed() {
     let machine = Machine::new(RECORD);
     let args = ["--state-dir", "state", "--listen", "127.0.0.1:7000"];
     let said = machine.serve(&[&args[..], &["--install"]].concat()).ok();
-    assert!(said.starts_with(&format!("wrote {}\nstarted", machine.unit().display())));
+    assert!(said.starts_with(&format!(
+        "wrote {}\nstarted",
+        machine.definition().display()
+    )));
     assert_eq!(
         machine.calls(),
         "--user daemon-reload\n--user enable bowline.service\n--user restart bowline.service\n"
     );
-    let unit = fs::read_to_string(machine.unit()).unwrap();
+    let unit = fs::read_to_string(machine.definition()).unwrap();
     let state = machine.path("state");
     let wanted = format!(
         "\"serve\" \"--state-dir\" \"{}\" \"--listen\" \"127.0.0.1:7000\"\n",
@@ -76,7 +96,49 @@ fn service_is_installed_with_absolute_paths_and_removed() {
         machine.calls(),
         "--user disable --now bowline.service\n--user daemon-reload\n"
     );
-    assert!(!machine.unit().exists());
+    assert!(!machine.definition().exists());
+    let line = machine.serve(&["--uninstall"]).failed(1);
+    assert!(line.contains("no service is installed"), "{line}");
+}
+
+/// The agent is installed twice: launchd has none at first, and one that is replaced then.
+#[test]
+#[cfg(target_os = "macos")]
+fn agent_is_installed_replaced_and_removed() {
+    let machine = Machine::new(&format!(
+        r#"{RECORD}; [ "$1" != print ] || [ -e "$CALLS.loaded" ] || exit 113; : > "$CALLS.loaded""#
+    ));
+    let target = format!(
+        "gui/{}/dev.bowline.runner",
+        rustix::process::getuid().as_raw()
+    );
+    let file = machine.definition().display().to_string();
+    let domain = target.split("/dev").next().unwrap();
+    let args = ["--state-dir", "state", "--install"];
+    let said = machine.serve(&args).ok();
+    assert!(
+        said.starts_with(&format!("wrote {file}\nstarted")),
+        "{said}"
+    );
+    assert_eq!(
+        machine.calls(),
+        format!("print {target}\nbootstrap {domain} {file}\n")
+    );
+    let list = fs::read_to_string(&file).unwrap();
+    let state = machine.path("state");
+    assert!(
+        list.contains(&format!("<string>{}</string>", state.display())),
+        "{list}"
+    );
+
+    machine.serve(&args).ok();
+    assert_eq!(
+        machine.calls(),
+        format!("print {target}\nbootout {target}\nbootstrap {domain} {file}\n")
+    );
+    machine.serve(&["--uninstall"]).ok();
+    assert_eq!(machine.calls(), format!("bootout {target}\n"));
+    assert!(!machine.definition().exists());
     let line = machine.serve(&["--uninstall"]).failed(1);
     assert!(line.contains("no service is installed"), "{line}");
 }
@@ -87,13 +149,13 @@ fn failed_start_of_the_service_is_reported() {
     let line = machine.serve(&["--install"]).failed(1);
     assert!(line.contains("installed, but was not started"), "{line}");
     assert!(line.contains("Failed to connect to bus"), "{line}");
-    assert!(machine.unit().exists());
+    assert!(machine.definition().exists());
     machine.serve(&["--uninstall"]).ok();
-    assert!(!machine.unit().exists());
+    assert!(!machine.definition().exists());
 
-    fs::remove_file(machine.path("systemctl")).unwrap();
+    fs::remove_file(machine.path(MANAGER)).unwrap();
     let line = machine.serve(&["--install"]).failed(1);
-    assert!(line.contains("systemctl is missing"), "{line}");
+    assert!(line.contains(&format!("{MANAGER} is missing")), "{line}");
 }
 
 #[test]
