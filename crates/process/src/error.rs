@@ -71,7 +71,10 @@ pub enum SpawnError {
     #[error("start a process: no memory is left, end some processes")]
     OutOfMemory,
     /// The guard failed to start. The configured program is not the cause.
-    #[error("start the guard {path:?}: {source}, name a program that calls `run_guard`")]
+    #[error(
+        "start the guard {path:?}: {source}, name a `bowline` of this version, or a program that calls \
+         `run_guard`"
+    )]
     Guard {
         /// [`Configuration::guard`](crate::Configuration::guard).
         path: PathBuf,

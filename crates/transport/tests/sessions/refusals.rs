@@ -118,6 +118,25 @@ async fn relative_program_resolves_in_child_directory() {
     assert_eq!(within(session.exited()).await.status, ExitStatus::Code(6));
 }
 
+/// The guard is missing, is no guard, or is no program.
+#[tokio::test]
+async fn program_that_is_no_guard_is_reported_with_the_remedy() {
+    let directory = tempfile::tempdir().unwrap();
+    let plain = directory.path().join("bowline");
+    write(&plain, "", 0o644);
+    for guard in [Path::new("/no/such/bowline"), Path::new("/bin/sh"), &plain] {
+        let mut guarded = shell("exit 0");
+        guarded.guard = Some(guard.into());
+        let error = refused(guarded);
+        assert!(
+            matches!(&error, SpawnError::Guard { path, .. } if path == guard),
+            "{error}"
+        );
+        let text = error.to_string();
+        assert!(text.contains("name a `bowline` of this version"), "{text}");
+    }
+}
+
 #[tokio::test]
 async fn inaccessible_directory_is_reported() {
     let directory = tempfile::tempdir().unwrap();

@@ -59,11 +59,8 @@ impl Machine {
 
     pub(super) fn welcomed(&mut self, welcome: &Welcome) {
         if welcome.version != VERSION {
-            let detail = format!(
-                "the runner uses protocol version {} and this host version {VERSION}; use the same version of both",
-                welcome.version
-            );
-            return self.fail(ReconnectFailure::Version, detail);
+            let theirs = format!("the runner uses protocol version {}", welcome.version);
+            return self.fail(ReconnectFailure::Version, other_version(&theirs));
         }
         self.input.set_window(welcome.limits.input_window);
     }
@@ -150,4 +147,9 @@ impl Machine {
     pub(super) fn gone(&mut self, detail: &str) {
         self.fail(ReconnectFailure::Gone, detail.to_owned());
     }
+}
+
+/// Completes what is known of a runner of another version by the remedy.
+pub(super) fn other_version(theirs: &str) -> String {
+    format!("{theirs}; this host uses protocol version {VERSION}; use the same version of both")
 }

@@ -5,6 +5,7 @@ use std::time::Duration;
 use super::Machine;
 use super::inbound::DataError;
 use super::io::{LinkError, Output};
+use super::joining::other_version;
 use super::link::LinkState;
 use super::outbound::{InvalidAck, WriteResult};
 use super::snapshot::SnapshotAssembler;
@@ -263,6 +264,10 @@ impl Machine {
         if failure == ReconnectFailure::Lost && !retryable && !self.link.is_up() {
             return self.fail(failure, detail);
         }
+        let detail = match failure {
+            ReconnectFailure::Version => other_version(&detail),
+            _ => detail,
+        };
         let mut why = LinkError::new(failure, detail);
         why.after = after_ms.map(Duration::from_millis);
         self.broken(why);

@@ -2,6 +2,7 @@ mod input;
 mod model;
 mod pacing;
 mod schedules;
+mod version;
 
 use crate::screen::Screen;
 use std::time::Duration;
