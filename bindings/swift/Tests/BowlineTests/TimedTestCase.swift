@@ -10,10 +10,7 @@ class TimedTestCase: XCTestCase {
 
     /// Without the programs of the workspace, each test would fail in a way of its own.
     override func setUpWithError() throws {
-        let missing = ["understudy", "bowline", "chaos"].filter {
-            !FileManager.default.isExecutableFile(atPath: programs.appendingPathComponent($0).path)
-        }
-        guard missing.isEmpty else { throw MissingPrograms(names: missing, folder: programs.path) }
+        try requirePrograms(in: programs)
     }
 
     override func invokeTest() {
@@ -25,14 +22,22 @@ class TimedTestCase: XCTestCase {
     }
 }
 
+/// Throws `MissingPrograms` unless cargo has built the programs of the tests into the folder.
+func requirePrograms(in folder: URL) throws {
+    let missing = ["understudy", "bowline", "chaos", "examples/certificates"].filter {
+        !FileManager.default.isExecutableFile(atPath: folder.appendingPathComponent($0).path)
+    }
+    guard missing.isEmpty else { throw MissingPrograms(names: missing, folder: folder.path) }
+}
+
 /// Programs that cargo has not built.
 struct MissingPrograms: Error, Equatable, CustomStringConvertible {
     let names: [String]
     let folder: String
 
     var description: String {
-        "\(names.joined(separator: ", ")) missing in \(folder); "
-            + "run cargo build -p understudy -p bowline-cli -p bowline-tests --bins"
+        "\(names.joined(separator: ", ")) missing in \(folder); run "
+            + "cargo build -p bowline-ffi -p understudy -p bowline-cli -p bowline-tests --lib --bins --examples"
     }
 }
 

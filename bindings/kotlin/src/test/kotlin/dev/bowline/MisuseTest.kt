@@ -2,6 +2,7 @@ package dev.bowline
 
 import com.sun.net.httpserver.HttpServer
 import java.net.InetSocketAddress
+import java.nio.file.Files
 import kotlinx.coroutines.Dispatchers
 import kotlinx.coroutines.awaitAll
 import kotlinx.coroutines.async
@@ -25,8 +26,11 @@ class MisuseTest {
 
     @Test
     fun `missing programs of the tests are named with the remedy`() {
-        val missing = MissingPrograms(listOf("understudy", "chaos"), programs)
-        assertTrue(missing.message!!.startsWith("understudy, chaos missing in $programs; run cargo build"), missing.message)
+        val folder = temporaryDirectory()
+        Files.createSymbolicLink(folder.resolve("bowline"), programs.resolve("bowline"))
+        val missing = assertThrows(MissingPrograms::class.java) { requirePrograms(folder) }
+        val expected = "understudy, chaos, examples/certificates missing in $folder; run cargo build"
+        assertTrue(missing.message!!.startsWith(expected), missing.message)
     }
 
     @Test

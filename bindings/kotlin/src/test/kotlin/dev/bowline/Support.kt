@@ -20,16 +20,20 @@ import org.junit.jupiter.api.Assertions.fail
 
 /** The directory of the programs that cargo has built. */
 val programs: Path by lazy {
-    val folder = Path.of(System.getProperty("bowline.programs")).toAbsolutePath().normalize()
-    val missing = listOf("understudy", "bowline", "chaos").filterNot { Files.isExecutable(folder.resolve(it)) }
+    Path.of(System.getProperty("bowline.programs")).toAbsolutePath().normalize().also(::requirePrograms)
+}
+
+/** Throws [MissingPrograms] unless cargo has built the programs of the tests into [folder]. */
+fun requirePrograms(folder: Path) {
+    val missing = listOf("understudy", "bowline", "chaos", "examples/certificates").filterNot { Files.isExecutable(folder.resolve(it)) }
     if (missing.isNotEmpty()) throw MissingPrograms(missing, folder)
-    folder
 }
 
 /** Programs that cargo has not built. */
 class MissingPrograms(names: List<String>, folder: Path) :
     IllegalStateException(
-        "${names.joinToString()} missing in $folder; run cargo build -p bowline-ffi -p understudy -p bowline-cli -p bowline-tests --bins",
+        "${names.joinToString()} missing in $folder; run " +
+            "cargo build -p bowline-ffi -p understudy -p bowline-cli -p bowline-tests --lib --bins --examples",
     )
 
 /** The directory of the recorded streams. */
