@@ -1,10 +1,13 @@
 //! The fuzz targets.
 
+mod archive;
 mod config;
 mod cursor;
 mod dialects;
+mod editor;
 mod fleet;
 mod frames;
+mod history;
 mod hooks;
 mod http;
 mod journal;
@@ -13,6 +16,7 @@ mod lines;
 mod panel;
 mod parser;
 mod policy;
+mod recording;
 mod reducer;
 mod replay;
 mod rest;
@@ -23,7 +27,7 @@ mod sealed;
 use crate::guided::Target;
 
 /// All targets.
-pub static ALL: [&Target; 18] = [
+pub static ALL: [&Target; 23] = [
     &parser::PARSER,
     &parser::FRAMER,
     &frames::FRAMES,
@@ -34,6 +38,7 @@ pub static ALL: [&Target; 18] = [
     &reducer::REDUCER,
     &dialects::CODEX,
     &dialects::ACP,
+    &dialects::OUTPUTS,
     &hooks::HOOKS,
     &panel::PANEL,
     &rest::REST,
@@ -42,6 +47,10 @@ pub static ALL: [&Target; 18] = [
     &config::CONFIG,
     &policy::POLICY,
     &fleet::FLEET,
+    &editor::EDITOR,
+    &history::HISTORY,
+    &archive::ARCHIVE,
+    &recording::RECORDING,
 ];
 
 /// For inputs without checksums.

@@ -2,14 +2,14 @@
 
 use std::fs;
 use std::io;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use bowline_reducer::dialect::DialectName;
 use bowline_reducer::{Cursor, End, Meta, Mirror, Phase, Transcript, Window};
 use serde_json::Value;
 
 use super::reducer::{json, mirrored, nothing_is_open, read};
-use super::same;
+use super::{same, whole};
 use crate::guided::{Check, Target};
 use crate::shipped::jsonl::Framer;
 
@@ -54,6 +54,64 @@ pub(super) static ACP: Target = Target {
     repair: spread,
     check: || Ok(check(DialectName::Acp)),
 };
+
+/// As [`CODEX`], without lines of the host. The quotient of the selector also chooses the protocol.
+pub(super) static OUTPUTS: Target = Target {
+    name: "outputs",
+    what: "as reducer, for the outputs of Gemini CLI, `codex exec`, Copilot, opencode and Qwen",
+    longest: 2_000,
+    seeds: output_seeds,
+    dictionary: &OUTPUT_TOKENS,
+    repair: whole,
+    check: || {
+        let mut checks = OUTPUTS_OF.map(|(dialect, _)| check(dialect));
+        Ok(Box::new(move |input| {
+            let selector = input.first().copied().unwrap_or_default();
+            let number = usize::from(selector / LAW_INTERVAL) % checks.len();
+            checks[number](input)
+        }))
+    },
+};
+
+/// The protocols that are output alone, and how the names of their recordings begin.
+const OUTPUTS_OF: [(DialectName, &str); 5] = [
+    (DialectName::GeminiStreamJson, "gemini/stream-json."),
+    (DialectName::CodexExec, "codex/exec."),
+    (DialectName::CopilotJson, "copilot/json."),
+    (DialectName::OpencodeRunJson, "opencode/run-json."),
+    (DialectName::Qwen, "qwen/stream-json."),
+];
+
+const OUTPUT_TOKENS: [&[u8]; 28] = [
+    b"\n",
+    b"\"\"",
+    b"null",
+    b"[]",
+    b"{}",
+    b"0",
+    b"-1",
+    b"\\ud83d",
+    b"\"id\":\"item_0\"",
+    b"\"type\":\"init\"",
+    b"\"type\":\"message\"",
+    b"\"type\":\"result\"",
+    b"\"type\":\"tool_use\"",
+    b"\"type\":\"tool_result\"",
+    b"\"type\":\"item.started\"",
+    b"\"type\":\"item.updated\"",
+    b"\"type\":\"item.completed\"",
+    b"\"type\":\"turn.completed\"",
+    b"\"type\":\"turn.failed\"",
+    b"\"type\":\"assistant.message\"",
+    b"\"type\":\"tool.execution_start\"",
+    b"\"type\":\"tool.execution_complete\"",
+    b"\"type\":\"step_start\"",
+    b"\"type\":\"step_finish\"",
+    b"\"status\":\"completed\"",
+    b"\"status\":\"error\"",
+    b"\"delta\":true",
+    b"\"tool_id\":\"t\"",
+];
 
 const CODEX_TOKENS: [&[u8]; 30] = [
     b"\n",
@@ -129,6 +187,43 @@ fn acp_seeds() -> io::Result<Vec<Vec<u8>>> {
     seeds("acp.")
 }
 
+/// Consecutive lines of the recordings of output.
+fn output_seeds() -> io::Result<Vec<Vec<u8>>> {
+    let mut seeds = Vec::new();
+    for (number, (_, prefix)) in OUTPUTS_OF.iter().enumerate() {
+        let selector = (number as u8) * LAW_INTERVAL;
+        let (folder, prefix) = prefix.split_once('/').unwrap_or_default();
+        let mut seed = vec![selector];
+        for path in recordings(&Path::new(RECORDINGS).join(folder), prefix)? {
+            for line in fs::read_to_string(path)?.lines() {
+                if line.len() > MESSAGE {
+                    continue;
+                }
+                if seed.len() + line.len() > SEED {
+                    let law = seeds.len() as u8 % 5;
+                    seeds.push(std::mem::replace(&mut seed, vec![selector + law]));
+                }
+                seed.extend_from_slice(line.as_bytes());
+                seed.push(b'\n');
+            }
+        }
+        seeds.push(seed);
+    }
+    Ok(seeds)
+}
+
+/// The files of a folder whose names begin so, by name.
+fn recordings(folder: &Path, prefix: &str) -> io::Result<Vec<PathBuf>> {
+    let files = fs::read_dir(folder)?.map(|file| Ok(file?.path()));
+    let mut files = files.collect::<io::Result<Vec<_>>>()?;
+    files.retain(|file| {
+        let name = file.file_name().unwrap_or_default().to_string_lossy();
+        name.starts_with(prefix)
+    });
+    files.sort();
+    Ok(files)
+}
+
 /// Consecutive lines of the recordings whose name begins so.
 fn seeds(prefix: &str) -> io::Result<Vec<Vec<u8>>> {
     let mut seeds = Vec::new();
@@ -155,7 +250,7 @@ fn seeds(prefix: &str) -> io::Result<Vec<Vec<u8>>> {
     Ok(seeds)
 }
 
-fn traces(prefix: &str) -> io::Result<Vec<std::path::PathBuf>> {
+fn traces(prefix: &str) -> io::Result<Vec<PathBuf>> {
     let mut paths = Vec::new();
     for agent in fs::read_dir(Path::new(RECORDINGS))? {
         for file in fs::read_dir(agent?.path())? {

@@ -123,6 +123,31 @@ fn fleet() {
 }
 
 #[test]
+fn outputs() {
+    holds("outputs", 500);
+}
+
+#[test]
+fn editor() {
+    holds("editor", 3000);
+}
+
+#[test]
+fn history() {
+    holds("history", 1000);
+}
+
+#[test]
+fn archive() {
+    holds("archive", 1000);
+}
+
+#[test]
+fn recording() {
+    holds("recording", 1000);
+}
+
+#[test]
 fn every_target_has_a_test() {
     let tests = include_str!("guided.rs");
     for target in targets::ALL {
