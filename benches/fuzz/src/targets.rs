@@ -17,6 +17,7 @@ mod panel;
 mod parser;
 mod policy;
 mod recording;
+mod redact;
 mod reducer;
 mod replay;
 mod rest;
@@ -27,7 +28,7 @@ mod sealed;
 use crate::guided::Target;
 
 /// All targets.
-pub static ALL: [&Target; 23] = [
+pub static ALL: [&Target; 24] = [
     &parser::PARSER,
     &parser::FRAMER,
     &frames::FRAMES,
@@ -51,6 +52,7 @@ pub static ALL: [&Target; 23] = [
     &history::HISTORY,
     &archive::ARCHIVE,
     &recording::RECORDING,
+    &redact::REDACT,
 ];
 
 /// For inputs without checksums.

@@ -76,9 +76,13 @@ impl Redactor {
     fn plan_line(&self, line: &[u8], start: usize, plan: &mut Plan) {
         let text = str::from_utf8(line).ok();
         let json = text.and_then(|text| RawJson::parse(text.trim()));
+        // Digits may be a line of a private key.
+        let is_whole = |json: &RawJson<'_>| json.text().starts_with(['{', '[']);
+        let json = json.filter(|json| !plan.is_in_key || is_whole(json));
         let (Some(text), Some(json)) = (text, json) else {
             return self.plan_text(line, start, plan);
         };
+        plan.is_in_key = false;
         // The value lies within the line, after the space that was trimmed.
         let start = start + (text.len() - text.trim_start().len());
         let ids = json::ids(json);
@@ -120,7 +124,15 @@ impl Redactor {
             };
             plan.content.push((start..start + line.len(), mask));
         }
-        self.plan_secrets(line, start, plan);
+        let line = line.strip_suffix(b"\n").unwrap_or(line);
+        let line = line.strip_suffix(b"\r").unwrap_or(line);
+        if plan.is_in_key && secrets::is_key_line(line) {
+            plan.masked.push(start..start + line.len());
+            plan.is_in_key = !secrets::is_key_end(line);
+        } else {
+            self.plan_secrets(line, start, plan);
+            plan.is_in_key = secrets::begins_key(line);
+        }
     }
 
     fn plan_secrets(&self, line: &[u8], start: usize, plan: &mut Plan) {
@@ -144,6 +156,8 @@ struct Plan {
     content: Vec<(Range<usize>, Mask)>,
     /// Texts that arrive in parts, by the ids of their lines and the path of the member.
     streamed: HashMap<(u64, u64), Streamed>,
+    /// Whether a private key has begun on a line that is not JSON, and has not ended.
+    is_in_key: bool,
 }
 
 impl Plan {

@@ -148,6 +148,11 @@ fn recording() {
 }
 
 #[test]
+fn redact() {
+    holds("redact", 1000);
+}
+
+#[test]
 fn every_target_has_a_test() {
     let tests = include_str!("guided.rs");
     for target in targets::ALL {

@@ -194,6 +194,27 @@ impl Secrets {
     }
 }
 
+/// Returns whether a private key in PEM (RFC 7468) begins on a line and does not end there.
+pub(super) fn begins_key(line: &[u8]) -> bool {
+    has(line, b"-----BEGIN ") && has(line, b"PRIVATE KEY-----") && !is_key_end(line)
+}
+
+/// Returns whether a private key ends on a line.
+pub(super) fn is_key_end(line: &[u8]) -> bool {
+    has(line, b"-----END ")
+}
+
+/// Returns whether a line can follow the first one of a private key: base64, a header (RFC 1421), empty, or its end.
+pub(super) fn is_key_line(line: &[u8]) -> bool {
+    let is_base64 = |byte: &u8| byte.is_ascii_alphanumeric() || b"+/=".contains(byte);
+    let is_header = line.starts_with(b"Proc-Type:") || line.starts_with(b"DEK-Info:");
+    is_header || is_key_end(line) || line.iter().all(is_base64)
+}
+
+fn has(line: &[u8], part: &[u8]) -> bool {
+    line.windows(part.len()).any(|it| it == part)
+}
+
 /// Returns whether a text is lower-case letters, as a word of prose or of a type.
 fn is_word(text: &str) -> bool {
     let text = text.trim_end_matches(['.', '!', '?', ':']);

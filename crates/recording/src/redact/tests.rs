@@ -460,3 +460,23 @@ proptest! {
         }
     }
 }
+
+/// Standard error and terminals have lines that are no JSON.
+#[test]
+fn private_key_over_lines_of_text_is_removed() {
+    let text = "before\r\n-----BEGIN RSA PRIVATE KEY-----\r\nProc-Type: 4,ENCRYPTED\r\n\r\nUGxhbnRlZEtleQ==\r\n12345678\r\n-----END RSA PRIVATE KEY-----\r\nafter it\r\n-----BEGIN PRIVATE KEY-----\nUGxhbnRlZEtleQ==\n{\"type\":\"result\"}\nUGxh";
+    let mut bytes = text.as_bytes().to_vec();
+    redactor(Redaction::Secrets).redact(&mut bytes);
+    let redacted = String::from_utf8(bytes).expect("text");
+    let lengths = |text: &str| text.lines().map(str::len).collect::<Vec<_>>();
+    assert_eq!(lengths(&redacted), lengths(text));
+    assert!(
+        !redacted.contains("UGxhbnRl") && !redacted.contains("1234"),
+        "{redacted}"
+    );
+    assert!(redacted.contains("\nafter it\r\n"), "{redacted}");
+    assert!(
+        redacted.ends_with("\n{\"type\":\"result\"}\nUGxh"),
+        "{redacted}"
+    );
+}
