@@ -11,7 +11,7 @@ use std::ffi::OsString;
 use std::path::PathBuf;
 
 use bowline_reducer::dialect::DialectName;
-use clap::error::ErrorKind;
+use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::{Args, CommandFactory as _, FromArgMatches as _, Parser, Subcommand, ValueEnum};
 
 use crate::failure::Failure;
@@ -259,8 +259,29 @@ fn parse_from(
 fn usage(error: clap::Error) -> Failure {
     match error.kind() {
         ErrorKind::DisplayHelp | ErrorKind::DisplayVersion => error.exit(),
+        _ if needs_fleet(&error) => Failure::usage(
+            "this build has no fleet commands; `cargo install --path crates/cli --features fleet` makes one that has",
+        ),
         _ => Failure::usage(one_line(&error)),
     }
+}
+
+/// Returns whether the unknown word is one of a build with the feature `fleet`.
+fn needs_fleet(error: &clap::Error) -> bool {
+    const WORDS: [&str; 6] = [
+        "fleet",
+        "resume",
+        "--fleet",
+        "--on",
+        "--creds",
+        "--advertise",
+    ];
+    let is_of_fleet = |kind| match error.get(kind) {
+        Some(ContextValue::String(word)) => WORDS.contains(&word.as_str()),
+        _ => false,
+    };
+    let kinds = [ContextKind::InvalidSubcommand, ContextKind::InvalidArg];
+    cfg!(not(feature = "fleet")) && kinds.into_iter().any(is_of_fleet)
 }
 
 /// Returns the first paragraph of clap's message, its tip, and where to read more.

@@ -106,11 +106,13 @@ impl ChatCommand {
 }
 
 /// Reads a line. `of_agent` are the names of the agent's own commands, which are sent as prompts; the chat's own
-/// come before them.
+/// come before them. After a space, a slash begins text.
 pub(super) fn read_entered<'a>(line: &'a str, of_agent: &[String]) -> Entered<'a> {
-    let line = line.trim();
+    let line = line.trim_end();
     let Some(command) = line.strip_prefix('/') else {
-        return Entered::Prompt(line);
+        // With its space, the agent does not take the text for a command either.
+        let text = line.trim_start();
+        return Entered::Prompt(if text.starts_with('/') { line } else { text });
     };
     let (name, rest) = command
         .split_once(char::is_whitespace)
@@ -165,7 +167,7 @@ mod tests {
         let agent = ["compact".to_owned(), "model".to_owned()];
         let read = |line| read_entered(line, &agent);
         assert_eq!(
-            read(" /mode plan "),
+            read("/mode plan "),
             Entered::Command(ChatCommand::Mode, "plan")
         );
         assert_eq!(read("/detach"), Entered::Command(ChatCommand::Detach, ""));
@@ -176,6 +178,13 @@ mod tests {
             Entered::Prompt("/etc/passwd is it")
         );
         assert_eq!(read("/nothing"), Entered::Unknown("nothing"));
-        assert_eq!(read("hello\n"), Entered::Prompt("hello"));
+        assert_eq!(read(" hello\n"), Entered::Prompt("hello"));
+    }
+
+    #[test]
+    fn slash_after_a_space_is_text() {
+        for line in [" /mode plan", " /nothing"] {
+            assert_eq!(read_entered(line, &[]), Entered::Prompt(line));
+        }
     }
 }

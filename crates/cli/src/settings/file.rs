@@ -36,10 +36,24 @@ fn is_table(name: &str) -> bool {
     tables.into_iter().any(|(table, _)| table == name)
 }
 
+/// Returns whether a setting is one of a build with the feature `fleet`, which this one is not.
+fn is_of_fleet(key: &str) -> bool {
+    let is_its = matches!(
+        key,
+        "fleet" | "serve.fleet" | "serve.creds" | "serve.advertise"
+    );
+    is_its && cfg!(not(feature = "fleet"))
+}
+
 fn set(text: &str, key: &str, at: usize, value: &Spanned<DeValue<'_>>) -> Result<SetValue, String> {
     let line = line_of(text, at);
     let known = SETTINGS.iter().find(|it| it.key == key);
     let Some(setting) = known else {
+        if is_of_fleet(key) {
+            return Err(format!(
+                "{line}: this build has no fleets for {key:?}; `cargo install --path crates/cli --features fleet` makes one that has"
+            ));
+        }
         let nearest = nearest(key);
         return Err(format!(
             "{line}: unknown setting {key:?}; did you mean {nearest:?}? `bowline config` lists all"
@@ -126,6 +140,18 @@ mod tests {
                 .unwrap_err()
                 .starts_with("1: unknown setting \"chatt\"")
         );
+    }
+
+    #[cfg(not(feature = "fleet"))]
+    #[test]
+    fn setting_of_a_fleet_names_the_feature_that_it_needs() {
+        for text in [
+            "[fleet]\nurl = \"nats://h\"",
+            "[serve]\nfleet = \"nats://h\"",
+        ] {
+            let error = read(text).unwrap_err();
+            assert!(error.contains("--features fleet"), "{error}");
+        }
     }
 
     #[test]

@@ -134,6 +134,21 @@ fn wrong_command_lines_are_refused() {
     }
 }
 
+#[cfg(not(feature = "fleet"))]
+#[test]
+fn fleet_command_names_the_feature_that_it_needs() {
+    let cases: [&[&str]; 4] = [
+        &["fleet", "init"],
+        &["ps", "--fleet=nats://h:4222"],
+        &["resume", "id", "--on", "tower"],
+        &["serve", "--fleet", "nats://h:4222"],
+    ];
+    for args in cases {
+        let line = bowline(args).failed(2);
+        assert!(line.contains("--features fleet"), "{args:?}: {line}");
+    }
+}
+
 #[test]
 fn no_command_prints_help() {
     let done = bowline(&[]);
