@@ -80,15 +80,16 @@ impl ScreenRecord {
         let (rows, cols) = (bytes.get_u16_le(), bytes.get_u16_le());
         let newlines = bytes.get_u64_le();
         let state = match bytes.get_u32_le() {
-            u32::MAX => None,
-            length => Some(usize::try_from(length).ok()?).filter(|length| *length == bytes.len()),
+            u32::MAX if bytes.is_empty() => None,
+            length if usize::try_from(length) == Ok(bytes.len()) => Some(bytes),
+            _ => return None,
         };
         Some(Self {
             at,
             fed,
             size: WindowSize::new(rows, cols),
             newlines,
-            state: state.map(|_| bytes),
+            state,
         })
     }
 }

@@ -486,3 +486,22 @@ fn lines_before_a_gap_are_lost() {
     let after = found.iter().position(|it| it.ends_with(b"after")).unwrap();
     assert!(after < 25, "only the rows of a screen are older: {after}");
 }
+
+#[test]
+fn cut_record_is_damaged() {
+    let record = |state| ScreenRecord {
+        at: 5,
+        fed: 7,
+        size: WindowSize::new(24, 80),
+        newlines: 3,
+        state,
+    };
+    let [sized, full] = [None, Some(Bytes::from_static(b"state"))].map(record);
+    for record in [sized, full] {
+        let bytes = record.encode().unwrap();
+        for length in 0..bytes.len() {
+            assert_eq!(ScreenRecord::decode(bytes.slice(..length)), None);
+        }
+        assert_eq!(ScreenRecord::decode(bytes), Some(record));
+    }
+}

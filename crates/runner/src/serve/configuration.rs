@@ -46,7 +46,7 @@ pub enum ServeError {
     Nowhere,
     /// An address other than loopback would be served unencrypted.
     #[error(
-        "listen on {0} without TLS, since other machines can reach it; give a certificate and its key"
+        "listen on {0} without TLS, since other machines can reach it; use --tls-own, or --tls-cert and --tls-key"
     )]
     ClearText(SocketAddr),
     /// Another daemon serves the sessions of the state folder.
