@@ -195,7 +195,7 @@ scene("resume: a past conversation goes on, and its past is shown", "queued-prom
   const { session_id: conversation } = await agent.runner.until(ended, ({ status }) => status.phase === "idle");
   await page.getByRole("button", { name: "End", exact: true }).click();
   await page.getByPlaceholder("The session has ended.").waitFor();
-  await page.getByRole("link", { name: "Past" }).click();
+  await page.getByRole("link", { name: "All past conversations" }).click();
   await page.locator(".past li", { hasText: "first" }).getByRole("button", { name: "Resume" }).click();
   await page.waitForFunction((id) => /^#\/[\w-]{20,}/.test(location.hash) && !location.hash.includes(id), ended);
   await page.locator(".thread").getByText("First answer.").waitFor();

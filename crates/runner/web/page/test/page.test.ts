@@ -339,6 +339,62 @@ test("a permanent permission names the rule that it adds, and once is the first 
   strictEqual((body as { option: string }).option, "ever");
 });
 
+/** Lists past conversations of these titles, and opens the list of sessions. */
+async function openPast(titles: readonly string[]): Promise<void> {
+  const conversations = titles.map((title, at) => ({ id: `p${at}`, agent: "claude", title, cwd: "/home/dev", model: null, turns: 1, cost_usd: null, last_activity_ms: Date.now() - at * 60_000 }));
+  server.read = (path, query) => (path === "/api/history" ? { conversations: conversations.slice(0, Number(query.get("limit"))) } : undefined);
+  await page.goto(`${server.url}/#login=ticket-abc`);
+  await page.waitForSelector(".sessions li");
+}
+
+const pastNames = () => page.locator("section", { hasText: "Past conversations" }).locator(".name").allInnerTexts();
+
+test("a past conversation that a session has is listed once", async () => {
+  server.session("a", { conversation: "p0" }, []);
+  server.session("b", { labels: { "bowline.resume": "p2" } }, []);
+  server.session("c", { labels: { "bowline.resume": "p3", "bowline.fork": "true" } }, []);
+  await openPast(["has a session", "one", "is resumed", "was copied", "two", "three", "four", "five"]);
+  await page.getByText("All past conversations").waitFor();
+  deepStrictEqual(await pastNames(), ["one", "was copied", "two", "three", "four"]);
+});
+
+for (const when of ["the page is looked at", "a session ends"] as const) {
+  test(`past conversations are read again when ${when}`, async () => {
+    server.session("a", {}, []);
+    await openPast(["before"]);
+    await page.getByText("All past conversations").waitFor();
+    const before = server.read;
+    server.read = (path, query) => {
+      if (path === "/api/sessions" && when === "a session ends") return { sessions: [{ id: "a", name: null, phase: "ended" }] };
+      const all = before(path, query) as { conversations: { title: string }[] } | undefined;
+      return all && { conversations: all.conversations.map((it) => ({ ...it, title: "after" })) };
+    };
+    // After a cut, the list is read again.
+    if (when === "a session ends") server.cut();
+    else await page.evaluate(() => dispatchEvent(new Event("focus")));
+    await page.getByText("after", { exact: true }).waitFor();
+    deepStrictEqual(await pastNames(), ["after"]);
+  });
+}
+
+for (const [what, answer] of [
+  ["a token may not read them", { status: 403, json: { code: "SCOPE_REFUSED", detail: "the token has no such scope", next: "" } }],
+  ["there are none", { status: 404, json: { code: "CONVERSATION_NOT_FOUND", detail: "no conversations", next: "" } }],
+  ["they cannot be read", { status: 500, json: { code: "INTERNAL", detail: "the disk is broken", next: "" } }],
+] as const) {
+  test(`the list has no past conversations if ${what}`, async () => {
+    server.session("a", { title: "the session" }, []);
+    const asked = page.waitForResponse((it) => new URL(it.url()).pathname === "/api/history");
+    await page.route("**/api/history?*", (route) => route.fulfill(answer));
+    await openPast(["one"]);
+    await asked;
+    await page.evaluate(() => new Promise((resolve) => requestAnimationFrame(() => requestAnimationFrame(resolve))));
+    deepStrictEqual(await page.locator(".sessions h2").allInnerTexts(), ["Working\n1"]);
+    strictEqual(await page.getByText("Past conversations").count(), 0);
+    strictEqual(await page.locator(".bad").count(), 0);
+  });
+}
+
 test("a session that is gone is said", async () => {
   server.session("a", {}, []);
   await page.goto(`${server.url}/#login=ticket-abc`);

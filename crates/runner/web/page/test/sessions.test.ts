@@ -178,14 +178,21 @@ test("a key answers a request that has the focus, once it is confirmed", async (
   await page.getByText("turn finished").waitFor();
 });
 
-test("past conversations are searched and resumed", async () => {
-  const id = "11111111-2222-4333-8444-555555555555";
+/** Keeps a conversation as Claude Code does, and returns its id. */
+function keepConversation(prompt: string, answer: string, day = 1): string {
+  const id = crypto.randomUUID();
   const folder = join(runner.folder, ".claude", "projects", "-tmp-sheep");
   mkdirSync(folder, { recursive: true });
+  const timestamp = `2026-01-0${day}T00:00:00Z`;
   const line = (type: string, content: unknown) =>
-    JSON.stringify({ type, uuid: crypto.randomUUID(), sessionId: id, cwd: runner.folder, timestamp: "2026-01-01T00:00:00Z", message: { role: type, content } });
-  const lines = [line("user", "Count the sheep"), line("assistant", [{ type: "text", text: "There are nine." }])];
+    JSON.stringify({ type, uuid: crypto.randomUUID(), sessionId: id, cwd: runner.folder, timestamp, message: { role: type, content } });
+  const lines = [line("user", prompt), line("assistant", [{ type: "text", text: answer }])];
   writeFileSync(join(folder, `${id}.jsonl`), `${lines.join("\n")}\n`);
+  return id;
+}
+
+test("past conversations are searched and resumed", async () => {
+  keepConversation("Count the sheep", "There are nine.");
   await runner.open(page, "past", 0);
   const item = page.locator(".past li", { hasText: "Count the sheep" });
   await item.waitFor();
@@ -195,6 +202,42 @@ test("past conversations are searched and resumed", async () => {
   await item.getByRole("button", { name: "Resume" }).click();
   await page.locator("h1").getByText("Count the sheep").waitFor();
   strictEqual((await sessions()).length, 1);
+});
+
+test("past conversations are the last group of the list, which the filter searches", async () => {
+  const group = page.locator("section", { hasText: "Past conversations" });
+  const named = (name: string) => group.getByRole("link", { name });
+  for (let day = 1; day < 7; day += 1) keepConversation(`Count flock ${day}`, day === 1 ? "There are nine goats." : "There are none.", day);
+  const sheep = keepConversation("Count the sheep", "There are eight.", 8);
+  await runner.terminal("/bin/cat", [], "cat");
+  await runner.open(page, "");
+  await named("Count the sheep").waitFor();
+  deepStrictEqual(await group.locator(".name").allInnerTexts(), ["Count the sheep", "Count flock 6", "Count flock 5", "Count flock 4", "Count flock 3"]);
+  deepStrictEqual((await page.locator(".sessions h2").allInnerTexts()).at(-1), "Past conversations");
+  // What was said is searched, also in conversations that were not listed.
+  await page.getByLabel("Filter sessions").fill("nine goats");
+  await named("Count flock 1").waitFor();
+  strictEqual(await group.locator(".name").count(), 1);
+  await named("Count flock 1").click();
+  await page.locator(".past .chosen").getByText("Count flock 1").waitFor();
+  await page.getByLabel("Filter sessions").fill("no such words");
+  await group.waitFor({ state: "detached" });
+  await page.getByLabel("Filter sessions").fill("");
+  await named("Count the sheep").click();
+  const chosen = page.locator(".past .chosen li");
+  await chosen.getByText("Count the sheep").waitFor();
+  strictEqual(await page.locator(".past li", { hasText: "Count the sheep" }).count(), 1);
+  strictEqual(await group.locator("[aria-current]").innerText().then((text) => text.includes("Count the sheep")), true);
+  await page.reload();
+  await chosen.getByRole("button", { name: "Resume" }).click();
+  await page.locator("h1").getByText("Count the sheep").waitFor();
+  // It is a session now, and listed once.
+  await named("Count flock 2").waitFor();
+  strictEqual(await named("Count the sheep").count(), 0);
+  const { sessions: all } = await runner.api<{ sessions: { conversation?: string; labels?: Record<string, string> }[] }>("GET", "/api/sessions");
+  ok(all.some(({ conversation, labels }) => (conversation ?? labels?.["bowline.resume"]) === sheep));
+  await named("All past conversations").click();
+  await page.locator(".past li", { hasText: "Count the sheep" }).waitFor();
 });
 
 test("a request is answered from the list, with its whole input", async () => {

@@ -73,6 +73,9 @@ const options = [
   { id: "mode", name: "Mode", category: "mode", value: "a", choices: [{ id: "a", name: "Always ask", description: null }, { id: "b", name: "Never ask", description: null }] },
 ];
 
+const past = (id: number, title: string | null) => ({ id: String(id), agent: id % 2 ? "claude" : "codex", title, cwd: "/home/dev/project", model: null, turns: id, cost_usd: id / 10, last_activity_ms: NOW - id * 3_600_000 });
+const conversations = [past(1, "Count the sheep"), past(2, LONG), past(3, null), past(4, "Fix the failing test")];
+
 /** The changes of a recording until a request of a tool is open. */
 function untilRequest(name: string, isWanted: (tool: string) => boolean): Change[] {
   const all = changesOf(fixtures + name);
@@ -225,7 +228,7 @@ const STATES: readonly State[] = [
         { id: "no", name: "Deny", kind: "reject_once" },
       ];
       const requests = [{ session: "a", request_id: "r", tool_name: "Write", kind: "permission", input, options }];
-      server.read = (path) => (path === "/api/permissions" ? { permissions: requests, cursor: "" } : undefined);
+      server.read = (path) => (path === "/api/permissions" ? { permissions: requests, cursor: "" } : path === "/api/history" ? { conversations } : undefined);
       const one = { started_ms: NOW - 61_000, context_used: 24, context_size: 200 };
       server.session("a", { title: "Asks for a file", phase: "awaiting_permission", reason: "Write waits", ...one }, []);
       server.session("b", { title: LONG, phase: "running", reason: LONG, cost_usd: 12.34, ...one }, []);
@@ -235,18 +238,24 @@ const STATES: readonly State[] = [
       server.session("f", { title: "long_2500.jsonl", phase: "ended", labels: { "bowline.recording": "x" } }, []);
     },
     at: "",
-    show: () => page.locator('.quick button[aria-disabled="false"]').first().waitFor({ state: "attached" }),
+    show: async () => {
+      await page.locator('.quick button[aria-disabled="false"]').first().waitFor({ state: "attached" });
+      await page.locator("section", { hasText: "Past conversations" }).waitFor({ state: "attached" });
+      // The end of the list is what other views do not show.
+      await page.locator(".sessions footer").scrollIntoViewIfNeeded();
+    },
   },
   {
     name: "past-list",
     make: () => {
       server.session("a", { title: "here" }, []);
-      const past = (id: number, title: string | null) => ({ id: String(id), agent: id % 2 ? "claude" : "codex", title, cwd: "/home/dev/project", model: null, turns: id, cost_usd: id / 10, last_activity_ms: NOW - id * 3_600_000 });
-      const conversations = [past(1, "Count the sheep"), past(2, LONG), past(3, null), past(4, "Fix the failing test")];
       server.read = (path) => (path === "/api/history" ? { conversations } : undefined);
     },
-    at: "past",
-    show: () => page.locator(".past li").nth(3).waitFor(),
+    at: "past/1",
+    show: async () => {
+      await page.locator(".past .chosen").waitFor();
+      await page.locator(".past li").nth(3).waitFor();
+    },
   },
   {
     name: "folders",

@@ -1,4 +1,4 @@
-import { type Client, type ConnectionState, type PermissionRequest, type SessionSummary } from "@bowline/client";
+import { type Client, type ConnectionState, type PastConversation, type PermissionRequest, type SessionSummary } from "@bowline/client";
 import { Store } from "./store.js";
 
 /** A session of the list. Fields that the runner does not report are `null`. */
@@ -15,6 +15,8 @@ export interface ListedSession {
   /** Number of clients that are attached. */
   readonly hosts: number | null;
   readonly isRecording: boolean;
+  /** The agent's id of its newest conversation. */
+  readonly conversation: string | null;
   readonly startedMs: number;
   readonly endedMs: number | null;
 }
@@ -33,6 +35,10 @@ export interface SessionThen {
 /** The label of a session that is a recording. */
 const RECORDING = "bowline.recording";
 
+/** The labels of a session that resumes a conversation, or a copy of one. */
+const RESUME = "bowline.resume";
+const FORK = "bowline.fork";
+
 /** Events after which the list is read again. */
 const LIST_EVENTS = ["created", "phase", "permission", "ended", "removed"] as const;
 
@@ -45,6 +51,8 @@ export class SessionsStore extends Store {
   requests: readonly PermissionRequest[] = [];
   /** What the list shows of a session at an earlier moment; `null` at the present. */
   then: SessionThen | null = null;
+  /** The past conversation that was chosen last. */
+  chosen: PastConversation | null = null;
   /** Whether the list was read once. */
   isKnown = false;
   #all: readonly ListedSession[] = [];
@@ -135,8 +143,7 @@ export function listed(session: SessionSummary): ListedSession {
   const program = text("program")?.split("/").at(-1) ?? null;
   const isTerminal = session["kind"] === "terminal" || session["stdio"] === "pty";
   const [used, size] = [number("context_used"), number("context_size")];
-  const labels = session["labels"];
-  const isRecording = typeof labels === "object" && labels !== null && RECORDING in labels;
+  const labels = (session["labels"] ?? {}) as Readonly<Record<string, string>>;
   const phase = text("phase") ?? text("state") ?? "running";
   return {
     id: session.id,
@@ -149,7 +156,9 @@ export function listed(session: SessionSummary): ListedSession {
     contextShare: used !== null && size ? used / size : null,
     isTerminal,
     hosts: number("hosts"),
-    isRecording,
+    isRecording: RECORDING in labels,
+    // One that resumes a conversation is that conversation before the agent says so.
+    conversation: text("conversation") ?? (FORK in labels ? null : (labels[RESUME] ?? null)),
     startedMs: number("started_ms") ?? 0,
     endedMs: number("ended_ms"),
   };

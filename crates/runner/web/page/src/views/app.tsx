@@ -27,7 +27,7 @@ export function App({ client }: { readonly client: Client }): JSX.Element {
   useEffect(() => {
     if (sessions.isKnown) notifier.read(sessions.sessions);
   }, [sessions.sessions]);
-  const { current, entry } = useCurrent();
+  const { current, part } = useCurrent();
   return (
     <CommandsContext.Provider value={commands}>
     <ActionsContext.Provider value={actions}>
@@ -35,8 +35,8 @@ export function App({ client }: { readonly client: Client }): JSX.Element {
         <a class="skip" href="#main">
           Skip to the session
         </a>
-        <Sidebar store={sessions} current={current} />
-        <Main client={client} sessions={sessions} current={current} entry={entry} />
+        <Sidebar store={sessions} current={current} part={part} />
+        <Main client={client} sessions={sessions} current={current} part={part} />
         <ActionsView />
         <Keyboard sessions={sessions} />
       </div>
@@ -49,10 +49,10 @@ interface MainProps {
   readonly client: Client;
   readonly sessions: SessionsStore;
   readonly current: string | null;
-  readonly entry: number | null;
+  readonly part: string | null;
 }
 
-function Main({ client, sessions, current, entry }: MainProps): JSX.Element {
+function Main({ client, sessions, current, part }: MainProps): JSX.Element {
   const actions = useContext(ActionsContext)!;
   const onClose = () => (location.hash = "#/");
   const session = sessions.sessions.find(({ id }) => id === current);
@@ -71,8 +71,8 @@ function Main({ client, sessions, current, entry }: MainProps): JSX.Element {
   const isForm = current === "new" || current === "past";
   const more = useMore(isForm || session?.isTerminal === true);
   if (isForm) {
-    const Form = current === "new" ? more?.Start : more?.Past;
-    return Form ? <Form client={client} onClose={onClose} /> : <main id="main" tabIndex={-1} />;
+    if (!more) return <main id="main" tabIndex={-1} />;
+    return current === "new" ? <more.Start client={client} onClose={onClose} /> : <more.Past sessions={sessions} chosen={part} onClose={onClose} />;
   }
   if (session?.isTerminal) {
     return more ? <more.TerminalView key={session.id} session={session} client={client} onClose={onClose} /> : <main id="main" tabIndex={-1} />;
@@ -84,6 +84,7 @@ function Main({ client, sessions, current, entry }: MainProps): JSX.Element {
       </main>
     );
   }
+  const entry = part !== null && /^\d+$/.test(part) ? Number(part) : null;
   return <SessionView key={current} id={current} listed={session ?? null} entry={entry} client={client} onClose={onClose} />;
 }
 
@@ -99,14 +100,14 @@ export function Refused({ reason }: { readonly reason: string }): JSX.Element {
   );
 }
 
-/** Returns what the address names: `#/SESSION` or `#/SESSION/ENTRY`. */
-function useCurrent(): { readonly current: string | null; readonly entry: number | null } {
+/** Returns what the address names: `#/SESSION`, `#/SESSION/ENTRY` or `#/past/CONVERSATION`. */
+function useCurrent(): { readonly current: string | null; readonly part: string | null } {
   const [hash, setHash] = useState(location.hash);
   useEffect(() => {
     const read = () => setHash(location.hash);
     addEventListener("hashchange", read);
     return () => removeEventListener("hashchange", read);
   }, []);
-  const parts = /^#\/([\w-]+)(?:\/(\d+))?/.exec(hash);
-  return { current: parts?.[1] ?? null, entry: parts?.[2] === undefined ? null : Number(parts[2]) };
+  const parts = /^#\/([\w-]+)(?:\/([^/]+))?/.exec(hash);
+  return { current: parts?.[1] ?? null, part: parts?.[2] ?? null };
 }

@@ -12,6 +12,7 @@ const SHAPES = {
   back: <path d="M7.6 2 3.6 6l4 4" fill="none" stroke="currentColor" stroke-width="1.5" stroke-linecap="round" stroke-linejoin="round" />,
   forward: <path d="M4.4 2 8.4 6l-4 4" fill="none" stroke="currentColor" stroke-width="1.5" stroke-linecap="round" stroke-linejoin="round" />,
   play: <path d="M3.4 2.2 9.8 6l-6.4 3.8z" fill="currentColor" />,
+  past: <path d="M1.8 6a4.2 4.2 0 1 0 1.3-3M1.8 1.4v2.2H4M6 3.8V6l1.6 1" fill="none" stroke="currentColor" stroke-width="1.3" stroke-linecap="round" stroke-linejoin="round" />,
   pause: <path d="M3.2 2.4h2v7.2h-2zM6.8 2.4h2v7.2h-2z" fill="currentColor" />,
 } as const;
 

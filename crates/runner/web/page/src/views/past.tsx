@@ -1,48 +1,25 @@
-import { RunnerError, type Client, type PastConversation } from "@bowline/client";
+import type { PastConversation } from "@bowline/client";
 import type { JSX } from "preact";
-import { useContext, useEffect, useState } from "preact/hooks";
+import { useContext, useState } from "preact/hooks";
+import { MOST, useHistory } from "../state/history.js";
+import type { SessionsStore } from "../state/sessions.js";
 import { cost, duration, line, shortPath } from "../text/format.js";
 import { ActionsContext } from "./actions.js";
 
-/** Conversations that are listed. */
-const LIMIT = 200;
-
-/** The code of the error when there are no conversations at all. */
-const NONE = "CONVERSATION_NOT_FOUND";
-
-/** Pause in writing after which it is searched, in milliseconds. */
-const PAUSE_MS = 200;
+interface Props {
+  readonly sessions: SessionsStore;
+  /** The conversation that is shown first, as the address spells it. */
+  readonly chosen: string | null;
+  readonly onClose: () => void;
+}
 
 /** Conversations that agents keep themselves, to go on with. */
-export function Past({ client, onClose }: { readonly client: Client; readonly onClose: () => void }): JSX.Element {
-  const actions = useContext(ActionsContext)!;
+export function Past({ sessions, chosen, onClose }: Props): JSX.Element {
   const [search, setSearch] = useState("");
-  const [found, setFound] = useState<readonly PastConversation[] | null>(null);
-  const [error, setError] = useState<string | null>(null);
-  const [none, setNone] = useState<string | null>(null);
-  useEffect(() => {
-    const abort = new AbortController();
-    const fail = (cause: unknown) => {
-      if (abort.signal.aborted) return;
-      const text = cause instanceof Error ? cause.message : String(cause);
-      if (!(cause instanceof RunnerError) || cause.code !== NONE) return setError(text);
-      setNone(text);
-      setFound([]);
-    };
-    const timer = setTimeout(() => client.history(search, LIMIT, abort.signal).then(setFound, fail), search === "" ? 0 : PAUSE_MS);
-    return () => {
-      clearTimeout(timer);
-      abort.abort();
-    };
-  }, [client, search]);
-  const resume = ({ agent, id, cwd, title }: PastConversation, isFork: boolean) =>
-    void actions.start({
-      agent,
-      resume: id,
-      ...(cwd === null ? {} : { cwd }),
-      ...(title === null ? {} : { name: title }),
-      ...(isFork ? { fork: true } : {}),
-    });
+  const { found, error, none } = useHistory(sessions.client, search, MOST);
+  const isChosen = ({ id }: PastConversation) => encodeURIComponent(id) === chosen;
+  // One that a search has found may be older than those of the list.
+  const first = [...(found ?? []), ...(sessions.chosen ? [sessions.chosen] : [])].find(isChosen);
   return (
     <main id="main" tabIndex={-1} class="form past">
       <header>
@@ -51,6 +28,11 @@ export function Past({ client, onClose }: { readonly client: Client; readonly on
           Close
         </button>
       </header>
+      {first && (
+        <ul class="chosen" aria-label="Chosen">
+          <Item past={first} isChosen />
+        </ul>
+      )}
       <label class="find">
         <span class="vh">Search past conversations</span>
         <input type="search" placeholder="Search titles, prompts and answers" value={search} onInput={(event) => setSearch(event.currentTarget.value)} />
@@ -61,21 +43,34 @@ export function Past({ client, onClose }: { readonly client: Client; readonly on
         </p>
       )}
       {found?.length === 0 && <p class="empty">{none ?? (search === "" ? "Claude Code and Codex keep no conversations here." : "No conversation has these words.")}</p>}
-      <ul>
-        {found?.map((it) => (
-          <li key={it.id}>
-            <span class="name">{line(it.title ?? "untitled")}</span>
-            <span class="about">{line([it.agent, it.cwd && shortPath(it.cwd), it.turns === 1 ? "1 turn" : `${it.turns} turns`, it.cost_usd && cost(it.cost_usd)].filter(Boolean).join(" · "))}</span>
-            <time>{duration(Date.now() - it.last_activity_ms)} ago</time>
-            <button class="ghost" onClick={() => resume(it, false)}>
-              Resume
-            </button>
-            <button class="ghost" onClick={() => resume(it, true)}>
-              Fork
-            </button>
-          </li>
-        ))}
-      </ul>
+      <ul>{found?.map((it) => isChosen(it) || <Item key={it.id} past={it} isChosen={false} />)}</ul>
     </main>
+  );
+}
+
+/** A conversation, which is resumed, or a copy of it. */
+function Item({ past, isChosen }: { readonly past: PastConversation; readonly isChosen: boolean }): JSX.Element {
+  const actions = useContext(ActionsContext)!;
+  const { id, agent, cwd, title, turns, cost_usd } = past;
+  const resume = (isFork: boolean) =>
+    void actions.start({
+      agent,
+      resume: id,
+      ...(cwd === null ? {} : { cwd }),
+      ...(title === null ? {} : { name: title }),
+      ...(isFork ? { fork: true } : {}),
+    });
+  return (
+    <li>
+      <span class="name">{line(title ?? "untitled")}</span>
+      <span class="about">{line([agent, cwd && shortPath(cwd), turns === 1 ? "1 turn" : `${turns} turns`, cost_usd && cost(cost_usd)].filter(Boolean).join(" · "))}</span>
+      <time>{duration(Date.now() - past.last_activity_ms)} ago</time>
+      <button class={isChosen ? "primary" : "ghost"} onClick={() => resume(false)}>
+        Resume
+      </button>
+      <button class="ghost" onClick={() => resume(true)}>
+        Fork
+      </button>
+    </li>
   );
 }

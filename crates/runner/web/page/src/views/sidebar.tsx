@@ -6,6 +6,7 @@ import { useStore } from "../state/store.js";
 import { cost, duration, line, shortPath } from "../text/format.js";
 import { QuickAnswer } from "./quick_answer.js";
 import { Icon, type IconName } from "./icon.js";
+import { useMore } from "./lazy.js";
 
 const GROUPS: readonly [Group, string][] = [
   ["asks", "Needs you"],
@@ -21,11 +22,14 @@ const AGE_MS = 10_000;
 interface Props {
   readonly store: SessionsStore;
   readonly current: string | null;
+  /** What is shown of it. */
+  readonly part: string | null;
 }
 
 /** The sessions of the runner, those that need the reader first. */
-export function Sidebar({ store, current }: Props): JSX.Element {
+export function Sidebar({ store, current, part }: Props): JSX.Element {
   useStore(store);
+  const more = useMore(store.isKnown);
   useEvery(AGE_MS);
   const [filter, setFilter] = useState("");
   const words = filter.toLowerCase().split(/\s+/).filter(Boolean);
@@ -39,9 +43,6 @@ export function Sidebar({ store, current }: Props): JSX.Element {
       <header>
         <Knot />
         <strong>bowline</strong>
-        <a class="new" href="#/past">
-          Past
-        </a>
         <a class="new" href="#/new">
           New <kbd>N</kbd>
         </a>
@@ -74,6 +75,7 @@ export function Sidebar({ store, current }: Props): JSX.Element {
         </p>
       )}
       {store.sessions.length > 0 && shown.length === 0 && <p class="empty">No session has these words.</p>}
+      {more && <more.PastGroup store={store} filter={filter.trim()} chosen={current === "past" ? (part ?? "") : null} />}
       <footer>
         <span class={`dot ${store.connection.state}`} />
         <p role="status">{connectionText(store)}</p>
