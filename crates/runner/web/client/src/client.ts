@@ -1,12 +1,16 @@
 import type { Transcript as TranscriptDocument } from "./api.js";
 import { RunnerError } from "./error.js";
-import { follow, type FollowOptions, type Followed } from "./events.js";
+import { REAL_TIMER, follow, type FollowOptions, type Followed, type Timer } from "./events.js";
 import { TerminalConnection, type TerminalExit, type TerminalOptions, type TerminalReader, type TerminalSize } from "./terminal.js";
 import type { CheckedMembers, LinePage, LineStart, LogStream, Moment, Timeline, TranscriptPart, WindowStart } from "./inspection.js";
 import type { Change, PermissionValue, Phase, QueuedPrompt, Range } from "./types.js";
 
 /** The subprotocol of frames over WebSocket. */
 const FRAMES = "bowline.frames.v1";
+
+/** How long the runner may take until it begins to answer, in milliseconds. What changes something may wait for an agent. */
+const READ_MS = 30_000;
+const CHANGE_MS = 60_000;
 
 /** A session, as the runner lists it. */
 export interface SessionSummary {
@@ -166,6 +170,8 @@ export interface ClientOptions {
   /** The name under which this client answers permissions. */
   readonly name?: string;
   readonly fetch?: typeof fetch;
+  /** Measures how long the runner takes to answer. */
+  readonly timer?: Timer;
 }
 
 /** The API of one runner. */
@@ -174,6 +180,7 @@ export class Client {
   readonly #token: () => string | null;
   readonly #name: string | undefined;
   readonly #fetch: typeof fetch;
+  readonly #timer: Timer;
 
   constructor(options: ClientOptions = {}) {
     const { url = "", token = null } = options;
@@ -181,6 +188,7 @@ export class Client {
     this.#token = typeof token === "function" ? token : () => token;
     this.#name = options.name;
     this.#fetch = options.fetch ?? globalThis.fetch.bind(globalThis);
+    this.#timer = options.timer ?? REAL_TIMER;
   }
 
   async sessions(): Promise<SessionSummary[]> {
@@ -322,8 +330,7 @@ export class Client {
   /** Returns bytes of a stream (default: the agent's output) from an offset on, up to the next gap, at most 1 MiB. */
   async log(session: string, from: number, max: number, signal?: AbortSignal, stream?: LogStream): Promise<LogSlice> {
     const query = new URLSearchParams({ from: String(from), max: String(max), ...(stream && { stream }) });
-    const response = await this.#send(`${path(session, "log")}?${query}`, signal ? { signal } : {});
-    if (!response.ok) throw await RunnerError.of(response);
+    const response = await this.#request(`${path(session, "log")}?${query}`, signal ? { signal } : {});
     const number = (name: string) => Number(response.headers.get(`bowline-${name}`));
     const gap = /^(\d+)-(\d+)$/.exec(response.headers.get("bowline-gap") ?? "");
     return {
@@ -341,8 +348,7 @@ export class Client {
 
   /** Returns the screen of a terminal as it was at an offset of its output. */
   async screen(session: string, at: number, signal?: AbortSignal): Promise<PastScreen> {
-    const response = await this.#send(`${path(session, "screen")}?at=${at}`, signal ? { signal } : {});
-    if (!response.ok) throw await RunnerError.of(response);
+    const response = await this.#request(`${path(session, "screen")}?at=${at}`, signal ? { signal } : {});
     const [cols, rows] = (response.headers.get("bowline-size") ?? "80x24").split("x").map(Number) as [number, number];
     return { at: Number(response.headers.get("bowline-at")), size: { cols, rows }, bytes: new Uint8Array(await response.arrayBuffer()) };
   }
@@ -401,9 +407,28 @@ export class Client {
       init.body = JSON.stringify(body);
       headers.set("content-type", "application/json");
     }
-    const response = await this.#send(target, init);
-    if (!response.ok) throw await RunnerError.of(response);
+    const response = await this.#request(target, init);
     return (await response.json()) as T;
+  }
+
+  /** Sends a request that is answered once. It fails if no answer begins in time: the connection may be dead. */
+  async #request(target: string, init: RequestInit): Promise<Response> {
+    const { signal: outer, method = "GET" } = init;
+    const ms = method === "GET" ? READ_MS : CHANGE_MS;
+    const controller = new AbortController();
+    const abort = () => controller.abort(outer?.reason);
+    if (outer?.aborted) abort();
+    // It stays, since the rest of the answer may be no longer wanted.
+    outer?.addEventListener("abort", abort);
+    const text = `the runner did not answer within ${ms / 1_000} s; see that it runs and can be reached, and try again`;
+    const id = this.#timer.set(() => controller.abort(new Error(text)), ms);
+    try {
+      const response = await this.#send(target, { ...init, signal: controller.signal });
+      if (!response.ok) throw await RunnerError.of(response);
+      return response;
+    } finally {
+      this.#timer.clear(id);
+    }
   }
 }
 

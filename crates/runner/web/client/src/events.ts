@@ -40,7 +40,7 @@ const CHECK_MS = 15_000;
 /** What tells that the machine, the network or the tab is back, and that the connection may be dead. */
 const WAKING = ["online", "pageshow", "visibilitychange", "resume"] as const;
 
-const REAL_TIMER: Timer = {
+export const REAL_TIMER: Timer = {
   set: (callback, ms) => setTimeout(callback, ms),
   clear: (id) => clearTimeout(id as number),
 };

@@ -1,6 +1,6 @@
 import { Backoff } from "./backoff.js";
 import { FrameDecoder, TTY, detachFrame, exitAckFrame, inputFrame, joined, jsonFrame, type ReceivedFrame } from "./frames.js";
-import type { Timer } from "./events.js";
+import { REAL_TIMER, type Timer } from "./events.js";
 
 /** Bytes of output that may be in transit, or be not drawn yet. */
 const CREDIT = 512 << 10;
@@ -64,7 +64,6 @@ export interface TerminalOptions {
   readonly timer?: Timer;
 }
 
-const REAL_TIMER: Timer = { set: (callback, ms) => setTimeout(callback, ms), clear: (id) => clearTimeout(id as number) };
 
 /**
  * A terminal session, attached through the runner's frames. A lost connection is restored: the output continues at its

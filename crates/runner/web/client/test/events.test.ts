@@ -306,3 +306,35 @@ test("an endless line is an error", () => {
     /line of over/,
   );
 });
+
+test("a request that is not answered in time fails, and says so", async () => {
+  const timer = new ManualTimer();
+  const { port } = server.address() as AddressInfo;
+  const waiting = new Client({ url: `http://127.0.0.1:${port}`, timer });
+  for (const [send, seconds] of [
+    [() => waiting.sessions(), 30],
+    [() => waiting.log("s", 0, 1), 30],
+    [() => waiting.end("s"), 60],
+  ] as const) {
+    const asked = new Promise<void>((resolve) => handlers.push(() => resolve()));
+    const answer = rejects(send(), new RegExp(`^Error: the runner did not answer within ${seconds} s; .* try again$`));
+    await asked;
+    timer.fire();
+    await answer;
+  }
+});
+
+test("a request that is answered, or not wanted any more, leaves no timer", async () => {
+  const timer = new ManualTimer();
+  const { port } = server.address() as AddressInfo;
+  const waiting = new Client({ url: `http://127.0.0.1:${port}`, timer });
+  handlers.push((_, response) => response.end('{"sessions":[]}'));
+  deepStrictEqual(await waiting.sessions(), []);
+  handlers.push((_, response) => response.writeHead(404).end("{}"));
+  await rejects(waiting.sessions(), RunnerError);
+  const abort = new AbortController();
+  handlers.push(() => abort.abort(new Error("not wanted")));
+  await rejects(waiting.history("", 1, abort.signal), /not wanted/);
+  await rejects(waiting.history("", 1, abort.signal), /not wanted/);
+  strictEqual(timer.pending.size, 0);
+});

@@ -395,6 +395,36 @@ for (const [what, answer] of [
   });
 }
 
+test("the bars of the timeline are walked by keys in the order of time", async () => {
+  server.session("a", {}, changesOf(`${fixtures}sub_nest_fg.jsonl`));
+  const answers = await answersFor(`${fixtures}sub_nest_fg.jsonl`);
+  server.answer("a", "timeline", () => answers.timeline);
+  await open("a");
+  const bars = page.locator(".lanes .bar");
+  await bars.first().waitFor();
+  strictEqual(await page.locator('.lanes .bar[tabindex="0"]').count(), 1);
+  await bars.first().focus();
+  const name = () => page.evaluate(() => document.activeElement?.getAttribute("aria-label"));
+  const all = await bars.evaluateAll((found) => found.map((bar) => bar.getAttribute("aria-label")));
+  ok(all.length > 2 && all.every((it) => it !== null && it !== ""));
+  strictEqual(await name(), all[0]);
+  await page.keyboard.press("ArrowLeft");
+  strictEqual(await name(), all[0], "there is none before the first one");
+  for (const expected of all.slice(1)) {
+    await page.keyboard.press("ArrowRight");
+    strictEqual(await name(), expected);
+  }
+  await page.keyboard.press("Home");
+  strictEqual(await name(), all[0]);
+  await page.keyboard.press("End");
+  strictEqual(await name(), all.at(-1));
+  strictEqual(await page.locator('.lanes .bar[tabindex="0"]').getAttribute("aria-label"), all.at(-1));
+  const call = page.locator(".lanes .bar.agent").first();
+  await call.focus();
+  await page.keyboard.press("Enter");
+  await page.locator(".e.marked .call").first().waitFor();
+});
+
 test("a session that is gone is said", async () => {
   server.session("a", {}, []);
   await page.goto(`${server.url}/#login=ticket-abc`);

@@ -85,6 +85,7 @@ const KEYS: readonly (readonly [string, string])[] = [
   ["J / K", "Next and previous entry, or session in the list"],
   ["A A / D D", "Allow or deny the request that has the focus: once to choose, once to confirm"],
   ["Enter", "Send the prompt; with Shift a new line"],
+  ["← / →", "Earlier and later bar of the timeline, whose entry Enter opens"],
   ["Shift Esc", "Leave a terminal"],
   [isMac ? "⌘ F" : "Ctrl Shift F", "Find in a terminal"],
   [isMac ? "⌘ C / ⌘ V" : "Ctrl Shift C / V", "Copy and paste in a terminal"],

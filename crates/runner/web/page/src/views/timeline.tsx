@@ -1,5 +1,5 @@
 import type { Timeline } from "@bowline/client";
-import type { JSX } from "preact";
+import type { JSX, TargetedKeyboardEvent } from "preact";
 import { useLayoutEffect, useMemo, useRef, useState } from "preact/hooks";
 import { position, type PastTranscript } from "../state/past_transcript.js";
 import { useStore } from "../state/store.js";
@@ -59,18 +59,30 @@ interface LanesProps {
 }
 
 function Lanes({ timeline, axis, width, at, onEntry, onZoom }: LanesProps): JSX.Element {
-  const shown = useMemo(() => bars(timeline, axis, width), [timeline, axis.from, axis.to, axis.unit, width]);
+  // In the order of time, in which the keys move.
+  const shown = useMemo(() => bars(timeline, axis, width).sort((a, b) => a.from - b.from || a.lane - b.lane), [timeline, axis.from, axis.to, axis.unit, width]);
   const lanes = Math.min(MAX_LANES, Math.max(1, ...shown.map(({ lane }) => lane)));
   const height = AXIS_HEIGHT + MODEL_HEIGHT + lanes * LANE_HEIGHT + CONTEXT_HEIGHT;
   const x = (value: number) => ((value - axis.from) / Math.max(1, axis.to - axis.from)) * width;
   const playhead = Math.min(width - 1, Math.max(0, x(at)));
+  const [focused, setFocused] = useState(0);
+  const stop = Math.min(focused, shown.length - 1);
+  const press = (event: TargetedKeyboardEvent<SVGSVGElement>) => {
+    if (event.ctrlKey || event.metaKey || event.altKey) return;
+    const { entry = null } = shown[stop] ?? {};
+    const next = { ArrowLeft: stop - 1, ArrowRight: stop + 1, Home: 0, End: shown.length - 1 }[event.key];
+    if (next !== undefined) event.currentTarget.querySelectorAll<SVGElement>(".bar")[next]?.focus();
+    else if (event.key !== "Enter" && event.key !== " ") return;
+    else if (entry !== null) onEntry(entry);
+    event.preventDefault();
+  };
   return (
-    <svg class="lanes" width={width} height={height} viewBox={`0 0 ${width} ${height}`} role="group" aria-label={summary(timeline)}>
+    <svg class="lanes" onKeyDown={press} width={width} height={height} viewBox={`0 0 ${width} ${height}`} role="group" aria-label={summary(timeline)}>
       <Ticks axis={axis} width={width} height={height} x={x} />
       <Turns timeline={timeline} axis={axis} width={width} x={x} onZoom={onZoom} />
       <ContextArea timeline={timeline} axis={axis} x={x} bottom={height} />
-      {shown.map((bar) => (
-        <BarView bar={bar} axis={axis} onEntry={onEntry} />
+      {shown.map((bar, index) => (
+        <BarView bar={bar} axis={axis} isStop={index === stop} onEntry={onEntry} onFocus={() => setFocused(index)} />
       ))}
       <line class="playhead" x1={playhead} x2={playhead} y1={2} y2={height} />
     </svg>
@@ -169,7 +181,16 @@ function ContextArea({ timeline, axis, x, bottom }: AxisProps & { readonly timel
   );
 }
 
-function BarView({ bar, axis, onEntry }: { readonly bar: Bar; readonly axis: Axis; readonly onEntry: (entry: number) => void }): JSX.Element {
+interface BarProps {
+  readonly bar: Bar;
+  readonly axis: Axis;
+  /** Whether it is the bar to which Tab leads. */
+  readonly isStop: boolean;
+  readonly onEntry: (entry: number) => void;
+  readonly onFocus: () => void;
+}
+
+function BarView({ bar, axis, isStop, onEntry, onFocus }: BarProps): JSX.Element {
   const isModel = bar.kind === "model";
   const y = isModel ? AXIS_HEIGHT + 1 : AXIS_HEIGHT + MODEL_HEIGHT + (bar.lane - 1) * LANE_HEIGHT;
   const height = isModel ? 4 : LANE_HEIGHT - 3;
@@ -179,7 +200,15 @@ function BarView({ bar, axis, onEntry }: { readonly bar: Bar; readonly axis: Axi
   const length = axis.unit === "ms" ? elapsed(bar.to - bar.from) : `${count(bar.to - bar.from)} bytes`;
   const about = bar.spans > 1 ? `${bar.spans} spans, ${length}` : `${label}, ${length}`;
   return (
-    <g class={`bar ${bar.kind} ${bar.isBad ? "bad" : ""}`} onClick={() => entry !== null && onEntry(entry)}>
+    <g
+      class={`bar ${bar.kind} ${bar.isBad ? "bad" : ""}`}
+      role="button"
+      aria-label={about}
+      aria-disabled={entry === null}
+      tabIndex={isStop ? 0 : -1}
+      onFocus={onFocus}
+      onClick={() => entry !== null && onEntry(entry)}
+    >
       <rect x={bar.x} y={y} width={bar.width} height={height} rx={isModel ? 2 : 3}>
         <title>{about}</title>
       </rect>
