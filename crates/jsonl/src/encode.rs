@@ -4,12 +4,14 @@ mod object;
 mod prompt;
 mod request;
 mod response;
+mod unknown;
 
 pub use prompt::{Priority, Prompt, PromptPart, Source};
 pub use request::{HostRequest, cancel_request, control_request};
 pub use response::{
     Decision, control_error, control_success, hook_output, mcp_response, permission,
 };
+pub use unknown::unknown_input_members;
 
 pub(crate) use object::{Object, list};
 

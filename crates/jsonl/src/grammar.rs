@@ -29,7 +29,7 @@ mod string;
 mod value;
 
 pub(crate) use cursor::{Cursor, Parsed, ParsedAt, index};
-pub(crate) use known::{Known, KnownMembers, set_known, spelled_name};
+pub(crate) use known::{Known, KnownMembers, known_by_paths, set_known, spelled_name};
 pub(crate) use line::{Envelope, line, line_members, string_member};
 pub(crate) use record::{
     Field, Record, begins_with, common_members, known_of, members_of, record, skipped, spelling,

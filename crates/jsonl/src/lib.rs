@@ -62,7 +62,7 @@
 //! | [Example](#example) | [`Framer`], [`DEFAULT_MAX_LINE`], [`Frame`], [`Items`], [`Item`], [`Event`], [`Body`], [`Assistant`], [`Message`], [`MessageContent`], [`Blocks`], [`Block`] |
 //! | [Lines of an agent](#lines-of-an-agent) | [`Abandoned`], [`ApiError`], [`ApiEvent`], [`ApiRetry`], [`AuthStatus`], [`BackgroundTasksChanged`], [`BlockBody`], [`CanUseTool`], [`CommandLifecycle`], [`CommandsChanged`], [`CompactBoundary`], [`CompactMetadata`], [`ControlAnswer`], [`ControlRequest`], [`ControlRequestProgress`], [`ControlResponse`], [`ConversationReset`], [`Delta`], [`ElicitationComplete`], [`FilesPersisted`], [`HookCallback`], [`HookProgress`], [`HookResponse`], [`HookStarted`], [`Informational`], [`Init`], [`LocalCommandOutput`], [`McpMessage`], [`MemoryRecall`], [`MessageDelta`], [`MirrorError`], [`ModelRefusal`], [`ModelUsage`], [`Notification`], [`Origin`], [`PermissionCheckStatus`], [`PermissionDenied`], [`PluginInstall`], [`RequestBody`], [`ResultContent`], [`SessionStateChanged`], [`SessionTitleChanged`], [`SessionWritesLost`], [`Status`], [`StopDelta`], [`StreamEvent`], [`System`], [`SystemBody`], [`TaskNotification`], [`TaskPatch`], [`TaskProgress`], [`TaskStarted`], [`TaskUpdated`], [`TaskUsage`], [`ThinkingTokens`], [`ToolProgress`], [`ToolResult`], [`ToolUse`], [`ToolUseSummary`], [`TranscriptMirror`], [`TurnResult`], [`Usage`], [`User`], [`WorkerShuttingDown`] |
 //! | [Errors and positions](#errors-and-positions) | [`ParseError`], [`ParseErrorKind`], [`Expected`], [`Position`], [`Window`], [`Oversize`] |
-//! | [Lines of a host](#lines-of-a-host) | [`Prompt`], [`PromptPart`], [`Source`], [`Priority`], [`HostRequest`], [`Decision`], [`control_request`], [`cancel_request`], [`control_success`], [`control_error`], [`permission`](fn@permission), [`hook_output`], [`mcp_response`], [`keep_alive`], [`update_environment`] |
+//! | [Lines of a host](#lines-of-a-host) | [`Prompt`], [`PromptPart`], [`Source`], [`Priority`], [`HostRequest`], [`Decision`], [`control_request`], [`cancel_request`], [`control_success`], [`control_error`], [`permission`](fn@permission), [`hook_output`], [`mcp_response`], [`keep_alive`], [`update_environment`], [`unknown_input_members`] |
 //! | [Values](#values) | [`RawJson`], [`JsonKind`], [`Members`], [`Elements`], [`Str`], [`AgentVersion`] |
 //!
 //! ## Lines of an agent
@@ -147,7 +147,8 @@
 //! assert!(lines.iter().all(|line| line.iter().filter(|it| **it == b'\n').count() == 1));
 //! ```
 //!
-//! The other functions encode the lines of their names in the same way.
+//! The other functions encode the lines of their names in the same way, and [`unknown_input_members`] finds what a
+//! line has beside them.
 //!
 //! ## Values
 //!
@@ -190,7 +191,7 @@ mod version;
 pub use encode::{
     Decision, HostRequest, Priority, Prompt, PromptPart, Source, cancel_request, control_error,
     control_request, control_success, hook_output, keep_alive, mcp_response, permission,
-    update_environment,
+    unknown_input_members, update_environment,
 };
 pub use error::{Expected, ParseError, ParseErrorKind};
 pub use event::{

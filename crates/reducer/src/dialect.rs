@@ -12,14 +12,14 @@
 //!
 //! | example | types and functions |
 //! |---|---|
-//! | [Choosing a dialect](#choosing-a-dialect) | [`DialectName`], [`UnknownDialect`], [`recognize`] |
+//! | [Choosing a dialect](#choosing-a-dialect) | [`DialectName`], [`UnknownDialect`], [`recognize`], [`unknown_members`] |
 //! | [Writing a dialect](#writing-a-dialect) | [`Dialect`], [`Fold`], [`Place`], [`TextKind`], [`Prompt`], [`CallUpdate`], [`CallEnd`], [`Request`], [`TurnEnd`] |
 //!
 //! ## Choosing a dialect
 //!
 //! ```
 //! use bowline_jsonl::Framer;
-//! use bowline_reducer::dialect::{DialectName, recognize};
+//! use bowline_reducer::dialect::{DialectName, recognize, unknown_members};
 //! use bowline_reducer::{Meta, Phase, Transcript};
 //!
 //! let stream = br#"{"type":"init","timestamp":"2026-11-23T05:24:37.290Z","session_id":"s","model":"m"}
@@ -38,6 +38,8 @@
 //! let first = std::str::from_utf8(stream).unwrap().lines().next().unwrap();
 //! let first = bowline_jsonl::RawJson::parse(first).unwrap();
 //! assert_eq!(recognize([first]), Some(DialectName::GeminiStreamJson));
+//! // Each member of this line is read.
+//! assert_eq!(unknown_members(DialectName::GeminiStreamJson, first), Some(Vec::new()));
 //! // A name that a user gives.
 //! assert_eq!("codex".parse(), Ok(DialectName::Codex));
 //! let error = "aider".parse::<DialectName>().unwrap_err(); // an `UnknownDialect`
@@ -116,6 +118,8 @@ use copilot::CopilotJson;
 use gemini::GeminiStreamJson;
 use opencode::OpencodeRunJson;
 
+use bowline_jsonl::RawJson;
+
 use crate::segment::Window;
 use crate::transcript::Transcript;
 
@@ -136,6 +140,23 @@ fn fold_of(name: DialectName) -> Option<Box<dyn Dialect>> {
         DialectName::CopilotJson => Some(Box::new(CopilotJson)),
         DialectName::OpencodeRunJson => Some(Box::new(OpencodeRunJson)),
     }
+}
+
+/// Returns the members of a line of output that the fold of its dialect does not read, as JSON pointers (RFC 6901) in the
+/// order of the line. The contents of a value that is kept as JSON, such as the input of a tool, are not looked at.
+///
+/// Returns `None` for a line that is kept as a whole, such as one of an unknown type, and for each line of the dialects
+/// that `bowline_jsonl` parses, which has functions of its own for them.
+#[must_use]
+pub fn unknown_members(dialect: DialectName, line: RawJson<'_>) -> Option<Vec<String>> {
+    let read = match dialect {
+        DialectName::GeminiStreamJson => gemini::read_members(line),
+        DialectName::CodexExec => codex_exec::read_members(line),
+        DialectName::CopilotJson => copilot::read_members(line),
+        DialectName::OpencodeRunJson => opencode::read_members(line),
+        DialectName::Claude | DialectName::Qwen | DialectName::Codex | DialectName::Acp => None,
+    };
+    Some(line.unknown_members(&read?))
 }
 
 impl Transcript {

@@ -3,10 +3,16 @@ use serde_json::{Map, Value, json};
 use super::*;
 use crate::raw::RawJson;
 
+/// Reads a line that was encoded, in which every member is known.
 fn value(line: &[u8]) -> Value {
     let text = std::str::from_utf8(line).unwrap();
     assert_eq!(text.matches('\n').count(), 1, "one line: {text}");
     assert!(text.ends_with('\n'));
+    let unknown = unknown_input_members(RawJson::parse(text).unwrap());
+    // What a caller adds to a request is its own.
+    let unknown = unknown.unwrap_or_default().into_iter();
+    let unknown: Vec<_> = unknown.filter(|it| it != "/request/a\"b").collect();
+    assert!(unknown.is_empty(), "{text} has {unknown:?}");
     serde_json::from_str(text).unwrap()
 }
 

@@ -216,6 +216,59 @@ impl Item<'_> {
     }
 }
 
+/// Returns the members of a line that are read, by its type and that of its item.
+pub(super) fn read_members(line: RawJson<'_>) -> Option<Vec<&'static str>> {
+    let members: &[_] = match &*owned(line, "type") {
+        "thread.started" => &["thread_id"],
+        "turn.started" => &[],
+        "item.started" | "item.updated" | "item.completed" => item_members(line.get("item")?)?,
+        "turn.completed" => &[
+            "usage/input_tokens",
+            "usage/output_tokens",
+            "usage/cached_input_tokens",
+            "usage/cache_write_input_tokens",
+        ],
+        "turn.failed" => &["error/message"],
+        "error" => &["message"],
+        _ => return None,
+    };
+    Some([&["type"], members].concat())
+}
+
+fn item_members(item: RawJson<'_>) -> Option<&'static [&'static str]> {
+    Some(match &*owned(item, "type") {
+        "agent_message" | "reasoning" => &["item/id", "item/type", "item/text"],
+        "command_execution" => &[
+            "item/id",
+            "item/type",
+            "item/status",
+            "item/command",
+            "item/aggregated_output",
+            "item/exit_code",
+        ],
+        "file_change" => &["item/id", "item/type", "item/status", "item/changes"],
+        "mcp_tool_call" => &[
+            "item/id",
+            "item/type",
+            "item/status",
+            "item/server",
+            "item/tool",
+            "item/arguments",
+            "item/result",
+        ],
+        // The input of the call is the item.
+        "collab_tool_call" | "web_search" => &["item"],
+        "todo_list" => &[
+            "item/id",
+            "item/type",
+            "item/items/*/text",
+            "item/items/*/completed",
+        ],
+        "error" => &["item/id", "item/type", "item/message"],
+        _ => return None,
+    })
+}
+
 /// Ids begin again in each process.
 fn item_name(item: RawJson<'_>, fold: &Fold<'_>) -> String {
     let id = owned(item, "id");

@@ -16,6 +16,9 @@ use crate::transcript::{Dialect, Fold};
 /// Families of lines that say nothing of the conversation.
 const WITHOUT_EFFECT: [&str; 2] = ["session.", "model."];
 
+/// The members of each line, of which only the type is read.
+const ENVELOPE: &[&str] = &["type", "id", "parentId", "timestamp", "ephemeral"];
+
 /// The fold of the stream, which has no state.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct CopilotJson;
@@ -78,6 +81,50 @@ impl Dialect for CopilotJson {
     fn copy(&self) -> Box<dyn Dialect> {
         Box::new(self.clone())
     }
+}
+
+/// Returns the members of a line that are read, by its type, and those that each line has.
+pub(super) fn read_members(line: RawJson<'_>) -> Option<Vec<&'static str>> {
+    let members: &[_] = match &*text(line, "type")?.decode() {
+        "user.message" => &["data/messageId", "data/content"],
+        "assistant.message_delta" => &["data/messageId", "data/deltaContent"],
+        "assistant.reasoning_delta" => &["data/reasoningId", "data/deltaContent"],
+        "assistant.message" => &[
+            "data/messageId",
+            "data/content",
+            "data/model",
+            "data/toolRequests/*/toolCallId",
+            "data/toolRequests/*/name",
+            "data/toolRequests/*/toolTitle",
+            "data/toolRequests/*/arguments",
+        ],
+        "assistant.reasoning" => &["data/reasoningId", "data/content"],
+        "tool.execution_start" => &[
+            "data/toolCallId",
+            "data/toolName",
+            "data/toolTitle",
+            "data/arguments",
+            // That it is there says that the tool is a shell.
+            "data/shellToolInfo",
+        ],
+        "tool.execution_partial_result" => &[
+            "data/toolCallId",
+            "data/toolName",
+            "data/toolTitle",
+            "data/arguments",
+            "data/partialOutput",
+        ],
+        "tool.execution_complete" => &[
+            "data/toolCallId",
+            "data/success",
+            "data/result/content",
+            "data/error/message",
+            "data/shellExecution/exitCode",
+        ],
+        "result" => &["sessionId", "exitCode", "usage/sessionDurationMs"],
+        _ => return None,
+    };
+    Some([ENVELOPE, members].concat())
 }
 
 fn prompt(data: RawJson<'_>, fold: &mut Fold<'_>) {

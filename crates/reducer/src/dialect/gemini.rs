@@ -22,6 +22,9 @@ use crate::state::{CallState, Outcome};
 use crate::transcript::{Dialect, Fold};
 use crate::view::ModelUsage;
 
+/// The members of each line.
+const ENVELOPE: &[&str] = &["type", "timestamp"];
+
 /// The fold of the stream. Its only state is the session id, under which usage is counted.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct GeminiStreamJson {
@@ -93,6 +96,27 @@ impl GeminiStreamJson {
             fold.set_usage(&self.session, &model.decode(), usage, None);
         }
     }
+}
+
+/// Returns the members of a line that are read, by its type, beside those of [`ENVELOPE`].
+pub(super) fn read_members(line: RawJson<'_>) -> Option<Vec<&'static str>> {
+    let members: &[_] = match &*text(line, "type")?.decode() {
+        "init" => &["session_id", "model"],
+        "message" => &["role", "content"],
+        "tool_use" => &["tool_id", "tool_name", "parameters"],
+        "tool_result" => &["tool_id", "status", "output", "error/message"],
+        "error" => &["message"],
+        "result" => &[
+            "status",
+            "error/message",
+            "stats/duration_ms",
+            "stats/models/*/input_tokens",
+            "stats/models/*/output_tokens",
+            "stats/models/*/cached",
+        ],
+        _ => return None,
+    };
+    Some([ENVELOPE, members].concat())
 }
 
 fn message(line: RawJson<'_>, fold: &mut Fold<'_>) {

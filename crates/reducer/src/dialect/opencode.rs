@@ -12,6 +12,16 @@ use crate::state::{CallState, Outcome};
 use crate::transcript::{Dialect, Fold};
 use crate::view::ModelUsage;
 
+/// The members of each line and part. The type and the session of the part are those of the line.
+const ENVELOPE: &[&str] = &[
+    "type",
+    "timestamp",
+    "sessionID",
+    "part/id",
+    "part/type",
+    "part/sessionID",
+];
+
 /// The fold of the stream, which has no state.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct OpencodeRunJson;
@@ -45,6 +55,35 @@ impl Dialect for OpencodeRunJson {
     fn copy(&self) -> Box<dyn Dialect> {
         Box::new(self.clone())
     }
+}
+
+/// Returns the members of a line that are read, by its type, and those that repeat what the line has.
+pub(super) fn read_members(line: RawJson<'_>) -> Option<Vec<&'static str>> {
+    let members: &[_] = match &*text(line, "type")?.decode() {
+        "error" => &["error/name", "error/data/message"],
+        "step_start" => &[],
+        "text" | "reasoning" => &["part/text"],
+        "tool_use" => &[
+            "part/callID",
+            "part/tool",
+            "part/state/status",
+            "part/state/input",
+            "part/state/title",
+            "part/state/output",
+            "part/state/error",
+            "part/state/metadata/exit",
+        ],
+        "step_finish" => &[
+            "part/reason",
+            "part/cost",
+            "part/tokens/input",
+            "part/tokens/output",
+            "part/tokens/cache/read",
+            "part/tokens/cache/write",
+        ],
+        _ => return None,
+    };
+    Some([ENVELOPE, members].concat())
 }
 
 fn message(part: RawJson<'_>, kind: TextKind, fold: &mut Fold<'_>) {

@@ -7,6 +7,7 @@ mod other_oracles;
 mod quirks;
 mod recording;
 mod seen;
+mod unknown_members;
 
 use std::collections::BTreeSet;
 

@@ -21,6 +21,18 @@ pub(crate) struct Recording {
 
 /// Every recording whose dialect is not Claude Code's or Gemini's stream-json.
 pub(crate) fn recordings() -> Vec<Recording> {
+    let mut all = all_recordings();
+    all.retain(|it| it.dialect != DialectName::GeminiStreamJson);
+    all
+}
+
+/// The recordings in a dialect other than Claude Code's.
+pub(crate) fn recordings_of(dialect: DialectName) -> impl Iterator<Item = Recording> {
+    let all = all_recordings().into_iter();
+    all.filter(move |it| it.dialect == dialect)
+}
+
+fn all_recordings() -> Vec<Recording> {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/fixtures/agents");
     let mut paths: Vec<PathBuf> = Vec::new();
     for agent in fs::read_dir(root).expect("the recordings") {
@@ -51,6 +63,8 @@ fn recording(path: &Path) -> Option<Recording> {
         DialectName::CopilotJson
     } else if file.starts_with("run-json.") {
         DialectName::OpencodeRunJson
+    } else if agent == "gemini" {
+        DialectName::GeminiStreamJson
     } else {
         return None;
     };

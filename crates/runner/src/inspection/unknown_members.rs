@@ -2,8 +2,8 @@
 
 use bowline_jsonl::acp::{AgentMessage, HostMessage};
 use bowline_jsonl::codex::{ClientMessage, ServerMessage};
-use bowline_jsonl::{DEFAULT_MAX_LINE, Event, Framer};
-use bowline_reducer::dialect::DialectName;
+use bowline_jsonl::{DEFAULT_MAX_LINE, Event, Framer, unknown_input_members};
+use bowline_reducer::dialect::{DialectName, unknown_members};
 use bytes::Bytes;
 use serde::Serialize;
 use utoipa::ToSchema;
@@ -42,16 +42,32 @@ impl MemberCheck {
     /// Returns the check for the output or the input of an agent; `None` if this version does not list the members of
     /// such lines.
     ///
-    /// The input of Claude Code is written and not read. The other dialects are read member by member.
+    /// The dialects that are only for reading have no input. The input of Claude Code is not read either, but written: its
+    /// members are those of the protocol.
     pub(crate) fn of(dialect: DialectName, is_input: bool) -> Option<Self> {
         Some(Self(match (dialect, is_input) {
             (DialectName::Claude | DialectName::Qwen, false) => {
                 |event| event.is_known().then(|| event.unknown_members())
             }
+            (DialectName::Claude | DialectName::Qwen, true) => {
+                |event| unknown_input_members(event.raw)
+            }
             (DialectName::Codex, false) => |event| ServerMessage::unknown_members(event.raw),
             (DialectName::Codex, true) => |event| ClientMessage::unknown_members(event.raw),
             (DialectName::Acp, false) => |event| AgentMessage::unknown_members(event.raw),
             (DialectName::Acp, true) => |event| HostMessage::unknown_members(event.raw),
+            (DialectName::GeminiStreamJson, false) => {
+                |event| unknown_members(DialectName::GeminiStreamJson, event.raw)
+            }
+            (DialectName::CodexExec, false) => {
+                |event| unknown_members(DialectName::CodexExec, event.raw)
+            }
+            (DialectName::CopilotJson, false) => {
+                |event| unknown_members(DialectName::CopilotJson, event.raw)
+            }
+            (DialectName::OpencodeRunJson, false) => {
+                |event| unknown_members(DialectName::OpencodeRunJson, event.raw)
+            }
             _ => return None,
         }))
     }
@@ -128,6 +144,13 @@ mod tests {
             "{\"id\":1,\"method\":\"session/prompt\",\"params\":{\"prompt\":[],\"new\":1}}\n";
         let turn = "{\"method\":\"turn/started\",\"params\":{\"turn\":{\"new\":1}}}\n";
         let start = "{\"id\":1,\"method\":\"turn/start\",\"params\":{\"new\":1}}\n";
+        let whole = "{\"type\":\"novelty\",\"new\":1}\n";
+        let interrupt =
+            "{\"type\":\"control_request\",\"request\":{\"subtype\":\"interrupt\",\"new\":1}}\n";
+        let gemini = "{\"type\":\"result\",\"stats\":{\"duration_ms\":1,\"new\":1}}\n";
+        let exec = "{\"type\":\"item.completed\",\"item\":{\"type\":\"reasoning\",\"new\":1}}\n";
+        let copilot = "{\"type\":\"user.message\",\"data\":{\"content\":\"\",\"new\":1}}\n";
+        let opencode = "{\"type\":\"text\",\"part\":{\"text\":\"\",\"new\":1}}\n";
         for (dialect, is_input, text, member) in [
             (
                 DialectName::Acp,
@@ -138,6 +161,32 @@ mod tests {
             (DialectName::Acp, true, [update, prompt], "/params/new"),
             (DialectName::Codex, false, [start, turn], "/params/turn/new"),
             (DialectName::Codex, true, [turn, start], "/params/new"),
+            (
+                DialectName::Claude,
+                true,
+                [whole, interrupt],
+                "/request/new",
+            ),
+            (DialectName::Qwen, true, [whole, interrupt], "/request/new"),
+            (
+                DialectName::GeminiStreamJson,
+                false,
+                [whole, gemini],
+                "/stats/new",
+            ),
+            (DialectName::CodexExec, false, [whole, exec], "/item/new"),
+            (
+                DialectName::CopilotJson,
+                false,
+                [whole, copilot],
+                "/data/new",
+            ),
+            (
+                DialectName::OpencodeRunJson,
+                false,
+                [whole, opencode],
+                "/part/new",
+            ),
         ] {
             let expected = CheckedMembers {
                 is_checked: true,

@@ -31,9 +31,8 @@ async fn unknown_members_are_those_of_the_dialect() {
     let before = get(&runner, &format!("{base}?from=0&max={}", known.len())).await;
     let none = json!({"is_checked": true, "kept_whole": 0, "lines": []});
     assert_eq!(before, none);
-    let unchecked = json!({"is_checked": false, "kept_whole": 0, "lines": []});
     let input = get(&runner, &format!("{base}?from=0&stream=input")).await;
-    assert_eq!(input, unchecked, "the input of this agent is not read");
+    assert_eq!(input, none, "nothing was written to this agent");
     let stderr = format!("{base}?from=0&stream=stderr");
     let refused = runner.request("GET", &stderr, None).await;
     assert_eq!(refused.status, 400, "{}", refused.text());
@@ -44,7 +43,12 @@ async fn unknown_members_are_those_of_the_dialect() {
     let id = runner.create(&spec).await;
     while runner.session(&id).await["state"] != "exited" {}
     let other = format!("/api/sessions/{id}/unknown-members?from=0");
-    assert_eq!(get(&runner, &other).await, unchecked);
+    let lines = json!([{"offset": 0, "members": ["/usage", "/session_id"]}]);
+    let expected = json!({"is_checked": true, "kept_whole": 0, "lines": lines});
+    assert_eq!(get(&runner, &other).await, expected);
+    let unchecked = json!({"is_checked": false, "kept_whole": 0, "lines": []});
+    let input = get(&runner, &format!("{other}&stream=input")).await;
+    assert_eq!(input, unchecked, "this agent has no input");
 }
 
 #[tokio::test]

@@ -140,8 +140,10 @@ impl UnknownMembersQuery {
 
 /// List the members of lines that this version does not know.
 ///
-/// The lines of Claude Code and Qwen Code are looked at, and, in both directions, those of Codex and of agents that speak
-/// ACP. `is_checked` says whether the members are known; of other protocols they are not.
+/// Of the output, the lines of each protocol are looked at; those members are not known that this version does not read. Of
+/// the input, the lines of Codex and of agents that speak ACP are looked at in the same way, and those of Claude Code and
+/// Qwen Code by their protocol. Agents that are only read (`gemini-stream-json`, `codex-exec`, `copilot-json`,
+/// `opencode-run-json`) have no input, and `is_checked` is false for it.
 #[utoipa::path(get, path = "/api/sessions/{id}/unknown-members", operation_id = "unknownMembers",
     params(("id" = String, Path, description = "Id of the session"), UnknownMembersQuery),
     responses((status = 200, description = "Success", body = CheckedMembers,

@@ -191,7 +191,7 @@ test("members that this version does not read are marked", async () => {
 });
 
 for (const [protocol, read, line, expected] of [
-  ["gemini", () => fixtureLines("gemini/stream-json.plain.jsonl"), "init", "Members are not checked in this protocol."],
+  ["gemini", () => fixtureLines("gemini/stream-json.plain.jsonl").map((it) => it.replace('"session_id":', '"novelty":1,"session_id":')), "init", "Not read by this version: novelty"],
   ["claude", () => ['{"type":"result","subtype":"success","uuid":"1"}', '{"type":"novelty"}'], "novelty", "A line is kept as a whole"],
   ["codex", () => fixtureLines("codex/app-server.plain.out.jsonl").map((it) => it.replace('"params":{"thread":{', '"params":{"thread":{"novelty":1,')), "thread/started", "params/thread/novelty"],
 ] as const) {
