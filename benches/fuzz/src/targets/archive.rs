@@ -207,7 +207,9 @@ fn is_allowed(
     content: &[u8],
     before: Option<&Vec<u8>>,
 ) -> Result<(), String> {
-    let name = path.strip_prefix(&folders.project).unwrap_or(Path::new(""));
+    let name = path
+        .strip_prefix(&folders.project)
+        .unwrap_or_else(|_| Path::new(""));
     let is_its = name == Path::new(&format!("{ID}.jsonl")) || name.starts_with(ID);
     let continues = before.is_none_or(|before| content.starts_with(before));
     if is_its && continues {

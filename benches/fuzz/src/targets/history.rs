@@ -142,7 +142,7 @@ impl Folders {
             root: tempfile::tempdir()?,
         };
         for file in it.claude().iter().chain(&it.codex()) {
-            fs::create_dir_all(file.parent().unwrap_or(Path::new("/")))?;
+            fs::create_dir_all(file.parent().unwrap_or_else(|| Path::new("/")))?;
         }
         Ok(it)
     }
