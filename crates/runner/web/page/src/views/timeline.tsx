@@ -202,9 +202,8 @@ function BarView({ bar, axis, isStop, onEntry, onFocus }: BarProps): JSX.Element
   return (
     <g
       class={`bar ${bar.kind} ${bar.isBad ? "bad" : ""}`}
-      role="button"
+      role="img"
       aria-label={about}
-      aria-disabled={entry === null}
       tabIndex={isStop ? 0 : -1}
       onFocus={onFocus}
       onClick={() => entry !== null && onEntry(entry)}
