@@ -90,8 +90,8 @@ const block: Change = { change: "block", block: 0, entry: 100_000, value: { type
 const P99_MS = 8;
 const LONGEST_MS = 100;
 
-function report(what: string, { longest, longTasks, p99 }: Work): void {
-  console.log(`${what}: p99 of a frame's work ${p99.toFixed(1)} ms, longest task ${longest.toFixed(1)} ms, ${longTasks} over 50 ms`);
+function report(what: string, { longest, longTasks, p99, slowness }: Work): void {
+  console.log(`${what}: p99 of a frame's work ${p99.toFixed(1)} ms, longest task ${longest.toFixed(1)} ms, ${longTasks} over 50 ms; machine ${slowness.toFixed(2)} times as slow`);
 }
 
 for (const [rate, perFrame] of [
