@@ -23,6 +23,9 @@ use crate::chaos::{Address, ChaosProxy, Fault, Faults};
 /// Number of concurrent sessions. They mostly wait for the next reconnect.
 const LANES: usize = 48;
 
+/// Cuts of a session after which they become rarer; most sessions end with fewer.
+const CUTS_AT_FULL_RATE: u64 = 100;
+
 /// Usual upper bound of the time between two cuts of a link without a planned fault.
 const CUT_EVERY: Duration = Duration::from_millis(200);
 
@@ -135,7 +138,9 @@ impl CuttingProxy<'_> {
         loop {
             // Now and then a link gets more time, so that an overloaded machine makes progress.
             let often = if random.below(8) == 0 { 10 } else { 1 };
-            let pause = often * random.below(CUT_EVERY.as_micros() as u64);
+            // One that gets nowhere is cut less and less often.
+            let slower = 1 + self.counted.load(Ordering::Relaxed) / CUTS_AT_FULL_RATE;
+            let pause = often * slower * random.below(CUT_EVERY.as_micros() as u64);
             tokio::time::sleep(Duration::from_micros(pause)).await;
             if !self.proxy.is_kind() {
                 self.proxy.cut_all();
