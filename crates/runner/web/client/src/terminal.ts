@@ -64,7 +64,6 @@ export interface TerminalOptions {
   readonly timer?: Timer;
 }
 
-
 /**
  * A terminal session, attached through the runner's frames. A lost connection is restored: the output continues at its
  * offset, so nothing is drawn again; input that was not acknowledged is sent again, unless another client has typed.

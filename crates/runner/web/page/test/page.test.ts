@@ -190,6 +190,46 @@ test("a prompt is sent once, also when the first attempt fails, and its draft is
   strictEqual(sent[1]!.text, "first line\nsecond");
 });
 
+test("what is written while a prompt is sent is the next prompt", async () => {
+  server.session("a", {}, [running]);
+  const answer: readonly [number, unknown] = [202, { id: "p", state: "written" }];
+  let answerFirst = () => {};
+  server.respond = () => {
+    server.respond = () => answer;
+    return new Promise((resolve) => (answerFirst = () => resolve(answer)));
+  };
+  await open("a");
+  const box = page.getByLabel("Say something to the agent");
+  await box.fill("first");
+  await box.press("Enter");
+  await server.request("/api/sessions/a/prompt");
+  await box.fill("second");
+  answerFirst();
+  // The button is disabled until the first prompt is sent.
+  await page.getByRole("button", { name: "Queue", exact: true }).click();
+  await page.waitForFunction(() => document.querySelector("textarea")!.value === "");
+  const sent = server.received.filter(({ path }) => path.endsWith("/prompt")).map(({ body }) => body as { id: string; text: string });
+  deepStrictEqual(sent.map(({ text }) => text), ["first", "second"]);
+  ok(sent[0]!.id !== sent[1]!.id);
+});
+
+test("a changed prompt is another one than the attempt that failed", async () => {
+  server.session("a", {}, [running]);
+  let attempts = 0;
+  server.respond = () => ((attempts += 1) === 1 ? [503, { code: "BUSY", detail: "the runner is busy", next: "" }] : [202, { id: "p", state: "written" }]);
+  await open("a");
+  const box = page.getByLabel("Say something to the agent");
+  await box.fill("first");
+  await box.press("Enter");
+  await page.getByText("the runner is busy").waitFor();
+  await box.fill("changed");
+  await box.press("Enter");
+  await page.waitForFunction(() => document.querySelector("textarea")!.value === "");
+  const sent = server.received.filter(({ path }) => path.endsWith("/prompt")).map(({ body }) => body as { id: string; text: string });
+  deepStrictEqual(sent.map(({ text }) => text), ["first", "changed"]);
+  ok(sent[0]!.id !== sent[1]!.id, "a runner takes an id for one prompt");
+});
+
 test("a lost connection is said and restored", async () => {
   server.session("a", {}, [running, entry(0, user("before"))]);
   await open("a");

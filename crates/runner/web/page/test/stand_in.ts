@@ -40,6 +40,8 @@ export interface Received {
   readonly body: unknown;
 }
 
+type Answer = readonly [status: number, body: unknown];
+
 export class StandIn {
   readonly #server: Server;
   readonly #changes = new Map<string, Change[]>();
@@ -51,7 +53,7 @@ export class StandIn {
   readonly received: Received[] = [];
   readonly #waiting: ((received: Received) => boolean)[] = [];
   /** The response to a request that changes something. */
-  respond: (received: Received) => readonly [status: number, body: unknown] = () => [202, { id: "p", state: "written" }];
+  respond: (received: Received) => Answer | Promise<Answer> = () => [202, { id: "p", state: "written" }];
 
   /** The response to a request that reads what is not kept here. */
   read: (path: string, query: URLSearchParams) => unknown = () => undefined;
@@ -167,8 +169,7 @@ export class StandIn {
     const waiting = this.#waiting.splice(0).filter((wants) => !wants(received));
     this.#waiting.push(...waiting);
     if (path === "/api/login") return json(response, 200, { token: "token" });
-    const [status, body] = this.respond(received);
-    json(response, status, body);
+    void Promise.resolve(this.respond(received)).then(([status, body]) => json(response, status, body));
   }
 
   #follow(id: string, first: readonly string[], response: ServerResponse): void {

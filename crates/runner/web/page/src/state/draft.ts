@@ -12,12 +12,18 @@ export interface AttachedFile extends Attachment {
   readonly bytes: number;
 }
 
+/** A prompt as it is sent. */
+export interface Attempt {
+  readonly id: string;
+  readonly text: string;
+  readonly files: readonly AttachedFile[];
+}
+
 /** A prompt that is being written. Its text is kept in the tab until it is sent. */
 export class Draft extends Store {
   #text: string;
   #files: readonly AttachedFile[] = [];
-  /** The id of the next attempt: a repeated one has the same, so that the prompt is sent once. */
-  id: string = crypto.randomUUID();
+  #attempt: Attempt | null = null;
   readonly #key: string;
 
   constructor(session: string) {
@@ -61,11 +67,18 @@ export class Draft extends Store {
     this.changed();
   }
 
-  /** The prompt was sent: begins the next one. */
-  sent(): void {
-    this.id = crypto.randomUUID();
-    this.#files = [];
-    this.write("");
+  /** Returns the prompt to send. The same one has the same id again, so that it is sent once; a changed one is another prompt. */
+  attempt(): Attempt {
+    const [text, files] = [this.#text, this.#files];
+    if (this.#attempt?.text !== text || this.#attempt.files !== files) this.#attempt = { id: crypto.randomUUID(), text, files };
+    return this.#attempt;
+  }
+
+  /** The prompt was sent: begins the next one, with what has been written and attached meanwhile. */
+  sent({ text, files }: Attempt): void {
+    this.#attempt = null;
+    this.#files = this.#files.filter((it) => !files.includes(it));
+    this.write(this.#text === text ? "" : this.#text);
   }
 }
 

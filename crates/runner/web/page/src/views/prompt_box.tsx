@@ -39,11 +39,12 @@ export function PromptBox({ session, client, status, fields, onResume }: Props):
     if (draft.isEmpty || isSending || isOver) return;
     setSending(true);
     setError(null);
+    const attempt = draft.attempt();
     try {
-      const attachments = files.map(({ media_type, data, title }) => ({ media_type, data, ...(title === undefined ? {} : { title }) }));
+      const attachments = attempt.files.map(({ media_type, data, title }) => ({ media_type, data, ...(title === undefined ? {} : { title }) }));
       // What is sent to a busy agent can be changed until its turn.
-      await client.prompt(session, text, draft.id, { ...(isBusy ? { queue: true } : {}), ...(attachments.length > 0 ? { attachments } : {}) });
-      draft.sent();
+      await client.prompt(session, attempt.text, attempt.id, { ...(isBusy ? { queue: true } : {}), ...(attachments.length > 0 ? { attachments } : {}) });
+      draft.sent(attempt);
     } catch (cause) {
       fail(cause);
     } finally {
