@@ -42,7 +42,7 @@ const shared = {
 
 if (tests) {
   await rm("target", { recursive: true, force: true });
-  const folders = ["client/test", "page/test"];
+  const folders = ["client/test", "page/test", "page/bench"];
   const files = await Promise.all(folders.map(async (folder) => (await readdir(folder)).map((name) => `${folder}/${name}`)));
   const entryPoints = files.flat().filter((path) => path.endsWith(".test.ts"));
   await build({ ...shared, entryPoints, outdir: "target", outbase: ".", platform: "node", packages: "external", sourcemap: "inline" });

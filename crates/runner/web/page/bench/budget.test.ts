@@ -1,10 +1,10 @@
 // What the page may cost, in Chromium against a stand-in for the runner.
-import { ok, strictEqual } from "node:assert";
+import { ok } from "node:assert";
 import { after, afterEach, before, beforeEach, test } from "node:test";
 import { chromium, type Browser, type Page } from "playwright-core";
 import type { Change, EntryValue } from "@bowline/client";
-import { HOSTILE, hostileChanges, hostileFields } from "./hostile.js";
-import { StandIn } from "./stand_in.js";
+import { HOSTILE, hostileChanges, hostileFields } from "../test/hostile.js";
+import { StandIn } from "../test/stand_in.js";
 import { measuredCalmly, type Work } from "./trace.js";
 
 const chromiumPath = process.env["CHROMIUM"] ?? "/usr/bin/chromium";
@@ -87,11 +87,23 @@ class Growing {
 const assistant: EntryValue = { kind: "assistant", message_id: null, model: null, state: "streaming", blocks: [] };
 const block: Change = { change: "block", block: 0, entry: 100_000, value: { type: "text", text: "" }, bytes: [0, 1] };
 
-const P99_MS = 8;
-const LONGEST_MS = 100;
+/**
+ * By how much tests raise the bounds of work, which `npm run bench` asserts as they are: where cores are shared, the same work was seen
+ * to take 2.5 times as long a minute later. A page whose work grows with what it shows exceeds these, too.
+ */
+const RAISED = process.env["BENCH"] === undefined ? 3 : 1;
 
-function report(what: string, { longest, longTasks, p99, slowness }: Work): void {
-  console.log(`${what}: p99 of a frame's work ${p99.toFixed(1)} ms, longest task ${longest.toFixed(1)} ms, ${longTasks} over 50 ms; machine ${slowness.toFixed(2)} times as slow`);
+/** Script, style and layout of a frame. */
+const P99_MS = 8 * RAISED;
+
+/** A task from which the page is slow to answer. */
+const LONG_MS = 50 * RAISED;
+
+/** A task from which the page freezes. */
+const FREEZE_MS = 100 * RAISED;
+
+function report(what: string, { longest, p99 }: Work): void {
+  console.log(`${what}: p99 of a frame's work ${p99.toFixed(1)} ms, longest task ${longest.toFixed(1)} ms`);
 }
 
 for (const [rate, perFrame] of [
@@ -109,7 +121,7 @@ for (const [rate, perFrame] of [
       await frame();
     }
     let elements = 0;
-    const isWithin = ({ longTasks, p99 }: Work) => longTasks === 0 && p99 <= P99_MS;
+    const isWithin = ({ longest, p99 }: Work) => longest <= LONG_MS && p99 <= P99_MS;
     const work = await measuredCalmly(page, isWithin, async () => {
       for (let at = 0; at < FRAMES; at += 1) {
         server.push("a", growing.next(perFrame));
@@ -118,7 +130,7 @@ for (const [rate, perFrame] of [
       }
     });
     report(`${rate} deltas a second, text of ${growing.length} bytes, ${elements} elements`, work);
-    strictEqual(work.longTasks, 0);
+    ok(work.longest <= LONG_MS, `a task of ${work.longest} ms`);
     ok(work.p99 <= P99_MS, `p99 ${work.p99}`);
     ok(elements <= 500, `${elements} elements`);
   });
@@ -148,7 +160,7 @@ test("hostile texts freeze nothing", async () => {
   let longest = 0;
   let shown = 0;
   for (const [at, text] of HOSTILE.entries()) {
-    const work = await measuredCalmly(page, ({ longest: task }) => task <= LONGEST_MS, async () => {
+    const work = await measuredCalmly(page, ({ longest: task }) => task <= FREEZE_MS, async () => {
       shown += 1;
       const changes = hostileChanges([text]).map((it) => ("entry" in it ? { ...it, entry: it.entry + at * 4 } : it)) as Change[];
       const status: Change = { change: "status", status: { phase: "running", reason: `text ${shown}` } };
@@ -164,5 +176,5 @@ test("hostile texts freeze nothing", async () => {
       console.log(`${longest.toFixed(1)} ms: ${text.length} characters, ${JSON.stringify(text.slice(0, 24))}`);
     }
   }
-  ok(longest <= LONGEST_MS, `a task of ${longest} ms`);
+  ok(longest <= FREEZE_MS, `a task of ${longest} ms`);
 });

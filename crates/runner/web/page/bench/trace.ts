@@ -1,7 +1,5 @@
-// Work of the page's main thread, in processor time: other work on the machine does not count. On a slow machine it is
-// divided by how much slower than the reference that is.
+// Work of the page's main thread, in processor time: other work on the machine does not count.
 import type { CDPSession, Page } from "playwright-core";
-import { slowness } from "./slowness.js";
 
 interface TraceEvent {
   readonly name: string;
@@ -21,12 +19,8 @@ const OWN = new Set(["FireAnimationFrame", "FunctionCall", "RunMicrotasks", "Eve
 const FRAME = 1e6 / 60;
 
 export interface Work {
-  /** How many times as long as on the reference machine work takes, at least 1. The other values are divided by it. */
-  readonly slowness: number;
   /** The longest task, in milliseconds. */
   readonly longest: number;
-  /** Tasks of over 50 ms. */
-  readonly longTasks: number;
   /** Script, style and layout in a frame that 99 % of the frames do not exceed, in milliseconds. */
   readonly p99: number;
 }
@@ -39,7 +33,7 @@ export async function measured(page: Page, run: () => Promise<void>): Promise<Wo
   await client.send("Tracing.start", { transferMode: "ReportEvents", categories: "toplevel,devtools.timeline,disabled-by-default-devtools.timeline,__metadata" });
   await run();
   await finish(client);
-  return workOf(events, await slowness(page.context().browser()!));
+  return workOf(events);
 }
 
 /** Measures until the work is within its bounds, three times at most: other programs share the caches and cores. */
@@ -56,7 +50,7 @@ async function finish(client: CDPSession): Promise<void> {
   await client.detach();
 }
 
-function workOf(events: readonly TraceEvent[], slowness: number): Work {
+function workOf(events: readonly TraceEvent[]): Work {
   const mains = new Set(events.filter(({ name, args }) => name === "thread_name" && args?.name === "CrRendererMain").map(({ pid, tid }) => `${pid} ${tid}`));
   const tasks = events.filter((it) => it.ph === "X" && it.name === "RunTask" && it.tdur !== undefined && mains.has(`${it.pid} ${it.tid}`));
   if (tasks.length === 0) throw new Error("the trace has no tasks of the main thread");
@@ -68,14 +62,12 @@ function workOf(events: readonly TraceEvent[], slowness: number): Work {
     if (ts < end) continue;
     end = ts + dur!;
     const frame = Math.floor(ts / FRAME);
-    frames.set(frame, (frames.get(frame) ?? 0) + tdur! / 1_000 / slowness);
+    frames.set(frame, (frames.get(frame) ?? 0) + tdur! / 1_000);
   }
   const sums = [...frames.values()].sort((a, b) => a - b);
-  const durations = tasks.map(({ tdur }) => tdur! / 1_000 / slowness);
+  const durations = tasks.map(({ tdur }) => tdur! / 1_000);
   return {
-    slowness,
     longest: Math.max(...durations),
-    longTasks: durations.filter((ms) => ms > 50).length,
     p99: sums[Math.floor(sums.length * 0.99)]!,
   };
 }
