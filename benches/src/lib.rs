@@ -13,9 +13,12 @@ mod exit;
 pub mod fleet;
 pub mod job;
 pub mod peers;
+#[cfg(feature = "sessions")]
 pub mod receive;
 pub mod reduce;
+#[cfg(feature = "sessions")]
 pub mod runner;
+#[cfg(feature = "sessions")]
 pub mod terminal;
 
 pub use exit::exit_code;
