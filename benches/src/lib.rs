@@ -9,7 +9,7 @@ pub mod contenders;
 pub mod corpus;
 pub mod count;
 mod exit;
-#[cfg(feature = "fleet")]
+#[cfg(feature = "sessions")]
 pub mod fleet;
 pub mod job;
 pub mod peers;

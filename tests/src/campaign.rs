@@ -7,7 +7,6 @@ mod both_full;
 mod exec_failures;
 mod fast_exits;
 mod fences;
-#[cfg(feature = "fleet")]
 mod fleet;
 mod fleet_simulation;
 pub mod hidden;
@@ -32,11 +31,8 @@ mod trees;
 use std::time::Duration;
 
 pub use random::Random;
-#[cfg(feature = "fleet")]
 pub(crate) use remote::cuts::dialogue::configuration as understudy;
-#[cfg(feature = "fleet")]
 pub(crate) use remote::daemon::SHIM;
-#[cfg(feature = "fleet")]
 pub(crate) use support::own;
 pub(crate) use support::{describe, marked};
 
@@ -79,6 +75,12 @@ impl Campaign {
             "fleet-partition",
         ];
         SINGLE.contains(&self.name)
+    }
+
+    /// Whether the campaign starts NATS servers, from the program that `BOWLINE_NATS_SERVER` names.
+    #[must_use]
+    pub fn needs_nats(&self) -> bool {
+        self.name.starts_with("fleet-") && self.name != "fleet-simulation"
     }
 }
 
@@ -442,7 +444,6 @@ pub static ALL: &[Campaign] = &[
         stress_count: 10_000,
         run: fleet_simulation::run,
     },
-    #[cfg(feature = "fleet")]
     Campaign {
         name: "fleet-kills",
         what: "the NATS server that leads is killed, and an acknowledged message is lost, repeated or out of \
@@ -451,7 +452,6 @@ pub static ALL: &[Campaign] = &[
         stress_count: 20,
         run: fleet::kills,
     },
-    #[cfg(feature = "fleet")]
     Campaign {
         name: "fleet-freezes",
         what: "the same when it is frozen",
@@ -459,7 +459,6 @@ pub static ALL: &[Campaign] = &[
         stress_count: 20,
         run: fleet::freezes,
     },
-    #[cfg(feature = "fleet")]
     Campaign {
         name: "fleet-stops",
         what: "the same when it is stopped by SIGTERM",
@@ -467,7 +466,6 @@ pub static ALL: &[Campaign] = &[
         stress_count: 20,
         run: fleet::stops,
     },
-    #[cfg(feature = "fleet")]
     Campaign {
         name: "fleet-power",
         what: "the same when all three lose their power",
@@ -475,7 +473,6 @@ pub static ALL: &[Campaign] = &[
         stress_count: 5,
         run: fleet::power_cuts,
     },
-    #[cfg(feature = "fleet")]
     Campaign {
         name: "fleet-wiped",
         what: "NATS servers come back without their data while sessions run, and a replica differs from the \
@@ -484,7 +481,6 @@ pub static ALL: &[Campaign] = &[
         stress_count: 100,
         run: fleet::wiped,
     },
-    #[cfg(feature = "fleet")]
     Campaign {
         name: "fleet-partition",
         what: "a runner is cut off from NATS until its lease lapses, another takes sessions over, and an agent is \
@@ -493,7 +489,6 @@ pub static ALL: &[Campaign] = &[
         stress_count: 600,
         run: fleet::partition,
     },
-    #[cfg(feature = "fleet")]
     Campaign {
         name: "fleet-cuts",
         what: "a dialogue through NATS, whose connection is cut every 200 ms, has another transcript",

@@ -2,7 +2,6 @@
 
 pub mod campaign;
 pub mod chaos;
-#[cfg(feature = "fleet")]
 pub mod fleet;
 pub mod normalize;
 pub mod other_agents;

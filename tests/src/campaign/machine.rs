@@ -44,9 +44,7 @@ pub(super) use full_disk::run as full_disk;
 pub(super) use many::run as runner_sessions;
 pub(super) use oom::run as oom;
 pub(super) use outage::{run_killed as runner_killed, run_upgraded as upgrade};
-#[cfg(feature = "fleet")]
 pub(super) use output::OutputSequence;
-#[cfg(feature = "fleet")]
 pub(super) use program::SPEAK;
 #[cfg(target_os = "linux")]
 pub(super) use prompt_files::run as prompt_files;

@@ -139,8 +139,7 @@ mod tests {
         let trees = named("trees");
         assert_eq!(batch_count(trees, Some(10_000)), trees.ci_count);
         let single = ALL.iter().filter(|one| one.is_single_batch());
-        let of_fleet = if cfg!(feature = "fleet") { 2 } else { 0 };
-        assert_eq!(single.count(), 7 + of_fleet, "each name is listed");
+        assert_eq!(single.count(), 9, "each name is listed");
     }
 
     #[test]

@@ -1,7 +1,8 @@
 //! `cargo bindings`: generates the sources of the Swift package and the Kotlin library.
 //!
-//! With `--check` it writes nothing and fails if the generated sources in the repository are stale; with
-//! `--local` too, those of the library for local sessions only, whose interface is the same. In all cases it fails if they changed without a new `API_REVISION`: the bindings compare the revision
+//! With `--check` it writes nothing and fails if the generated sources in the repository are stale; with `--local` too,
+//! those of the library for local sessions only, whose interface is the same; with `--library FILE`, those of a library
+//! that is there. In all cases it fails if they changed without a new `API_REVISION`: the bindings compare the revision
 //! at run time, since UniFFI's checksums do not cover the fields of records.
 //!
 //! Defects of the generated sources are corrected before they are written; see `uniffi.md`.
@@ -35,7 +36,10 @@ const LOCAL_TARGET: &str = "target/local";
 
 fn main() -> ExitCode {
     let has = |option: &str| std::env::args().any(|arg| arg == option);
-    match run(has("--check") || has("--local"), has("--local")) {
+    let is_check = ["--check", "--local", "--library"].into_iter().any(has);
+    let named = std::env::args().skip_while(|arg| arg != "--library").nth(1);
+    let library = named.map_or_else(|| build(has("--local")), |path| Ok(path.into()));
+    match library.and_then(|library| run(&library, is_check)) {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
             // If this fails there is no way to report it.
@@ -45,10 +49,9 @@ fn main() -> ExitCode {
     }
 }
 
-fn run(is_check: bool, is_local: bool) -> Result<(), Failure> {
-    let library = build(is_local)?;
+fn run(library: &Path, is_check: bool) -> Result<(), Failure> {
     let output = std::env::temp_dir().join(format!("bowline-bindings-{}", std::process::id()));
-    let result = generate(&library, &output).and_then(|()| {
+    let result = generate(library, &output).and_then(|()| {
         let files = files(&output)?;
         check_revision(&files, is_check)?;
         files.iter().try_for_each(|file| install(file, is_check))
