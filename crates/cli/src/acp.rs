@@ -1,10 +1,14 @@
 //! `bowline acp`: an editor's ACP agent, which is the runner's endpoint `/acp` on standard input and output.
 
+mod exchange;
+
 use std::io::{self, BufRead as _};
 use std::process::ExitCode;
 
 use bowline_runner::{MessageReceiver, MessageSender, RunnerClient, RunnerError};
-use tokio::sync::mpsc;
+use exchange::Exchange;
+use rustix::event::{PollFd, PollFlags, poll};
+use tokio::sync::{mpsc, oneshot, watch};
 
 use crate::args;
 use crate::daemon;
@@ -15,7 +19,8 @@ use crate::stdio::print;
 /// Lines of the editor that may wait for the runner.
 const QUEUE: usize = 16;
 
-/// Serves an editor until it closes standard input. Its sessions keep running.
+/// Serves an editor until it closes standard input and its requests have their responses, or until it closes standard
+/// output. Its sessions keep running.
 ///
 /// # Errors
 /// If the runner is unreachable and cannot be started, or the connection to it is lost.
@@ -23,9 +28,10 @@ pub(crate) async fn acp(options: args::Acp) -> Result<ExitCode, Failure> {
     let client = client(&options.runner)?;
     let (sender, receiver) = connect(&client, &options).await?;
     let lines = lines_of_editor();
+    let exchange = watch::Sender::new(Exchange::default());
     tokio::select! {
-        sent = send(sender, lines) => sent?,
-        lost = tokio::spawn(receive(receiver)) => {
+        sent = send(sender, lines, exchange.clone()) => sent?,
+        lost = tokio::spawn(receive(receiver, exchange)) => {
             lost.unwrap_or_else(|error| Err(Failure::failed(error)))?;
         }
     }
@@ -98,20 +104,48 @@ fn lines_of_editor() -> mpsc::Receiver<String> {
     received
 }
 
-async fn send(mut sender: MessageSender, mut lines: mpsc::Receiver<String>) -> Result<(), Failure> {
+async fn send(
+    mut sender: MessageSender,
+    mut lines: mpsc::Receiver<String>,
+    exchange: watch::Sender<Exchange>,
+) -> Result<(), Failure> {
     while let Some(line) = lines.recv().await {
+        // Before it is sent, since the response can be there first.
+        exchange.send_modify(|it| it.sent_by_editor(&line));
         let sent = sender.send(line).await;
         sent.map_err(|error| Failure::caused("cannot", &error))?;
+    }
+    let mut exchange = exchange.subscribe();
+    tokio::select! {
+        _ = exchange.wait_for(Exchange::is_over) => {}
+        _ = output_closed() => {}
     }
     sender.close().await;
     Ok(())
 }
 
+/// Returns a receiver that ends once nobody can read standard output: poll(2) reports that without being asked for it.
+fn output_closed() -> oneshot::Receiver<()> {
+    let (sender, closed) = oneshot::channel();
+    std::thread::spawn(move || {
+        let output = io::stdout();
+        // An interrupted call, too, ends the wait: rather early than never.
+        let _ = poll(&mut [PollFd::new(&output, PollFlags::empty())], None);
+        let _ = sender.send(());
+    });
+    closed
+}
+
 /// Writes the runner's messages to standard output. Returns when the connection is lost.
-async fn receive(mut receiver: MessageReceiver) -> Result<(), Failure> {
+async fn receive(
+    mut receiver: MessageReceiver,
+    exchange: watch::Sender<Exchange>,
+) -> Result<(), Failure> {
     while let Some(message) = receiver.next().await {
-        let message = message.map_err(|error| Failure::caused("cannot", &error))?;
-        print(&(message + "\n"))?;
+        let mut message = message.map_err(|error| Failure::caused("cannot", &error))?;
+        message.push('\n');
+        print(&message)?;
+        exchange.send_modify(|it| it.sent_by_runner(&message));
     }
     Err(Failure::failed(
         "the runner closed the connection; its sessions keep running, restart the agent in the editor",

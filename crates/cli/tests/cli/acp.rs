@@ -415,6 +415,29 @@ fn editor_over_the_network_needs_token_and_certificate() {
 }
 
 #[test]
+fn requests_before_the_end_of_input_are_answered() {
+    let served = TestRunner::start();
+    let state = served.state();
+    let initialize =
+        r#"{"jsonrpc":"2.0","id":7,"method":"initialize","params":{"protocolVersion":1}}"#;
+    let mut child = command(&["acp", "--agent", "claude"])
+        .env("BOWLINE_STATE_DIR", &state)
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut input = child.stdin.take().unwrap();
+    writeln!(input, "{initialize}").unwrap();
+    drop(input);
+    let done = finish(child);
+    assert_eq!((done.code, &*done.stderr), (Some(0), ""));
+    let answer: Value = serde_json::from_str(&done.stdout).unwrap();
+    assert_eq!(answer["id"], 7);
+    assert_eq!(answer["result"]["protocolVersion"], 1);
+}
+
+#[test]
 fn unreachable_runner_is_one_line() {
     let line = bowline(&["acp", "--runner", "unix:/tmp/there/is/no/runner.sock"]).failed(1);
     assert!(line.contains("/tmp/there/is/no/runner.sock"), "{line}");
