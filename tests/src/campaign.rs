@@ -204,7 +204,7 @@ pub static ALL: &[Campaign] = &[
         name: "simulation",
         what: "a schedule of five hosts, partitions, kills and cuts loses, reorders or repeats \
                output or input",
-        ci_count: 150,
+        ci_count: 75,
         stress_count: 10_000,
         run: simulation::run,
     },
@@ -440,7 +440,7 @@ pub static ALL: &[Campaign] = &[
         name: "fleet-simulation",
         what: "simulated runners and a simulated broker that loses, repeats and delays: a log differs from its journal, or \
                the latest generation does not count",
-        ci_count: 200,
+        ci_count: 100,
         stress_count: 10_000,
         run: fleet_simulation::run,
     },
