@@ -266,6 +266,17 @@ impl NatsServers {
         connect(&self.url(), credentials).await
     }
 
+    /// Connects once a server accepts the credentials: one that reads its configuration again also closes connections
+    /// that are being made, as refused.
+    pub async fn connect_after_reload(&self, credentials: &NatsCredentials) -> Connection {
+        loop {
+            match Connection::open(&self.url(), Some(credentials), "test").await {
+                Ok(connection) => return connection,
+                Err(_) => sleep(RETRY_AFTER).await,
+            }
+        }
+    }
+
     /// Connects and creates the stream and the buckets, once the servers have a leader.
     ///
     /// # Panics

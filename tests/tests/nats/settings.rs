@@ -143,7 +143,7 @@ async fn rights_of_an_earlier_version_are_found_and_renewed() {
     for name in ["a", "laptop"] {
         // The servers close connections whose rights have changed.
         loop {
-            let again = servers.connect(Some(&credentials(name))).await;
+            let again = servers.connect_after_reload(&credentials(name)).await;
             if again.missing_rights().await.is_ok_and(|it| it.is_empty()) {
                 break;
             }
