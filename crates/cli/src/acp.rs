@@ -124,7 +124,8 @@ async fn send(
     Ok(())
 }
 
-/// Returns a receiver that ends once nobody can read standard output: poll(2) reports that without being asked for it.
+/// Returns a receiver that ends once standard output cannot be written to any more. poll(2) always reports `POLLERR` and
+/// `POLLHUP`.
 fn output_closed() -> oneshot::Receiver<()> {
     let (sender, closed) = oneshot::channel();
     std::thread::spawn(move || {

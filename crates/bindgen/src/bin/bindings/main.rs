@@ -1,9 +1,9 @@
 //! `cargo bindings`: generates the sources of the Swift package and the Kotlin library.
 //!
-//! With `--check` it writes nothing and fails if the generated sources in the repository are stale; with `--local` too,
-//! those of the library for local sessions only, whose interface is the same; with `--library FILE`, those of a library
-//! that is there. In all cases it fails if they changed without a new `API_REVISION`: the bindings compare the revision
-//! at run time, since UniFFI's checksums do not cover the fields of records.
+//! With `--check` it writes nothing and fails if the generated sources in the repository are stale; with `--library FILE`
+//! it compares them with those of a library that is there. In all cases it fails if they changed without a new
+//! `API_REVISION`: the bindings compare the revision at run time, since UniFFI's checksums do not cover the fields of
+//! records.
 //!
 //! Defects of the generated sources are corrected before they are written; see `uniffi.md`.
 
@@ -30,15 +30,11 @@ const LOCK: &str = "bindings/revision.lock";
 /// The file that defines `API_REVISION`.
 const REVISION_SOURCE: &str = "crates/ffi/src/diagnostics.rs";
 
-/// Where the library for local sessions only is built. A folder of its own: cargo does not notice that a library of
-/// the same name has other features.
-const LOCAL_TARGET: &str = "target/local";
-
 fn main() -> ExitCode {
     let has = |option: &str| std::env::args().any(|arg| arg == option);
-    let is_check = ["--check", "--local", "--library"].into_iter().any(has);
+    let is_check = has("--check") || has("--library");
     let named = std::env::args().skip_while(|arg| arg != "--library").nth(1);
-    let library = named.map_or_else(|| build(has("--local")), |path| Ok(path.into()));
+    let library = named.map_or_else(build, |path| Ok(path.into()));
     match library.and_then(|library| run(&library, is_check)) {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
@@ -62,20 +58,13 @@ fn run(library: &Path, is_check: bool) -> Result<(), Failure> {
 
 /// Builds the generators and the library separately. Built together, feature unification would link
 /// the generators into the library.
-fn build(is_local: bool) -> Result<PathBuf, Failure> {
+fn build() -> Result<PathBuf, Failure> {
     let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
     for package in ["bowline-bindgen", "bowline-ffi"] {
         let mut build = Command::new(&cargo);
-        build.args(["build", "--quiet", "-p", package]);
-        if is_local && package == "bowline-ffi" {
-            build.args(["--no-default-features", "--target-dir", LOCAL_TARGET]);
-        }
-        call(&mut build)?;
+        call(build.args(["build", "--quiet", "-p", package]))?;
     }
     let mut path = std::env::current_exe()?;
-    if is_local {
-        path = Path::new(LOCAL_TARGET).join("debug/bindings");
-    }
     path.set_file_name(format!(
         "{}bowline_ffi{}",
         std::env::consts::DLL_PREFIX,
