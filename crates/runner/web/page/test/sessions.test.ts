@@ -72,6 +72,19 @@ test("a form starts a session in a folder that it completes", async () => {
   match(await page.locator(".top .about").innerText(), /work\/project/);
 });
 
+test("a folder that is written whole has no list over what is below", async () => {
+  const project = join(runner.folder, "project");
+  mkdirSync(project);
+  await runner.open(page, "new", 0);
+  const folder = page.getByLabel("Folder", { exact: true });
+  await folder.fill(join(runner.folder, "pro"));
+  await page.getByRole("option", { name: project }).waitFor();
+  await folder.fill(project);
+  await page.getByRole("option").waitFor({ state: "detached" });
+  await page.getByRole("button", { name: "More options" }).click();
+  strictEqual(await folder.inputValue(), project);
+});
+
 test("what the runner refuses is said in the form", async () => {
   await runner.open(page, "new", 0);
   await page.getByRole("radio", { name: "claude" }).waitFor();

@@ -137,7 +137,8 @@ function Folder({ client, value, onChange }: { readonly client: Client; readonly
     const abort = new AbortController();
     const timer = setTimeout(() => {
       const wanted = client.folders(value === "" ? "~/" : value, abort.signal);
-      wanted.then(setFolders, () => setFolders([]));
+      // A folder that is written whole is no choice, and a list of it alone would cover what is below.
+      wanted.then((all) => setFolders(all.filter((it) => it !== value)), () => setFolders([]));
       setAt(-1);
     }, PAUSE_MS);
     return () => {
