@@ -13,6 +13,7 @@ mod http;
 mod journal;
 mod json;
 mod lines;
+mod login;
 mod panel;
 mod parser;
 mod policy;
@@ -20,15 +21,17 @@ mod recording;
 mod redact;
 mod reducer;
 mod replay;
+mod replies;
 mod rest;
 mod rpc;
 mod screen;
+mod screen_record;
 mod sealed;
 
 use crate::guided::Target;
 
 /// All targets.
-pub static ALL: [&Target; 24] = [
+pub static ALL: [&Target; 27] = [
     &parser::PARSER,
     &parser::FRAMER,
     &frames::FRAMES,
@@ -53,6 +56,9 @@ pub static ALL: [&Target; 24] = [
     &archive::ARCHIVE,
     &recording::RECORDING,
     &redact::REDACT,
+    &login::LOGIN,
+    &screen_record::SCREEN_RECORD,
+    &replies::REPLIES,
 ];
 
 /// For inputs without checksums.

@@ -23,6 +23,8 @@ mod nats;
 #[cfg(feature = "nats")]
 mod provision;
 mod replicate;
+#[cfg(any(feature = "nats", feature = "fuzz"))]
+mod replies;
 mod view;
 
 pub use bus::*;
@@ -41,7 +43,16 @@ pub use nats::*;
 #[cfg(feature = "nats")]
 pub use provision::{FleetFile, FleetPlan, PlanError, provision, renew};
 pub use replicate::{LocalJournal, ReplicaState, replicate};
+#[cfg(any(feature = "nats", feature = "fuzz"))]
+pub use replies::ServerState;
 pub use view::{
     FleetRunners, FleetSession, FleetWatch, fleet_session, fleet_sessions, read_replica,
     read_replica_from,
 };
+
+/// Private pure functions, exposed to the fuzz targets. Not part of the API.
+#[cfg(feature = "fuzz")]
+#[doc(hidden)]
+pub mod fuzz {
+    pub use crate::replies::fuzz_reply as reply;
+}

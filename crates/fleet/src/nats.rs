@@ -14,7 +14,6 @@ mod setup;
 pub use connect::{BadFleetUrl, ConnectError, Connection, FleetUrl};
 pub use credentials::{BadCredentials, FleetSettings, LogLimits, NatsCredentials};
 pub(crate) use servers::SERVER_STATE;
-pub use servers::ServerState;
 pub(crate) use service::SERVICE_NAME;
 pub use service::{Advertisement, advertise};
 pub use setup::{Layout, SetupError};

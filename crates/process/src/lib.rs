@@ -89,3 +89,10 @@ pub use sys::{
 pub use terminal_state::TerminalState;
 pub use termination::{TerminationPolicy, TerminationReport};
 pub use threads::check_threads;
+
+/// Private pure functions, exposed to the fuzz targets. Not part of the API.
+#[cfg(feature = "fuzz")]
+#[doc(hidden)]
+pub mod fuzz {
+    pub use crate::login::fuzz_login as login;
+}

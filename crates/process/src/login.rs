@@ -20,6 +20,8 @@ use std::time::{Duration, SystemTime};
 use crate::environment::Environment;
 use crate::sys;
 use dialect::Dialect;
+#[cfg(feature = "fuzz")]
+pub use dump::fuzz_login;
 
 /// Variable that is set while a shell prints its environment, so that its start-up files can skip
 /// slow or interactive parts. Not part of the result.

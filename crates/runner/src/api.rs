@@ -17,6 +17,7 @@ mod page;
 mod problem;
 mod rate_limit;
 mod rest;
+mod session_place;
 mod trace;
 mod web_terminal;
 

@@ -314,15 +314,20 @@ impl RunnerClient {
         let header = |name| response.headers().get(name)?.to_str().ok();
         let offset = |name| header(name)?.parse::<u64>().ok();
         let start = offset("bowline-from").unwrap_or(from);
-        let end = start + response.body().len() as u64;
+        let end = start.saturating_add(response.body().len() as u64);
         let gap = header("bowline-gap").and_then(|gap| {
             let (from, to) = gap.split_once('-')?;
             Some((from.parse().ok()?, to.parse().ok()?))
         });
+        let next = offset("bowline-next").unwrap_or(end);
+        if next < start {
+            let detail = format!("the log continues at {next}, before its part from {start}");
+            return Err(RunnerError::InvalidResponse(detail));
+        }
         Ok(LogRange {
             gap,
             from: start,
-            next: offset("bowline-next").unwrap_or(end),
+            next,
             damage: header("bowline-damage").map(str::to_owned),
             bytes: response.into_body(),
         })

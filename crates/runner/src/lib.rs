@@ -108,4 +108,5 @@ pub use shim::{
 #[doc(hidden)]
 pub mod fuzz {
     pub use crate::api::{fuzz_cursor as cursor, fuzz_web_terminal as web_terminal};
+    pub use crate::scrollback::fuzz_screen_record as screen_record;
 }

@@ -18,6 +18,8 @@ use crate::screen::{BareSnapshot, ScrollbackLines, SessionScreen};
 use crate::session_machine::ScreenSnapshot;
 
 pub(crate) use place::ScreenPlace;
+#[cfg(feature = "fuzz")]
+pub use record::fuzz_screen_record;
 pub(crate) use record::{ScreenLog, ScreenRecord};
 pub(crate) use source::{JournalSource, MemorySource, ScrollbackSource};
 

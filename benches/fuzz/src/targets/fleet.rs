@@ -1,5 +1,5 @@
-//! What a runner reads from the servers of a fleet: records of the directory, packets of links, and messages of
-//! a session's log.
+//! What a runner reads from the servers of a fleet: records of the directory, packets of links, messages of a
+//! session's log, and replies.
 
 use bowline_fleet::{
     ClaimRecord, LinkGrant, LinkOpening, LogMessage, OwnershipDecision, Packet, Positions, Replica,
@@ -36,6 +36,8 @@ pub(super) static FLEET: Target = Target {
         b"18446744073709551615",
         b"\"1:5\"",
         b"\"coarse\":",
+        b"\"err_code\":",
+        b"10071",
         b"\"entries\":[[0,1]]",
         b"\"generation\":",
         b"\0\0\0\0\0\0\0\0",
@@ -49,6 +51,7 @@ pub(super) static FLEET: Target = Target {
 const RECORD: u8 = b'r';
 const PACKET: u8 = b'p';
 const MESSAGE: u8 = b'm';
+const REPLY: u8 = b's';
 
 const ID: &str = "00000000-0000-4000-8000-000000000000";
 
@@ -101,7 +104,18 @@ fn seeds() -> std::io::Result<Vec<Vec<u8>>> {
         ],
     ];
     let messages = messages.iter().map(|it| with(MESSAGE, &it.concat()));
-    Ok(records.chain(packets).chain(messages).collect())
+    let replies = [
+        json!({"stream": "BL_LOG", "seq": 7}),
+        json!({"error": {"code": 400, "err_code": 10071, "description": "wrong last sequence: 5"}, "seq": 0}),
+        json!({"error": {"code": 503, "err_code": 10077, "description": "maximum bytes exceeded"}}),
+        json!({"server": {"name": "n1", "time": "2026-01-01T00:00:00Z"}, "data": {"config": {"sync_always": true}}}),
+    ];
+    let replies = replies.map(|it| with(REPLY, it.to_string().as_bytes()));
+    Ok(records
+        .chain(packets)
+        .chain(messages)
+        .chain(replies)
+        .collect())
 }
 
 fn repair(input: &mut [u8]) {
@@ -115,6 +129,7 @@ fn check() -> Result<Check, String> {
         Some((&RECORD, rest)) => std::str::from_utf8(rest).map_or(Ok(()), records),
         Some((&PACKET, rest)) => packet(rest),
         Some((&MESSAGE, rest)) => message(rest),
+        Some((&REPLY, rest)) => bowline_fleet::fuzz::reply(rest),
         _ => Ok(()),
     }))
 }

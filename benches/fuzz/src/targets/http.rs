@@ -7,7 +7,7 @@ use tokio::io::{AsyncRead, AsyncReadExt as _, AsyncWrite, AsyncWriteExt as _};
 use tokio::runtime::{Builder, Runtime};
 
 /// Virtual time after which every client must have a response or be disconnected.
-const TIMEOUT: Duration = Duration::from_secs(15 * 60);
+pub(super) const TIMEOUT: Duration = Duration::from_secs(15 * 60);
 
 /// Creates a current-thread runtime with paused time.
 pub(super) fn runtime() -> Result<Runtime, String> {

@@ -153,6 +153,21 @@ fn redact() {
 }
 
 #[test]
+fn login() {
+    holds("login", 10_000);
+}
+
+#[test]
+fn screen_record() {
+    holds("screen-record", 10_000);
+}
+
+#[test]
+fn replies() {
+    holds("replies", 1000);
+}
+
+#[test]
 fn every_target_has_a_test() {
     let tests = include_str!("guided.rs");
     for target in targets::ALL {

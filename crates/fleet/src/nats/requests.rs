@@ -8,7 +8,6 @@ use async_nats::jetstream::stream::LastRawMessageErrorKind;
 use async_nats::{HeaderMap, Request, RequestErrorKind, jetstream};
 use bytes::Bytes;
 use futures_util::StreamExt as _;
-use serde::Deserialize;
 use tokio::sync::{mpsc, watch};
 
 use super::connect::Connection;
@@ -18,6 +17,7 @@ use crate::bus::{
     Bucket, Bus, BusError, Delivery, Entry, KeyStore, LOG_STREAM, LogStore, Messages, StoredMessage,
 };
 use crate::log::{LastMessage, Positions};
+use crate::replies::stored_sequence;
 
 /// Time for a reply. A leader is elected within 4 to 9 s, and requests are repeated.
 const REPLY_TIMEOUT: Duration = Duration::from_secs(5);
@@ -29,32 +29,8 @@ const LAST_TIMEOUT: Duration = Duration::from_secs(2);
 /// The header with the position of each stream before a message.
 const POSITIONS: &str = "B-At";
 
-/// Codes of errors of the server.
-const WRONG_LAST_SEQUENCE: u64 = 10071;
-const SEQUENCE_IN_PROCESS: u64 = 10164;
-const STORE_FAILED: u64 = 10077;
-
-/// What the description of a failure to store has if the stream is at its limit.
-const FULL: &str = "maximum bytes exceeded";
-
 /// Maximum number of messages that a receiver has not read.
 const QUEUE: usize = 4096;
-
-/// The reply to a publication.
-#[derive(Debug, Deserialize)]
-struct PublishAck {
-    #[serde(default)]
-    seq: u64,
-    error: Option<AckError>,
-}
-
-#[derive(Debug, Deserialize)]
-struct AckError {
-    #[serde(default)]
-    err_code: u64,
-    #[serde(default)]
-    description: String,
-}
 
 impl Connection {
     /// Sends a request. A refusal for lack of rights is returned at once.
@@ -94,24 +70,7 @@ impl Connection {
         headers.insert(NATS_EXPECTED_LAST_SUBJECT_SEQUENCE, expected.to_string());
         let reply = self.ask(subject, Some(headers), payload).await;
         let reply = reply.map_err(no_stream_of(subject))?;
-        let ack: PublishAck = serde_json::from_slice(&reply)
-            .map_err(|error| BusError::Other(format!("a reply of the NATS server: {error}")))?;
-        match ack.error {
-            None => Ok(ack.seq),
-            Some(AckError {
-                err_code: WRONG_LAST_SEQUENCE,
-                ..
-            }) => Err(BusError::WrongLast),
-            Some(AckError {
-                err_code: SEQUENCE_IN_PROCESS,
-                ..
-            }) => Err(BusError::InProcess),
-            Some(AckError {
-                err_code: STORE_FAILED,
-                description,
-            }) if description.contains(FULL) => Err(BusError::Full),
-            Some(error) => Err(BusError::Other(error.description)),
-        }
+        stored_sequence(&reply)
     }
 
     /// Returns the last message of a subject, from the leader of its stream.

@@ -4,13 +4,13 @@ use std::time::{Duration, SystemTime};
 
 use bytes::Bytes;
 use futures_util::StreamExt as _;
-use serde_json::Value;
 use tokio::sync::watch;
 use tokio::time::{sleep, timeout};
 
 use super::connect::Connection;
 use super::setup::REPLICAS;
 use crate::bus::SERVERS_SUBJECT;
+use crate::replies::{ServerState, server_state};
 
 /// The subject on which each server reports its JetStream settings to the system account.
 pub(crate) const SERVER_STATE: &str = "$SYS.REQ.SERVER.PING.JSZ";
@@ -20,19 +20,6 @@ const LAST_REPLY_AFTER: Duration = Duration::from_secs(1);
 
 /// Interval between two requests for what the servers report.
 const ASK_EVERY: Duration = Duration::from_secs(60);
-
-/// A server, as it describes itself.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct ServerState {
-    /// Its name.
-    pub name: String,
-    /// Its clock when it replied (RFC 3339).
-    pub time: String,
-    /// This machine's clock when it was asked, and when the reply came.
-    pub asked_and_answered: (SystemTime, SystemTime),
-    /// Whether it syncs what it stores at once.
-    pub is_sync_always: bool,
-}
 
 impl Connection {
     /// Returns what all servers report; none if the account may not ask them. That of `bowline fleet init` may.
@@ -61,7 +48,7 @@ impl Connection {
             if reply.status.is_some() {
                 break;
             }
-            states.extend(state(&reply.payload, asked));
+            states.extend(server_state(&reply.payload, asked, SystemTime::now()));
         }
         states.sort_by(|a, b| a.name.cmp(&b.name));
         states
@@ -91,16 +78,4 @@ impl Connection {
             }
         }
     }
-}
-
-fn state(reply: &[u8], asked: SystemTime) -> Option<ServerState> {
-    let reply: Value = serde_json::from_slice(reply).ok()?;
-    let text = |pointer| Some(reply.pointer(pointer)?.as_str()?.to_owned());
-    let always = reply.pointer("/data/config/sync_always");
-    Some(ServerState {
-        name: text("/server/name")?,
-        time: text("/server/time")?,
-        asked_and_answered: (asked, SystemTime::now()),
-        is_sync_always: always.and_then(Value::as_bool).unwrap_or(false),
-    })
 }

@@ -93,6 +93,40 @@ fn variable(line: &[u8]) -> Option<(OsString, OsString)> {
     ))
 }
 
+/// Reads output of a shell, whose markers are `MARK` and `STOP`, in pieces of a length that the first byte selects.
+///
+/// # Errors
+///
+/// Returns the violated invariant: the answer is what is between the first markers, and each variable is in it.
+#[cfg(feature = "fuzz")]
+pub fn fuzz_login(data: &[u8]) -> Result<(), String> {
+    let Some((length, output)) = data.split_first() else {
+        return Ok(());
+    };
+    let [open, close] = ["MARK", "STOP"].map(str::to_owned);
+    let mut dump = Dump::new(Marks { open, close });
+    let mut pieces = output.chunks(usize::from(length % 16) + 1);
+    let answer = pieces.find_map(|piece| dump.push(piece).map(<[u8]>::to_vec));
+    let expected = find(output, b"MARK", 0).and_then(|at| {
+        let rest = output.get(at + 4..)?;
+        rest.get(..find(rest, b"STOP", 0)?)
+    });
+    if answer.as_deref() != expected {
+        return Err(format!("{answer:?} is {expected:?}"));
+    }
+    let answer = answer.unwrap_or_default();
+    for (name, value) in variables(&answer).unwrap_or_default() {
+        let line = [name.as_bytes(), b"=", value.as_bytes(), b"\0"].concat();
+        if name.is_empty() || find(&answer, &line, 0).is_none() {
+            return Err(format!(
+                "{name:?} is no variable of {}",
+                answer.escape_ascii()
+            ));
+        }
+    }
+    Ok(())
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

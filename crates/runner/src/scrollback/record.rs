@@ -94,6 +94,22 @@ impl ScreenRecord {
     }
 }
 
+/// Reads bytes as a record, and checks that it is written as it was read.
+///
+/// # Errors
+///
+/// Returns the violated invariant.
+#[cfg(feature = "fuzz")]
+pub fn fuzz_screen_record(data: &[u8]) -> Result<(), String> {
+    let Some(record) = ScreenRecord::decode(Bytes::copy_from_slice(data)) else {
+        return Ok(());
+    };
+    match record.encode() {
+        Some(again) if again == data => Ok(()),
+        again => Err(format!("{record:?} is written as {again:?}")),
+    }
+}
+
 /// Decides when states are recorded, and keeps the newest records of a session without a journal.
 #[derive(Debug)]
 pub(crate) struct ScreenLog {

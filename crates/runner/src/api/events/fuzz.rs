@@ -2,6 +2,7 @@
 
 use super::cursor::{HubCursor, SessionCursor};
 use super::lines::LineCursor;
+use crate::api::session_place::SessionPlace;
 
 /// Reads a text as each kind of cursor.
 ///
@@ -26,6 +27,11 @@ pub fn cursor(data: &[u8]) -> Result<(), String> {
         && cursor.to_string().parse() != Ok(cursor)
     {
         return Err(format!("{cursor:?} is not read from {cursor}"));
+    }
+    if let Ok(place) = text.parse::<SessionPlace>()
+        && place.to_string().parse() != Ok(place)
+    {
+        return Err(format!("{place:?} is not read from {place}"));
     }
     let _ = LineCursor::parse(text);
     Ok(())

@@ -1,9 +1,10 @@
 //! Which sessions of the list to return: filters and pages.
 
-use bowline_transport::{SessionId, SessionSummary, SessionSummaryState};
+use bowline_transport::{SessionSummary, SessionSummaryState};
 use serde::Deserialize;
 
 use crate::api::problem::Problem;
+use crate::api::session_place::SessionPlace;
 
 /// Sessions in a response, at most.
 const MAX_LIMIT: usize = 1000;
@@ -53,7 +54,7 @@ pub(super) struct ListFilter {
     agent: Option<String>,
     cwd: Option<String>,
     limit: Option<usize>,
-    after: Option<(u64, SessionId)>,
+    after: Option<SessionPlace>,
 }
 
 impl ListQuery {
@@ -98,8 +99,8 @@ impl ListQuery {
             .as_deref()
             .map(|it| it.split(',').map(state).collect());
         let after = self.after.as_deref().map(|it| {
-            parse_cursor(it)
-                .ok_or_else(|| Problem::bad_request("`after` is no cursor of this list; omit it"))
+            it.parse()
+                .map_err(|_| Problem::bad_request("`after` is no cursor of this list; omit it"))
         });
         if self.limit.is_some_and(|it| !(1..=MAX_LIMIT).contains(&it)) {
             return Err(Problem::bad_request(format!(
@@ -123,7 +124,10 @@ impl ListFilter {
         &self,
         sessions: Vec<SessionSummary>,
     ) -> (Vec<SessionSummary>, Option<String>) {
-        let place = |it: &SessionSummary| (it.started_ms, it.id);
+        let place = |it: &SessionSummary| SessionPlace {
+            started_ms: it.started_ms,
+            id: it.id,
+        };
         let mut matching: Vec<_> = sessions
             .into_iter()
             .filter(|it| self.after.is_none_or(|after| place(it) > after) && self.matches(it))
@@ -132,7 +136,7 @@ impl ListFilter {
         let has_more = matching.len() > limit;
         matching.truncate(limit);
         let last = matching.last().filter(|_| has_more);
-        let next = last.map(|it| format!("{:x}-{}", it.started_ms, it.id));
+        let next = last.map(|it| place(it).to_string());
         (matching, next)
     }
 
@@ -181,9 +185,4 @@ fn trimmed(path: &str) -> &str {
         "" => path,
         trimmed => trimmed,
     }
-}
-
-fn parse_cursor(text: &str) -> Option<(u64, SessionId)> {
-    let (started_ms, id) = text.split_once('-')?;
-    Some((u64::from_str_radix(started_ms, 16).ok()?, id.parse().ok()?))
 }

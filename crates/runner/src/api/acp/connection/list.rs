@@ -6,15 +6,13 @@ use bowline_reducer::Transcript;
 use bowline_transport::SessionId;
 
 use crate::api::acp::intent::{Failure, FailureKind, ListedSession, SessionPage};
+use crate::api::session_place::SessionPlace;
 use crate::app_state::AppState;
 use crate::conversations::is_driven;
 use crate::sessions::{SessionRecord, ShimStatus};
 
 /// Number of sessions in a part of the list.
 const PAGE: usize = 50;
-
-/// Place of a session in the list: the time of its start, and its id.
-type Place = (u64, SessionId);
 
 /// Lists the sessions that can be loaded, the newest first, from a cursor on.
 pub(super) async fn list(
@@ -39,18 +37,19 @@ pub(super) async fn list(
         last = Some(place(record));
     }
     let last = last.filter(|_| shown.peek().is_some());
-    let next = last.map(|(started_ms, id)| format!("{started_ms} {id}"));
+    let next = last.map(|it| it.to_string());
     Ok(SessionPage { sessions, next })
 }
 
-const fn place(record: &SessionRecord) -> Place {
-    (record.info.started_ms, record.info.id)
+const fn place(record: &SessionRecord) -> SessionPlace {
+    SessionPlace {
+        started_ms: record.info.started_ms,
+        id: record.info.id,
+    }
 }
 
-fn parse(cursor: &str) -> Result<Place, Failure> {
-    let place = cursor.split_once(' ');
-    let place = place.and_then(|(at, id)| Some((at.parse().ok()?, id.parse().ok()?)));
-    place.ok_or_else(|| {
+fn parse(cursor: &str) -> Result<SessionPlace, Failure> {
+    cursor.parse().map_err(|_| {
         let message = "the cursor is not one of session/list; list without a cursor";
         Failure::new(FailureKind::Invalid, message)
     })
