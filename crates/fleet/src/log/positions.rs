@@ -25,6 +25,13 @@ impl Positions {
         self.0.insert(stream, offset);
     }
 
+    /// Sets the offset of each stream of `other` that is past it.
+    pub fn advance(&mut self, other: &Self) {
+        for (&stream, &at) in other.iter() {
+            self.set(stream, at.max(self.at(stream)));
+        }
+    }
+
     /// Returns the streams that are named, and their offsets.
     pub fn iter(&self) -> btree_map::Iter<'_, StreamId, u64> {
         self.0.iter()

@@ -1,5 +1,7 @@
 //! Decides what of a session's journal to publish next.
 
+use std::cmp::Ordering;
+use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
 use bowline_journal::{Body, Record};
@@ -19,6 +21,9 @@ const MAX_RETRY_AFTER: Duration = Duration::from_secs(2);
 /// Pause after a refusal for lack of rights, which only an operator resolves.
 const DENIED_RETRY: Duration = Duration::from_secs(30);
 
+/// Maximum number of appends without a reply that are remembered.
+const MAX_UNANSWERED: usize = 256;
+
 /// The reason of a gap where the journal no longer has what the stream lost.
 const MISSING: &str = "missing from the journal";
 
@@ -27,6 +32,10 @@ const MISSING: &str = "missing from the journal";
 /// One request is in flight at a time. The stream's last message is requested first, and after each connect,
 /// time-out and refusal, since earlier acknowledgements may no longer hold. The expected sequence fences each
 /// message, so that one that arrives late or twice is refused by the server.
+///
+/// A stream that has lost its tail gives the same sequences again. An append without a reply could then take the place of
+/// another one that expected the same sequence. So nothing is missing if it does: where an append without a reply expected
+/// the same, a message without records is appended first, and the records of one that is found there are published again.
 ///
 /// The caller performs the [`PublishRequest`]s, reports their results, and pushes the records that
 /// follow [`position`](Self::position).
@@ -43,6 +52,10 @@ pub struct Publisher {
     has_asked: bool,
     /// The last sequence of the subject.
     sequence: u64,
+    /// The sequence before it.
+    before: u64,
+    /// The sequences that appends without a reply expected, and how many did.
+    unanswered: BTreeMap<u64, usize>,
     /// The position after the pending records.
     next: Positions,
     pending: Pending,
@@ -141,6 +154,8 @@ impl Publisher {
             copied: Positions::default(),
             has_asked: false,
             sequence: 0,
+            before: 0,
+            unanswered: BTreeMap::new(),
             next: Positions::default(),
             pending: Pending::default(),
             failures: 0,
@@ -257,9 +272,12 @@ impl Publisher {
         }
     }
 
-    /// Removes and returns the pending records that fit in a message, at least one.
+    /// Removes and returns the pending records as a message, or returns one without records.
     fn take_message(&mut self) -> LogMessage {
-        let Pending { records, .. } = std::mem::take(&mut self.pending);
+        let records = match self.unanswered.contains_key(&self.sequence) {
+            true => Vec::new(),
+            false => std::mem::take(&mut self.pending).records,
+        };
         LogMessage {
             epoch: self.epoch,
             started_ms: self.started_ms,
@@ -299,11 +317,15 @@ impl Publisher {
             (PublisherState::Asking, PublishReply::Last(last)) => self.on_last(last),
             (PublisherState::Appending(message), PublishReply::Stored(sequence)) => {
                 self.copied = message.end();
-                self.sequence = sequence;
+                self.before = std::mem::replace(&mut self.sequence, sequence);
                 self.succeed();
             }
             (PublisherState::Appending(message), PublishReply::InProcess) => {
                 self.state = PublisherState::Repeating(message);
+                self.pause(now);
+            }
+            (PublisherState::Appending(_), PublishReply::Unanswered | PublishReply::NoStream) => {
+                self.remember_unanswered();
                 self.pause(now);
             }
             // The first question about it is not delayed.
@@ -315,11 +337,21 @@ impl Publisher {
 
     /// Handles a reconnect: abandons the request in flight, and requests the stream's last message.
     pub fn on_connect(&mut self) {
+        if matches!(self.state, PublisherState::Appending(_)) {
+            self.remember_unanswered();
+        }
         self.attempt += 1;
         self.state = PublisherState::Unknown;
         self.not_before = None;
         self.failures = 0;
         self.is_denied = false;
+    }
+
+    fn remember_unanswered(&mut self) {
+        *self.unanswered.entry(self.sequence).or_default() += 1;
+        if self.unanswered.len() > MAX_UNANSWERED {
+            self.unanswered.pop_first();
+        }
     }
 
     fn on_last(&mut self, last: Option<LastMessage>) {
@@ -333,8 +365,32 @@ impl Publisher {
         self.succeed();
     }
 
+    /// Returns whether another append may yet take the place of the stream's last message.
+    fn is_contested(&mut self, last: u64) -> bool {
+        let mut earlier = self.unanswered.range_mut(..last);
+        let Some((&expected, count)) = earlier.next_back() else {
+            return false;
+        };
+        match last.cmp(&self.sequence) {
+            // An append without a reply was stored.
+            Ordering::Greater => {
+                *count -= 1;
+                if *count > 0 {
+                    return true;
+                }
+                self.unanswered.remove(&expected);
+                self.before = expected;
+                false
+            }
+            Ordering::Equal => self.unanswered.contains_key(&self.before),
+            // The stream has lost its tail.
+            Ordering::Less => true,
+        }
+    }
+
     /// Returns the position from which to publish after the stream's last message.
-    fn end_of(&self, last: &LastMessage) -> Positions {
+    fn end_of(&mut self, last: &LastMessage) -> Positions {
+        let is_contested = self.has_asked && self.is_contested(last.sequence);
         let Ok(message) = LogMessage::decode(&last.body) else {
             // Its bytes are published again: readers skip the damaged message.
             return last.begin.clone().unwrap_or_default();
@@ -344,7 +400,10 @@ impl Publisher {
         if self.has_asked && !self.copied.covers(&message.begin) {
             return self.copied.clone();
         }
-        message.end()
+        match is_contested {
+            true => message.begin,
+            false => message.end(),
+        }
     }
 
     fn succeed(&mut self) {

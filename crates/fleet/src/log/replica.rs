@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use bowline_journal::{Body, Header, Record, encode_records};
+use bowline_journal::{Arrival, Body, Header, Record, encode_records};
 use bowline_wire::{Epoch, StreamId};
 use bytes::{Buf as _, Bytes};
 
@@ -12,14 +12,18 @@ use super::positions::Positions;
 /// The reason of a gap where the stream lacks messages.
 const LOST: &str = "missing from the fleet's stream";
 
-/// The records of one epoch, from the messages of its subject in their order. Bytes that come again, as after
-/// a damaged message, are dropped; bytes that are missing are a gap.
+/// The records of one epoch, from the messages of its subject in any order: a message waits until all is there that was
+/// before it in the journal. Bytes that come again, as after a damaged message, are dropped; bytes that are missing are a gap.
 #[derive(Debug, Default)]
 pub struct Replica {
     identity: Option<(Epoch, u64)>,
     end: Positions,
+    newest: Positions,
+    /// Whether the first message is not to wait.
+    is_part: bool,
     records: Vec<Record>,
-    held: HeldRecords,
+    /// Messages that wait, by the bytes before them in the journal, and their sequence.
+    held: BTreeMap<(u64, u64), LogMessage>,
     damage: Vec<ReplicaDamage>,
 }
 
@@ -34,11 +38,13 @@ pub struct ReplicaDamage {
 }
 
 impl Replica {
-    /// Returns a replica that begins at an offset of each stream, for a paged read.
+    /// Returns a replica that begins at an offset of some streams, for a paged read. What is missing of the others before the
+    /// first message is a gap.
     #[must_use]
     pub fn starting_at(begin: Positions) -> Self {
         Self {
             end: begin,
+            is_part: true,
             ..Self::default()
         }
     }
@@ -51,56 +57,65 @@ impl Replica {
         };
         self.identity
             .get_or_insert((message.epoch, message.started_ms));
-        for record in message.records {
-            self.take_record(record);
+        self.newest.advance(&message.begin);
+        self.newest.advance(&message.end());
+        if std::mem::take(&mut self.is_part) {
+            return self.append(message);
         }
-    }
-
-    fn take_record(&mut self, record: Record) {
-        let stream = record.stream;
-        if record.offset > self.end.at(stream) {
-            self.held.push(record);
-            return;
+        let key = (message.begin.total(), sequence);
+        self.held.insert(key, message);
+        while let Some(first) = self.held.first_entry()
+            && self.end.covers(&first.get().begin)
+        {
+            let message = first.remove();
+            self.append(message);
         }
-        self.append(record);
-        while let Some(record) = self.held.take_until(stream, self.end.at(stream)) {
-            self.append(record);
-        }
-    }
-
-    /// Appends the part of a record that was not received before.
-    fn append(&mut self, mut record: Record) {
-        let at = self.end.at(record.stream);
-        if record.end() <= at {
-            return;
-        }
-        if record.offset < at {
-            if let Body::Bytes(bytes) = &mut record.body {
-                bytes.advance((at - record.offset) as usize);
-            }
-            record.offset = at;
-        }
-        self.end.set(record.stream, record.end());
-        self.records.push(record);
     }
 
     /// Ends the replica after the last message: what is still missing becomes a gap.
     pub fn finish(&mut self) {
-        for record in std::mem::take(&mut self.held).into_records() {
-            let at = self.end.at(record.stream);
-            if record.offset > at {
-                self.append(Record {
-                    stream: record.stream,
-                    offset: at,
-                    arrival: record.arrival,
-                    body: Body::Gap {
-                        to: record.offset,
-                        reason: LOST.to_owned(),
-                    },
-                });
-            }
-            self.append(record);
+        for message in std::mem::take(&mut self.held).into_values() {
+            self.append(message);
         }
+    }
+
+    /// Appends what of a message was not received before, after gaps where bytes before it are missing.
+    fn append(&mut self, message: LogMessage) {
+        let arrival = message.records.first().map(|it| it.arrival);
+        for (&stream, &at) in message.begin.iter() {
+            self.append_gap(stream, at, arrival.unwrap_or_default());
+        }
+        for mut record in message.records {
+            self.append_gap(record.stream, record.offset, record.arrival);
+            let at = self.end.at(record.stream);
+            if record.end() <= at {
+                continue;
+            }
+            if let Body::Bytes(bytes) = &mut record.body {
+                bytes.advance((at - record.offset) as usize);
+            }
+            record.offset = at;
+            self.end.set(record.stream, record.end());
+            self.records.push(record);
+        }
+    }
+
+    /// Appends a gap up to an offset of a stream, if bytes before it are missing.
+    fn append_gap(&mut self, stream: StreamId, to: u64, arrival: Arrival) {
+        let offset = self.end.at(stream);
+        if offset >= to {
+            return;
+        }
+        self.end.set(stream, to);
+        self.records.push(Record {
+            stream,
+            offset,
+            arrival,
+            body: Body::Gap {
+                to,
+                reason: LOST.to_owned(),
+            },
+        });
     }
 
     /// Returns the epoch and the creation time of the journal; `None` before the first readable message.
@@ -113,6 +128,12 @@ impl Replica {
     #[must_use]
     pub const fn end(&self) -> &Positions {
         &self.end
+    }
+
+    /// Returns the position of each stream past the newest message, also if messages before it are missing.
+    #[must_use]
+    pub const fn newest(&self) -> &Positions {
+        &self.newest
     }
 
     /// Returns the messages that were not readable.
@@ -140,62 +161,25 @@ impl Replica {
     }
 }
 
-/// Records that do not continue their stream, until what is missing before them arrives. Ordered by offset, so
-/// that a record is examined a constant number of times, however many of other streams are held.
-#[derive(Debug, Default)]
-struct HeldRecords {
-    /// By stream, offset and number of arrival.
-    records: BTreeMap<(StreamId, u64, u64), Record>,
-    /// Number of records that have been held.
-    arrived: u64,
-    /// Number of records that [`take_until`](Self::take_until) has looked at.
-    #[cfg(test)]
-    examined: usize,
-}
-
-impl HeldRecords {
-    fn push(&mut self, record: Record) {
-        let key = (record.stream, record.offset, self.arrived);
-        self.records.insert(key, record);
-        self.arrived += 1;
-    }
-
-    /// Removes and returns the first record of a stream that begins at `end` or before it.
-    fn take_until(&mut self, stream: StreamId, end: u64) -> Option<Record> {
-        let (&key, _) = self.records.range((stream, 0, 0)..).next()?;
-        #[cfg(test)]
-        {
-            self.examined += 1;
-        }
-        let is_due = key.0 == stream && key.1 <= end;
-        is_due.then(|| self.records.remove(&key)).flatten()
-    }
-
-    /// Returns the records: the streams in their order of arrival, each by offset, since what lies before the end
-    /// of a stream is dropped.
-    fn into_records(mut self) -> impl Iterator<Item = Record> {
-        let keys = self.records.keys();
-        let mut arrivals: Vec<_> = keys.map(|&(stream, _, number)| (number, stream)).collect();
-        arrivals.sort_unstable();
-        arrivals
-            .into_iter()
-            .filter_map(move |(_, stream)| self.take_until(stream, u64::MAX))
-    }
-}
-
 #[cfg(test)]
 mod tests {
-    use bowline_journal::Arrival;
-
     use super::*;
 
-    fn record(stream: StreamId, offset: u64, text: &'static str) -> Record {
-        Record {
+    /// A message of one record per stream, offset and text.
+    fn message(begin: &str, records: &[(StreamId, u64, &'static str)]) -> Bytes {
+        let record = |&(stream, offset, text): &(StreamId, u64, &'static str)| Record {
             stream,
             offset,
-            arrival: Arrival::default(),
+            arrival: Arrival::at(1),
             body: Body::Bytes(Bytes::from_static(text.as_bytes())),
-        }
+        };
+        let message = LogMessage {
+            epoch: Epoch(1),
+            started_ms: 1,
+            begin: begin.parse().unwrap(),
+            records: records.iter().map(record).collect(),
+        };
+        message.encode()
     }
 
     /// Stream, offset and end of each record, and whether it is a gap.
@@ -208,47 +192,57 @@ mod tests {
         records.iter().map(shape).collect()
     }
 
+    const OUT: StreamId = StreamId::STDOUT;
+    const ERR: StreamId = StreamId::STDERR;
+
     #[test]
-    fn held_records_are_not_examined_for_each_arrival() {
-        const COUNT: u64 = 2_000;
+    fn message_waits_for_what_was_before_it_in_the_journal() {
+        let first = message("", &[(OUT, 0, "abc")]);
+        let second = message("1:3", &[(OUT, 3, "de")]);
+        let third = message("1:5", &[(ERR, 0, "x"), (OUT, 5, "f")]);
         let mut replica = Replica::default();
-        for number in 0..COUNT {
-            replica.take_record(record(StreamId::STDERR, 10 + 2 * number, "x"));
-        }
-        for number in 0..COUNT {
-            replica.take_record(record(StreamId::STDOUT, number, "y"));
-        }
-        // Each fills a hole before one held record.
-        replica.take_record(record(StreamId::STDERR, 0, "0123456789"));
-        for number in 0..COUNT {
-            replica.take_record(record(StreamId::STDERR, 11 + 2 * number, "z"));
-        }
-        assert_eq!(replica.take_records().len() as u64, 3 * COUNT + 1);
-        assert_eq!(replica.end().at(StreamId::STDERR), 10 + 2 * COUNT);
-        let examined = replica.held.examined as u64;
-        assert!(examined <= 4 * COUNT, "{examined} for {COUNT} held records");
+        replica.take(1, &third);
+        replica.take(2, &second);
+        assert_eq!(shape(&mut replica), []);
+        assert_eq!(replica.newest(), &"1:6,2:1".parse().unwrap());
+        replica.take(3, &first);
+        replica.take(4, &second);
+        let expected = [
+            (OUT, 0, 3, false),
+            (OUT, 3, 5, false),
+            (ERR, 0, 1, false),
+            (OUT, 5, 6, false),
+        ];
+        assert_eq!(shape(&mut replica), expected);
     }
 
     #[test]
-    fn records_before_a_gap_are_kept_in_any_order() {
+    fn missing_message_is_a_gap_of_each_stream() {
         let mut replica = Replica::default();
-        for (stream, offset) in [
-            (StreamId::STDOUT, 20),
-            (StreamId::STDERR, 5),
-            (StreamId::STDOUT, 10),
-        ] {
-            replica.take_record(record(stream, offset, "abc"));
-        }
+        replica.take(1, &message("1:20,2:5", &[(OUT, 20, "abc")]));
+        replica.take(2, &message("1:10,2:5", &[(OUT, 10, "abc")]));
         assert_eq!(shape(&mut replica), []);
         replica.finish();
-        let (out, err) = (StreamId::STDOUT, StreamId::STDERR);
         let expected = [
-            (out, 0, 10, true),
-            (out, 10, 13, false),
-            (err, 0, 5, true),
-            (err, 5, 8, false),
-            (out, 13, 20, true),
-            (out, 20, 23, false),
+            (OUT, 0, 10, true),
+            (ERR, 0, 5, true),
+            (OUT, 10, 13, false),
+            (OUT, 13, 20, true),
+            (OUT, 20, 23, false),
+        ];
+        assert_eq!(shape(&mut replica), expected);
+    }
+
+    #[test]
+    fn part_begins_with_its_first_message() {
+        let mut replica = Replica::starting_at("1:12".parse().unwrap());
+        replica.take(1, &message("1:10,2:5", &[(OUT, 10, "abc"), (ERR, 5, "x")]));
+        replica.take(2, &message("1:13,2:6", &[(OUT, 13, "d")]));
+        let expected = [
+            (ERR, 0, 5, true),
+            (OUT, 12, 13, false),
+            (ERR, 5, 6, false),
+            (OUT, 13, 14, false),
         ];
         assert_eq!(shape(&mut replica), expected);
     }

@@ -272,6 +272,60 @@ proptest! {
     }
 }
 
+/// A stream that loses its tail gives the same sequences again, so that an append that was given up fits.
+#[test]
+fn late_append_takes_the_place_of_no_record() {
+    use Event::{Answer, Connect, Deliver, LoseTail, Pass};
+    let write = || Event::Write {
+        stream: 1,
+        length: 1,
+    };
+    let acknowledged = vec![
+        write(),
+        Answer,
+        write(),
+        Pass(250),
+        Connect,
+        Answer,
+        write(),
+        Pass(250),
+        Answer,
+        LoseTail(1),
+        Deliver(0),
+        write(),
+        Pass(250),
+        Answer,
+    ];
+    let found = vec![
+        write(),
+        Answer,
+        Pass(250),
+        Connect,
+        Answer,
+        Pass(250),
+        Connect,
+        Deliver(0),
+        write(),
+        Answer,
+        LoseTail(1),
+        Deliver(0),
+        Pass(250),
+        Answer,
+    ];
+    for events in [acknowledged, found] {
+        let mut simulation = Simulation::new();
+        for event in events {
+            simulation.step(event);
+        }
+        simulation.step(Connect);
+        simulation.settle();
+        assert_eq!(
+            simulation.stream.replica().take_records(),
+            simulation.journal
+        );
+    }
+}
+
 #[test]
 fn nothing_in_flight_is_published_twice() {
     let mut simulation = Simulation::new();
