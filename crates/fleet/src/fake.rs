@@ -44,6 +44,7 @@ struct Broker {
     replies: BTreeMap<String, oneshot::Sender<Bytes>>,
     inboxes: u64,
     losses: usize,
+    lag: (usize, usize),
     faults: VecDeque<BusError>,
 }
 
@@ -91,6 +92,11 @@ impl FakeBus {
     /// Loses the next messages to subscribers.
     pub fn lose_messages(&self, count: usize) {
         self.broker.lock().losses = count;
+    }
+
+    /// Lets the next readings of the log lack its newest messages, as those of a server that was just started again.
+    pub fn lag(&self, readings: usize, messages: usize) {
+        self.broker.lock().lag = (readings, messages);
     }
 
     /// Removes everything that is stored.
@@ -212,6 +218,7 @@ impl LogStore for FakeBus {
     ) -> Result<mpsc::Receiver<Result<StoredMessage, BusError>>, BusError> {
         drop(self.broker()?);
         let mut messages = self.log(subject);
+        messages.truncate(messages.len() - self.broker.lock().lacking(messages.len()));
         messages.retain(|it| it.sequence >= from);
         let (sender, receiver) = mpsc::channel(messages.len().max(1));
         for message in messages {
@@ -346,6 +353,16 @@ impl Broker {
         };
         self.log.push((message, begin));
         Ok(sequence)
+    }
+
+    /// Returns how many of the newest messages a reading lacks.
+    fn lacking(&mut self, length: usize) -> usize {
+        let (readings, messages) = &mut self.lag;
+        if *readings == 0 {
+            return 0;
+        }
+        *readings -= 1;
+        length.min(*messages)
     }
 
     /// Delivers a message, and returns whether anything listens.

@@ -3,15 +3,23 @@
 mod watch;
 
 use std::collections::BTreeMap;
+use std::time::Duration;
 
 use bowline_process::SessionId;
 use bowline_wire::StreamId;
+use tokio::time::{Instant, sleep};
 
 use crate::bus::{Bucket, Bus, BusError, Entry};
 use crate::directory::{Reach, RunnerId, RunnerRecord, SessionRecord, log_subject, reach};
-use crate::log::{LogMessage, Replica};
+use crate::log::{LogMessage, Positions, Replica};
 
 pub use watch::FleetWatch;
+
+/// Time in which a server that was started again has the newest messages.
+const CATCH_UP: Duration = Duration::from_secs(2);
+
+/// Interval between two readings for messages that a server lacks.
+const READ_AGAIN: Duration = Duration::from_millis(100);
 
 /// A session of the fleet.
 #[derive(Clone, Debug, PartialEq)]
@@ -160,14 +168,8 @@ pub async fn fleet_session<B: Bus>(
 ///
 /// The broker fails.
 pub async fn read_replica<B: Bus>(bus: &B, session: &FleetSession) -> Result<Replica, BusError> {
-    let subject = log_subject(session.id, session.record.epoch);
-    let mut messages = bus.read(&subject, 0).await?;
     let mut replica = Replica::default();
-    while let Some(message) = messages.recv().await {
-        let message = message?;
-        replica.take(message.sequence, &message.body);
-    }
-    replica.finish();
+    read_into(bus, session, &mut replica, 0).await?;
     Ok(replica)
 }
 
@@ -187,20 +189,40 @@ pub async fn read_replica_from<B: Bus>(
     if sequence == 0 {
         return read_replica(bus, session).await;
     }
-    let subject = log_subject(session.id, session.record.epoch);
-    let mut messages = bus.read(&subject, sequence).await?;
     let mut replica = Replica::starting_at(BTreeMap::from([(stream, from)]).into());
-    let mut is_before = false;
-    while let Some(message) = messages.recv().await {
-        let message = message?;
-        let begin = LogMessage::decode(&message.body).map(|it| it.begin);
-        is_before |= begin.is_ok_and(|it| it.at(stream) <= from);
-        replica.take(message.sequence, &message.body);
-    }
-    replica.finish();
+    let begin = read_into(bus, session, &mut replica, sequence).await?;
     // The stream was filled again since the record was written.
-    match is_before {
+    match begin.is_some_and(|it| it.at(stream) <= from) {
         true => Ok(replica),
         false => read_replica(bus, session).await,
+    }
+}
+
+/// Reads a copy from a sequence on, until it has what its record says is copied: a server that was just started again
+/// lacks the newest messages for moments. What does not come within [`CATCH_UP`] is lost. Returns the positions before
+/// the first message.
+async fn read_into<B: Bus>(
+    bus: &B,
+    session: &FleetSession,
+    replica: &mut Replica,
+    mut sequence: u64,
+) -> Result<Option<Positions>, BusError> {
+    let subject = log_subject(session.id, session.record.epoch);
+    let deadline = Instant::now() + CATCH_UP;
+    let mut begin = None;
+    loop {
+        let mut messages = bus.read(&subject, sequence).await?;
+        while let Some(message) = messages.recv().await {
+            let message = message?;
+            let read = LogMessage::decode(&message.body);
+            begin = begin.or_else(|| read.ok().map(|it| it.begin));
+            replica.take(message.sequence, &message.body);
+            sequence = message.sequence + 1;
+        }
+        if replica.newest().covers(&session.record.copied) || Instant::now() >= deadline {
+            replica.finish();
+            return Ok(begin);
+        }
+        sleep(READ_AGAIN).await;
     }
 }

@@ -389,6 +389,26 @@ async fn logs_older_than_their_limit_are_not_copied_again() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn copy_is_read_again_until_a_server_has_what_was_copied() {
+    let (folder, bus) = (tempfile::tempdir().unwrap(), FakeBus::default());
+    let daemon = Daemon::default();
+    let id = daemon.add(&folder, 1, 5_000_000);
+    let _member = daemon.join(&bus, "a");
+    let session = until(&bus, id, copied(5_000_000)).await;
+    let end = async || {
+        let whole = read_replica(&bus, &session).await.unwrap();
+        let part = read_replica_from(&bus, &session, StreamId::STDOUT, 3_500_000).await;
+        [whole, part.unwrap()].map(|it| it.end().at(StreamId::STDOUT))
+    };
+    bus.lag(5, 3);
+    assert_eq!(end().await, [5_000_000; 2]);
+    // What the stream has lost does not come, and is not waited for without end.
+    bus.lose_tail(3);
+    let [whole, part] = end().await;
+    assert!(whole == part && whole < 5_000_000, "{whole} {part}");
+}
+
+#[tokio::test(start_paused = true)]
 async fn copy_is_read_from_an_offset_by_the_index() {
     let (folder, bus) = (tempfile::tempdir().unwrap(), FakeBus::default());
     let daemon = Daemon::default();
