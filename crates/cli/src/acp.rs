@@ -5,7 +5,7 @@ mod exchange;
 use std::io::{self, BufRead as _};
 use std::process::ExitCode;
 
-use bowline_runner::{MessageReceiver, MessageSender, RunnerClient, RunnerError};
+use bowline_runner::{MessageReceiver, MessageSender, RunnerClient};
 use exchange::Exchange;
 use rustix::event::{PollFd, PollFlags, poll};
 use tokio::sync::{mpsc, oneshot, watch};
@@ -13,7 +13,7 @@ use tokio::sync::{mpsc, oneshot, watch};
 use crate::args;
 use crate::daemon;
 use crate::failure::Failure;
-use crate::runner::{client, request_failed};
+use crate::runner::client;
 use crate::stdio::print;
 
 /// Lines of the editor that may wait for the runner.
@@ -44,17 +44,7 @@ async fn connect(
     options: &args::Acp,
 ) -> Result<(MessageSender, MessageReceiver), Failure> {
     let query = query(options);
-    match client.editor(&query).await {
-        Err(RunnerError::Remote(_)) if options.runner.is_own() => {}
-        connected => return connected.map_err(|error| request_failed(&options.runner, error)),
-    }
-    let started = daemon::start().await;
-    // Another command may have started one at the same time.
-    let connected = client.editor(&query).await;
-    connected.map_err(|error| match started {
-        Ok(()) => request_failed(&options.runner, error),
-        Err(failure) => failure,
-    })
+    daemon::request(&options.runner, async || client.editor(&query).await).await
 }
 
 /// The agent of new sessions, in the query of the URL.

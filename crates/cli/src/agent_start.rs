@@ -4,14 +4,14 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 use bowline_lifecycle::{BudgetRecord, SessionId};
-use bowline_runner::{RunnerClient, RunnerError};
+use bowline_runner::RunnerClient;
 use serde_json::{Value, json};
 
 use crate::args::{self, Stdio};
 use crate::daemon;
 use crate::failure::Failure;
 use crate::policy::policy_text;
-use crate::runner::{announced, request_failed};
+use crate::runner::announced;
 
 /// Starts an agent, with a first prompt or without. Starts this user's own runner if it does not run.
 ///
@@ -25,18 +25,7 @@ pub(crate) async fn start(
     refuse_local_options(run)?;
     let runner = run.runner_args();
     let body = body(run, prompt)?;
-    let failed = |error| request_failed(&runner, error);
-    match announced(client.create(&body)).await {
-        Err(RunnerError::Remote(_)) if runner.is_own() => {}
-        created => return created.map_err(failed),
-    }
-    let started = daemon::start().await;
-    // Another command may have started one at the same time.
-    let created = announced(client.create(&body)).await;
-    created.map_err(|error| match started {
-        Ok(()) => failed(error),
-        Err(failure) => failure,
-    })
+    daemon::request(&runner, async || announced(client.create(&body)).await).await
 }
 
 /// Refuses the options of an agent that runs in this program.

@@ -6,12 +6,14 @@ use std::os::unix::fs::OpenOptionsExt as _;
 use std::process::Stdio;
 use std::time::Duration;
 
+use bowline_runner::{RunnerError, is_served};
 use tokio::io::{AsyncBufReadExt as _, BufReader};
 use tokio::process::Command;
-use tokio::time::timeout;
+use tokio::time::{Instant, sleep, timeout};
 
+use crate::args::RunnerArgs;
 use crate::failure::Failure;
-use crate::runner::state_dir;
+use crate::runner::{request_failed, state_dir};
 
 /// File name of a started daemon's log in the state folder.
 const LOG: &str = "serve.log";
@@ -19,12 +21,45 @@ const LOG: &str = "serve.log";
 /// How long a daemon may take to listen.
 const START_TIMEOUT: Duration = Duration::from_secs(30);
 
+/// Interval between two requests of a daemon that another command starts.
+const RETRY: Duration = Duration::from_millis(50);
+
+/// Makes a request of a runner. Starts this user's own runner, if the request is to it and it does not run.
+///
+/// # Errors
+/// If the runner cannot be started or refuses the request.
+pub(crate) async fn request<T>(
+    runner: &RunnerArgs,
+    request: impl AsyncFn() -> Result<T, RunnerError>,
+) -> Result<T, Failure> {
+    let failed = |error| request_failed(runner, error);
+    match request().await {
+        Err(RunnerError::Remote(_)) if runner.is_own() => {}
+        made => return made.map_err(failed),
+    }
+    let Err(failure) = start().await else {
+        return request().await.map_err(failed);
+    };
+    // Another command may have started one at the same time, which may not listen yet.
+    let state = state_dir()?;
+    let deadline = Instant::now() + START_TIMEOUT;
+    loop {
+        match request().await {
+            Err(RunnerError::Remote(_)) if is_served(&state) && Instant::now() < deadline => {
+                sleep(RETRY).await;
+            }
+            Err(RunnerError::Remote(_)) => return Err(failure),
+            made => return made.map_err(failed),
+        }
+    }
+}
+
 /// Starts `bowline serve` in a process group of its own, and returns once it listens. It continues after this
 /// command, and logs to a file in the state folder.
 ///
 /// # Errors
 /// If it does not start, or another one runs.
-pub(crate) async fn start() -> Result<(), Failure> {
+async fn start() -> Result<(), Failure> {
     let state = state_dir()?;
     let log = state.path().join(LOG);
     let failed = |why: &dyn std::fmt::Display| {

@@ -6,13 +6,13 @@ use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::{Path, PathBuf};
 use std::process::{ExitCode, Stdio};
 
-use bowline_runner::{RunnerClient, RunnerError};
+use bowline_runner::RunnerClient;
 use tokio::process::Command;
 
 use crate::args;
 use crate::daemon;
 use crate::failure::Failure;
-use crate::runner::{request_failed, state_dir};
+use crate::runner::state_dir;
 use crate::stdio::{eprint, print};
 
 /// Prints a link that logs the page in once, and opens it in a browser.
@@ -57,17 +57,7 @@ fn redirect_file(folder: &Path, link: &str) -> io::Result<PathBuf> {
 async fn login_link() -> Result<String, Failure> {
     let client = RunnerClient::local(&state_dir()?);
     let runner = args::RunnerArgs::default();
-    match client.login_link().await {
-        Err(RunnerError::Remote(_)) => {}
-        link => return link.map_err(|error| request_failed(&runner, error)),
-    }
-    let started = daemon::start().await;
-    // Another command may have started one at the same time.
-    let link = client.login_link().await;
-    link.map_err(|error| match started {
-        Ok(()) => request_failed(&runner, error),
-        Err(failure) => failure,
-    })
+    daemon::request(&runner, async || client.login_link().await).await
 }
 
 /// Opens a file in the user's browser. Returns whether a program took it.

@@ -86,7 +86,7 @@ pub use screen::{
 pub use scrollback::DEFAULT_SCROLLBACK_LINES;
 pub use serve::{
     Certificate, LinkServer, Runner, ServeConfiguration, ServeError, StopReport, Tls, TlsError,
-    runtime,
+    is_served, runtime,
 };
 pub use session::{
     Child, ChildCommand, ChildEvent, ChildPeer, Decision, SessionHandle, SessionStatus,

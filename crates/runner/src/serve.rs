@@ -19,4 +19,5 @@ pub use configuration::{ServeConfiguration, ServeError};
 pub use links::LinkServer;
 pub use runner::{Runner, StopReport};
 pub use runtime::runtime;
+pub use state_lock::is_served;
 pub use tls::{Certificate, Tls, TlsError};

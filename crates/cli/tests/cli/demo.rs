@@ -38,7 +38,7 @@ fn demo_shows_every_feature() {
 
 #[test]
 fn demo_shows_an_abandoned_draft() {
-    let text = bowline(&["demo", "--pace", "0.05"]).ok();
+    let text = bowline(&["demo", "--pace", "0.3"]).ok();
     assert!(text.contains("(retracted)\n"), "{text}");
 }
 

@@ -68,6 +68,13 @@ impl StateLock {
     }
 }
 
+/// Returns whether a daemon serves a state folder, or is about to.
+#[must_use]
+pub fn is_served(state: &StateDir) -> bool {
+    let file = File::open(state.path().join(LOCK_FILE));
+    file.is_ok_and(|file| matches!(file.try_lock_shared(), Err(TryLockError::WouldBlock)))
+}
+
 /// Describes the process that holds the lock.
 fn holder(file: &mut File) -> String {
     let mut text = String::new();
@@ -75,5 +82,21 @@ fn holder(file: &mut File) -> String {
     match text.trim().parse::<u32>() {
         Ok(pid) if read.is_ok() => format!("process {pid}"),
         _ => "an unknown process".to_owned(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test]
+    async fn folder_is_served_while_a_daemon_has_its_lock() {
+        let folder = tempfile::tempdir().unwrap();
+        let state = StateDir::at(folder.path().join("state")).unwrap();
+        assert!(!is_served(&state));
+        let lock = StateLock::acquire(&state).await.unwrap();
+        assert!(is_served(&state));
+        drop(lock);
+        assert!(!is_served(&state));
     }
 }
