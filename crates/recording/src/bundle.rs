@@ -131,7 +131,7 @@ impl Bundle {
             "streams": self.streams.summary(),
         });
         let streams = self.streams.encode();
-        let transcript = transcript(&streams, self.dialect)?;
+        let transcript = transcript(&streams, self.streams.is_lines, self.dialect)?;
         let form = if self.streams.is_lines {
             "jsonl"
         } else {
@@ -160,8 +160,8 @@ fn append<W: Write>(archive: &mut tar::Builder<W>, name: &str, bytes: &[u8]) -> 
 }
 
 /// Folds streams into a transcript as JSON.
-fn transcript(streams: &[u8], dialect: Option<DialectName>) -> io::Result<String> {
-    let mut source = RecordingSource::from_reader(Cursor::new(streams.to_vec()))?;
+fn transcript(streams: &[u8], is_lines: bool, dialect: Option<DialectName>) -> io::Result<String> {
+    let mut source = RecordingSource::of(Box::new(Cursor::new(streams.to_vec())), !is_lines);
     let mut recorded = RecordedTranscript::new(dialect);
     let (mut framer, mut input) = (Framer::default(), InputLines::default());
     let mut at = Meta::default();

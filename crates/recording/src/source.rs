@@ -88,18 +88,18 @@ impl RecordingSource {
         })?;
         if head == MANIFEST.as_bytes() {
             let (session, is_journal) = session_of(raw)?;
-            return Ok(Self(if is_journal {
-                Form::Journal(Box::new(Journal::of_file(Box::new(session))))
-            } else {
-                let raw: Box<dyn Read + Send> = Box::new(session);
-                Form::Lines(Lines { raw, offset: 0 })
-            }));
+            return Ok(Self::of(Box::new(session), is_journal));
         }
-        Ok(Self(if is_journal {
+        Ok(Self::of(raw, is_journal))
+    }
+
+    /// Reads a journal or lines. The form is not detected: lines can begin as another form does.
+    pub(crate) fn of(raw: Box<dyn Read + Send>, is_journal: bool) -> Self {
+        Self(if is_journal {
             Form::Journal(Box::new(Journal::of_file(raw)))
         } else {
             Form::Lines(Lines { raw, offset: 0 })
-        }))
+        })
     }
 
     /// Returns the next piece of the agent's output, or of a journal's input at its place; `None` at the
