@@ -7,10 +7,11 @@ use std::ffi::OsString;
 use std::time::Duration;
 
 use bowline_lifecycle::{
-    AgentLocation, DialectName, DialogueConfiguration, DialogueSession, Prompt, ReceiptState,
+    AgentLocation, DialectName, DialogueConfiguration, DialogueSession, HostRequest, Prompt,
+    ReceiptState,
 };
 use bowline_transport::{Remote, SessionId};
-use serde_json::Value;
+use serde_json::{Map, Value};
 use tokio::task::JoinHandle;
 use tokio::time::{Instant as At, sleep_until};
 
@@ -75,12 +76,18 @@ impl Dialogue {
         self.session.id()
     }
 
-    /// Sends each prompt once.
+    /// Sends each prompt once, and waits until the agent has written everything about them: some lines come after an
+    /// answer, and all before the response to a later request.
     pub(super) async fn send_each(&mut self) -> Result<(), String> {
         for _ in PROMPTS {
             self.send_prompt().await?;
         }
-        Ok(())
+        let request = HostRequest::Other {
+            subtype: "get_context_usage".to_owned(),
+            fields: Map::new(),
+        };
+        let response = within("a response", self.session.request(request)).await?;
+        response.map(drop).map_err(|error| error.to_string())
     }
 
     /// Sends prompts until `end`.

@@ -12,6 +12,7 @@ use tokio::time::sleep;
 use super::dialogue::Dialogue;
 use crate::campaign::Report;
 use crate::campaign::support::within;
+use crate::normalize::difference;
 
 /// Pause between two readings, and before a request is repeated that a killed runner did not answer.
 const PAUSE: Duration = Duration::from_millis(500);
@@ -68,13 +69,26 @@ async fn read(
             let body = within(part, answer(&runner, &path)).await?;
             let expected = first.get_or_insert_with(|| body.clone());
             if *expected != body {
-                return Err(format!("{part} differs from its first reading"));
+                return Err(format!(
+                    "{part} differs from its first reading: {}",
+                    what_differs(&body, expected)
+                ));
             }
             readings += 1;
         }
         sleep(PAUSE).await;
     }
     Ok(readings)
+}
+
+/// Says where a reading differs from the first one.
+fn what_differs(now: &[u8], first: &[u8]) -> String {
+    match (serde_json::from_slice(now), serde_json::from_slice(first)) {
+        (Ok(now), Ok(first)) => {
+            difference(&now, &first, "").unwrap_or_else(|| "only in its bytes".into())
+        }
+        (now, first) => format!("{:?}, {:?}", now.err(), first.err()),
+    }
 }
 
 /// Repeats a request until it succeeds: the runner is killed now and then.
