@@ -42,6 +42,7 @@ pub use events::fuzz_cursor;
 pub(crate) use events::{EventHub, start_notifications};
 pub use events::{NotifyConfiguration, NotifyError};
 use problem::Problem;
+pub(crate) use rest::keep_missing_activities;
 #[cfg(feature = "fuzz")]
 pub use web_terminal::fuzz_web_terminal;
 pub(crate) use web_terminal::restore_detach_timers;

@@ -8,7 +8,8 @@
 //! are not clients of this API.
 //!
 //! The daemon keeps no state of its own. After a restart it folds output, input and control again, in their
-//! order, and writes what is missing; the shim ignores a line whose id it knows.
+//! order, and writes what is missing; the shim ignores a line whose id it knows. What a conversation was about is kept
+//! in its folder when it ends, so that lists need no fold of it.
 //!
 //! | module | contents |
 //! |---|---|
@@ -28,6 +29,7 @@ mod recover;
 mod start;
 mod store;
 
+pub(crate) use activity::activity_of;
 pub(crate) use conversation::Conversation;
 pub(crate) use error::ConversationError;
 pub(crate) use start::StartConversation;

@@ -9,6 +9,7 @@
 //! If a shim is killed, its guard kills the process tree of the child (see
 //! [`run_guard`](bowline_transport::run_guard), which the program must call first).
 
+mod activity;
 mod connect;
 mod handshake;
 mod hooks;

@@ -1,8 +1,11 @@
-//! The transcript of a session that has ended is that of the session while it ran.
+//! The transcript of a session that has ended is that of the session while it ran, and so is what lists say of it.
 
 use bowline_jsonl::Framer;
 use bowline_reducer::{Meta, Schema, Transcript};
+use bowline_tests::session::within;
+use rustix::process::{Pid, Signal, kill_process};
 use serde_json::{Value, json};
+use tokio::task::yield_now;
 
 use crate::rig::{Daemon, is_idle, results};
 
@@ -50,4 +53,87 @@ async fn prompts_have_the_same_bytes_live_ended_and_replayed() {
     }
     let replayed = serde_json::to_value(replayed.json(Schema::Two)).expect("JSON");
     assert_eq!(prompts(&replayed), prompts(&live));
+}
+
+/// Starts an agent, and returns the id of its session once it has answered.
+async fn answered(daemon: &Daemon) -> String {
+    let id = daemon.agent("claude", json!({"prompt": "hello"})).await;
+    daemon
+        .until(&id, |it| results(it) == 1 && is_idle(it))
+        .await;
+    id
+}
+
+/// What a list says of a session.
+async fn listed(daemon: &Daemon, id: &str) -> Value {
+    let list: Value = serde_json::from_str(&daemon.get("/api/sessions").await).expect("JSON");
+    let mut sessions = list["sessions"].as_array().into_iter().flatten();
+    let found = sessions.find(|it| it["id"] == id);
+    found.expect("it is listed").clone()
+}
+
+/// What a conversation was about.
+fn about(listed: &Value) -> Value {
+    let [title, conversation, model] = ["title", "conversation", "model"].map(|it| &listed[it]);
+    assert!(title == "hello" && conversation.is_string(), "{listed}");
+    json!([
+        title,
+        conversation,
+        model,
+        listed["cost_usd"],
+        listed["phase"]
+    ])
+}
+
+/// Waits until what a conversation was about is listed, as it was.
+async fn until_listed(daemon: &Daemon, id: &str, before: &Value) {
+    let is_listed = async {
+        loop {
+            let now = listed(daemon, id).await;
+            if now["conversation"].is_string() {
+                return about(&now);
+            }
+            yield_now().await;
+        }
+    };
+    let now = within("what it was about", is_listed).await;
+    (0..4).for_each(|at| assert_eq!(now[at], before[at]));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn later_daemons_list_what_an_ended_conversation_was_about() {
+    let mut daemon = Daemon::start().await;
+    let id = answered(&daemon).await;
+    let path = format!("/api/sessions/{id}");
+    assert_eq!(daemon.request("DELETE", &path, None).await.0, 200);
+    let before = about(&listed(&daemon, &id).await);
+    assert_eq!(before[4], "ended");
+    daemon.kill().await;
+    until_listed(&daemon, &id, &before).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn conversation_that_ends_without_a_daemon_is_listed_with_what_it_was_about() {
+    let mut daemon = Daemon::start().await;
+    let id = answered(&daemon).await;
+    let running = listed(&daemon, &id).await;
+    let pid = running["pid"]
+        .as_i64()
+        .and_then(|it| i32::try_from(it).ok());
+    daemon.stop().await;
+    let agent = pid.and_then(Pid::from_raw).expect("the agent's process");
+    kill_process(agent, Signal::KILL).expect("it runs");
+    daemon.run().await;
+    until_listed(&daemon, &id, &about(&running)).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn restored_session_is_listed_with_what_it_was_about() {
+    let daemon = Daemon::start().await;
+    let id = answered(&daemon).await;
+    let before = about(&listed(&daemon, &id).await);
+    let path = format!("/api/sessions/{id}?remove=true");
+    assert_eq!(daemon.request("DELETE", &path, None).await.0, 200);
+    assert_eq!(daemon.post(&id, "restore", &json!({})).await.0, 200);
+    until_listed(&daemon, &id, &before).await;
 }

@@ -51,7 +51,7 @@ impl Daemon {
         daemon
     }
 
-    async fn run(&mut self) {
+    pub(crate) async fn run(&mut self) {
         let runtime = tokio::runtime::Builder::new_multi_thread()
             .worker_threads(2)
             .enable_all()
@@ -75,10 +75,15 @@ impl Daemon {
 
     /// Drops the daemon at whichever await it has reached, without a shutdown, and starts another one.
     pub(crate) async fn kill(&mut self) {
+        self.stop().await;
+        self.run().await;
+    }
+
+    /// Drops the daemon at whichever await it has reached, without a shutdown.
+    pub(crate) async fn stop(&mut self) {
         let runtime = self.runtime.take().expect("it runs");
         let killed = spawn_blocking(move || runtime.shutdown_timeout(KILL_TIMEOUT));
         within("the kill", killed).await.expect("no panic");
-        self.run().await;
     }
 
     /// The end of the control stream, once it has what became of the first prompt.

@@ -9,6 +9,7 @@ mod create_key;
 mod describe;
 mod dialogue;
 mod dialogue_dto;
+mod ended_activity;
 mod examples;
 mod history;
 mod index;
@@ -34,6 +35,7 @@ mod window;
 
 pub(super) use dialogue::permission_request;
 pub(super) use dialogue_dto::PermissionRequest;
+pub(crate) use ended_activity::keep_missing_activities;
 pub(super) use shim_client::read_record;
 pub(super) use stream_slice::{SliceRequest, StreamSlice};
 pub(super) use transcript::{HeldFold, HeldTranscript, use_fold};
@@ -110,6 +112,7 @@ pub(super) fn routes(
         .routes(routes!(inspect::timeline))
         .routes(routes!(inspect::search))
         .routes(routes!(history::list))
+        .routes(routes!(history::get))
         .routes(routes!(history::transcript))
         .routes(routes!(machine::agents))
         .routes(routes!(machine::folders))

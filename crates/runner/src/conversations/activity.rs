@@ -7,7 +7,7 @@ use bowline_transport::SessionActivity;
 const MAX_TITLE: usize = 100;
 
 /// Reads what a conversation does.
-pub(super) fn activity_of(transcript: &Transcript) -> SessionActivity {
+pub(crate) fn activity_of(transcript: &Transcript) -> SessionActivity {
     let session = transcript.session();
     let status = transcript.status();
     let title = session.title().map(str::to_owned);

@@ -1,6 +1,7 @@
 //! The conversations that this daemon drives.
 
 use std::collections::HashMap;
+use std::io;
 use std::sync::Arc;
 use std::thread::available_parallelism;
 
@@ -10,9 +11,10 @@ use bowline_transport::{Inbox, Remote, RemoteUrl, SessionActivity, SessionId, Te
 use futures_util::future::join_all;
 use parking_lot::Mutex;
 use tokio::sync::{OnceCell, Semaphore};
+use tokio::task::spawn_blocking;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::task_tracker::TaskTrackerToken;
-use tracing::{Instrument as _, info_span, warn};
+use tracing::{Instrument as _, debug, info_span, warn};
 
 use super::activity::activity_of;
 use super::control_link::ControlLink;
@@ -23,8 +25,8 @@ use super::is_driven;
 use super::recover::recover;
 use super::start::StartConversation;
 use crate::session_machine::RequestDedup;
-use crate::sessions::{SessionStore, ShimStatus, describe_exit};
-use crate::shim::ShimStarted;
+use crate::sessions::{SessionRecord, SessionStore, ShimStatus, describe_exit};
+use crate::shim::{SessionDir, ShimStarted};
 
 /// Intents of one conversation that may wait for its task.
 const QUEUE: usize = 64;
@@ -36,8 +38,6 @@ pub(crate) struct Conversations {
     /// Rules for all of them, beside their own.
     policy: Policy,
     live: Mutex<HashMap<SessionId, Arc<OnceCell<Conversation>>>>,
-    /// What the conversations were about that have ended while this daemon drove them.
-    ended: Mutex<HashMap<SessionId, SessionActivity>>,
     /// Bounds the logs that are folded at the same time.
     folds: Semaphore,
     shutdown: CancellationToken,
@@ -56,7 +56,6 @@ impl Conversations {
             sessions,
             policy,
             live: Mutex::default(),
-            ended: Mutex::default(),
             folds: Semaphore::new(available_parallelism().map_or(1, usize::from)),
             shutdown,
             tracked,
@@ -106,31 +105,19 @@ impl Conversations {
         Ok(conversation)
     }
 
-    /// Returns what the sessions do that this daemon drives, and what those did that have ended meanwhile. Reads
-    /// the folds that are there.
+    /// Returns what the sessions do that this daemon drives. Reads the folds that are there.
     pub(crate) async fn activities(&self) -> HashMap<SessionId, SessionActivity> {
         let live = self.list().into_iter().map(|it| async move {
             let activity = it.inspect(activity_of).await;
             (it.session().id(), activity)
         });
-        let live = join_all(live).await;
-        let mut activities = self.ended.lock().clone();
-        activities.extend(live);
-        activities
+        join_all(live).await.into_iter().collect()
     }
 
     /// Returns what one session does, like [`activities`](Self::activities).
     pub(crate) async fn activity(&self, id: SessionId) -> Option<SessionActivity> {
         let live = self.live.lock().get(&id).and_then(|it| it.get().cloned());
-        match live {
-            Some(conversation) => Some(conversation.inspect(activity_of).await),
-            None => self.ended.lock().get(&id).cloned(),
-        }
-    }
-
-    /// Forgets a session that was removed.
-    pub(crate) fn removed(&self, id: SessionId) {
-        self.ended.lock().remove(&id);
+        Some(live?.inspect(activity_of).await)
     }
 
     /// Returns the conversations that are driven at present.
@@ -217,7 +204,7 @@ impl Conversations {
             done.insert(&id, Some(outcome));
         }
         let mut driver = Driver {
-            folder,
+            folder: folder.clone(),
             session: session.clone(),
             link: ControlLink::new(link, inbox),
             control: recovered.control,
@@ -234,8 +221,7 @@ impl Conversations {
         let task = async move {
             driver.run().await;
             if ended.has_ended() {
-                let activity = ended.inspect(activity_of).await;
-                conversations.ended.lock().insert(id, activity);
+                keep_activity(folder, ended.inspect(activity_of).await).await;
             }
             conversations.live.lock().remove(&id);
             drop(tracked);
@@ -247,16 +233,17 @@ impl Conversations {
         })
     }
 
-    /// Drives again, in the background, what a daemon drove before.
-    pub(crate) async fn restore(self: &Arc<Self>) {
-        let records = match self.sessions.records().await {
-            Ok(records) => records,
-            Err(error) => return warn!(%error, "cannot list the sessions to drive"),
-        };
+    /// Drives again, in the background, what a daemon drove before. Returns the sessions that have ended.
+    pub(crate) async fn restore(self: &Arc<Self>) -> Vec<SessionRecord> {
+        let records = self.sessions.records().await.unwrap_or_else(|error| {
+            warn!(%error, "cannot list the sessions to drive");
+            Vec::new()
+        });
         let driven = records
             .into_iter()
-            .filter(|record| record.shim == ShimStatus::Running && is_driven(&record.info.labels));
-        for record in driven {
+            .filter(|record| is_driven(&record.info.labels));
+        let (ended, running): (Vec<_>, Vec<_>) = driven.partition(SessionRecord::has_ended);
+        for record in running {
             let (conversations, id) = (Arc::clone(self), record.info.id);
             let tracked = self.tracked.clone();
             tokio::spawn(async move {
@@ -271,5 +258,15 @@ impl Conversations {
                 drop(tracked);
             });
         }
+        ended
+    }
+}
+
+/// Keeps what a conversation was about. Its folder may be in the trash already.
+async fn keep_activity(session: SessionDir, activity: SessionActivity) {
+    let id = session.id();
+    let kept = spawn_blocking(move || session.keep_activity(&activity)).await;
+    if let Err(error) = kept.map_err(io::Error::other).flatten() {
+        debug!(session.id = %id, %error, "cannot keep what a session was about");
     }
 }

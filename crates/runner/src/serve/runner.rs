@@ -96,7 +96,9 @@ impl Runner {
         ));
         // Before the first connection, since a client that attaches cancels its timer.
         api::restore_detach_timers(&app).await;
-        app.conversations.restore().await;
+        let ended = app.conversations.restore().await;
+        let missing = api::keep_missing_activities(Arc::clone(&app), ended);
+        tokio::spawn(shutdown.clone().run_until_cancelled_owned(missing));
         let (store, stopped) = (Arc::clone(&sessions), shutdown.clone());
         tokio::spawn(stopped.run_until_cancelled_owned(async move {
             store.keep_emptying_trash().await;

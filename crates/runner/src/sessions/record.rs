@@ -3,7 +3,8 @@
 use std::io;
 use std::time::UNIX_EPOCH;
 
-use bowline_transport::SessionSummaryState;
+use bowline_lifecycle::control::is_driven;
+use bowline_transport::{SessionActivity, SessionSummaryState};
 use tokio::task::spawn_blocking;
 use tracing::warn;
 
@@ -17,6 +18,16 @@ pub(crate) struct SessionRecord {
     pub(crate) shim: ShimStatus,
     /// Why the metadata is unreadable, in which case `info` has only defaults.
     pub(crate) damage: Option<String>,
+    /// What the conversation was about, if it has ended and that is kept.
+    pub(crate) activity: Option<SessionActivity>,
+}
+
+/// What the files of a session say, before it is known whether its shim runs.
+#[derive(Debug)]
+pub(super) struct SessionFiles {
+    info: SessionInfo,
+    damage: Option<String>,
+    activity: Option<SessionActivity>,
 }
 
 /// Whether a session's shim runs.
@@ -32,24 +43,19 @@ pub(crate) enum ShimStatus {
 
 impl SessionRecord {
     /// Determines whether the shim runs, by connecting to its socket unless the metadata is final.
-    async fn probe(session: SessionDir, info: SessionInfo) -> Self {
+    async fn probe(session: &SessionDir, info: SessionInfo) -> (SessionInfo, ShimStatus) {
         let shim = match info.phase {
             SessionPhase::Closed => ShimStatus::Gone,
             phase => match session.connect().await {
                 Err(error) if has_no_listener(&error) || is_foreign(&error) => {
-                    return Self::gone(session, info).await;
+                    return (latest(session.clone(), info).await, ShimStatus::Gone);
                 }
                 // Other errors, such as exhausted descriptors, do not depend on the session.
                 _ if phase == SessionPhase::Running => ShimStatus::Running,
                 _ => ShimStatus::Exited,
             },
         };
-        Self {
-            session,
-            info,
-            shim,
-            damage: None,
-        }
+        (info, shim)
     }
 
     /// Reads the metadata in a session's folder; `None` without any. Damaged or unreadable metadata
@@ -58,37 +64,35 @@ impl SessionRecord {
     /// # Errors
     ///
     /// Fails if the system lacks descriptors or memory.
-    pub(super) fn read(session: &SessionDir) -> io::Result<Option<(SessionInfo, Option<String>)>> {
+    pub(super) fn read(session: &SessionDir) -> io::Result<Option<SessionFiles>> {
         match session.info() {
             Err(error) if !is_exhaustion(&error) => {
                 warn!(session.id = %session.id(), %error, "the metadata of a session is damaged");
-                Ok(Some((damaged_info(session), Some(error.to_string()))))
+                Ok(Some(SessionFiles {
+                    info: damaged_info(session),
+                    damage: Some(error.to_string()),
+                    activity: None,
+                }))
             }
-            info => Ok(info?.map(|info| (info.with(session.host_data()), None))),
+            info => Ok(info?.map(|info| SessionFiles {
+                activity: is_driven(&info.labels)
+                    .then(|| session.activity())
+                    .flatten(),
+                info: info.with(session.host_data()),
+                damage: None,
+            })),
         }
     }
 
     /// Determines whether the shim of a session runs, given what [`read`](Self::read) returned.
-    pub(super) async fn of(
-        session: SessionDir,
-        (info, damage): (SessionInfo, Option<String>),
-    ) -> Self {
-        let record = Self::probe(session, info).await;
-        Self { damage, ..record }
-    }
-
-    /// Reads the metadata again: the shim may have written its final state before it ended.
-    async fn gone(session: SessionDir, info: SessionInfo) -> Self {
-        let folder = session.clone();
-        let latest = spawn_blocking(move || {
-            let latest = folder.info().ok().flatten()?;
-            Some(latest.with(folder.host_data()))
-        });
+    pub(super) async fn of(session: SessionDir, files: SessionFiles) -> Self {
+        let (info, shim) = Self::probe(&session, files.info).await;
         Self {
             session,
-            info: latest.await.ok().flatten().unwrap_or(info),
-            shim: ShimStatus::Gone,
-            damage: None,
+            info,
+            shim,
+            damage: files.damage,
+            activity: files.activity,
         }
     }
 
@@ -122,6 +126,15 @@ impl SessionRecord {
             ShimStatus::Gone => SessionSummaryState::Lost,
         }
     }
+}
+
+/// Reads the metadata again: the shim may have written its final state before it ended.
+async fn latest(session: SessionDir, info: SessionInfo) -> SessionInfo {
+    let latest = spawn_blocking(move || {
+        let latest = session.info().ok().flatten()?;
+        Some(latest.with(session.host_data()))
+    });
+    latest.await.ok().flatten().unwrap_or(info)
 }
 
 /// Returns whether processes, descriptors or memory are exhausted: fork(2), socketpair(2), open(2).

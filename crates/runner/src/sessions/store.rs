@@ -14,11 +14,11 @@ use tokio::time::sleep;
 use tracing::warn;
 
 use super::past::with_past;
-use super::record::{SessionRecord, ShimStatus, is_exhaustion};
+use super::record::{SessionFiles, SessionRecord, ShimStatus, is_exhaustion};
 use super::slots::{SessionSlots, SlotReservation};
 use crate::shim::{
-    RestoreError, SessionDir, SessionInfo, SessionSpec, ShimError, ShimProgram, ShimStarted,
-    SpawnFault, StateDir, StateDirError, UpdateError, spawn_shim,
+    RestoreError, SessionDir, SessionSpec, ShimError, ShimProgram, ShimStarted, SpawnFault,
+    StateDir, StateDirError, UpdateError, spawn_shim,
 };
 
 /// The sessions of one state folder.
@@ -316,7 +316,7 @@ impl SessionStore {
 }
 
 /// What [`SessionRecord::read`] returned of a session.
-type ReadSession = (SessionDir, (SessionInfo, Option<String>));
+type ReadSession = (SessionDir, SessionFiles);
 
 /// Reads the metadata of all sessions. Folders without any are being created or removed, or are left
 /// over from a start that was killed; these are removed.

@@ -32,7 +32,7 @@ pub(crate) fn summary_of(record: &SessionRecord) -> SessionSummary {
         damage: record.damage.clone().map(SessionDamage::elsewhere),
         activity: SessionActivity {
             phase: final_phase(state),
-            ..SessionActivity::default()
+            ..record.activity.clone().unwrap_or_default()
         },
     }
 }

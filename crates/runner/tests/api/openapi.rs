@@ -47,6 +47,7 @@ async fn document_describes_every_endpoint() {
             "get /api/events",
             "get /api/permissions",
             "get /api/history",
+            "get /api/history/{conversation}",
             "get /api/history/{conversation}/transcript",
             "get /api/agents",
             "get /api/folders",

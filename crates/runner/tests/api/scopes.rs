@@ -11,7 +11,7 @@ use tokio::net::TcpStream;
 use crate::support::{Frames, TestResponse, TestRunner, request, within_limit};
 
 /// The scope that each route needs.
-const ROUTES: [(&str, TokenScope); 40] = [
+const ROUTES: [(&str, TokenScope); 41] = [
     ("get /api/sessions", TokenScope::Look),
     ("get /api/sessions/{id}", TokenScope::Look),
     ("get /api/sessions/{id}/permissions", TokenScope::Look),
@@ -37,6 +37,7 @@ const ROUTES: [(&str, TokenScope); 40] = [
     ("get /api/events", TokenScope::Look),
     ("get /api/permissions", TokenScope::Look),
     ("get /api/history", TokenScope::Look),
+    ("get /api/history/{conversation}", TokenScope::Look),
     (
         "get /api/history/{conversation}/transcript",
         TokenScope::Look,

@@ -25,7 +25,7 @@ macro_rules! web_socket {
 }
 
 /// Operations, each with the end of its command.
-const EXAMPLES: [(&str, &str); 40] = [
+const EXAMPLES: [(&str, &str); 41] = [
     (
         "createSession",
         r#"/api/sessions" --json '{"cwd": "/tmp", "label": "a shell"}'"#,
@@ -96,6 +96,7 @@ const EXAMPLES: [(&str, &str); 40] = [
     ),
     ("allPermissions", r#"/api/permissions""#),
     ("history", r#"/api/history""#),
+    ("pastConversation", r#"/api/history/$CONVERSATION""#),
     (
         "pastTranscript",
         r#"/api/history/$CONVERSATION/transcript""#,

@@ -119,6 +119,18 @@ fn agent(name: &str) -> Result<Agent, Problem> {
     found.ok_or_else(|| Problem::bad_request("unknown agent; use claude or codex"))
 }
 
+/// Get a past conversation.
+#[utoipa::path(get, path = "/api/history/{conversation}", operation_id = "pastConversation",
+    params(("conversation" = String, Path, description = "Id of the conversation, or a beginning that no other id has")),
+    responses((status = 200, description = "Success", body = PastConversation), (status = "default", description = "Error", body = Problem)))]
+pub(super) async fn get(
+    State(app): State<Arc<AppState>>,
+    Path(conversation): Path<String>,
+) -> Result<Json<Conversation>, Problem> {
+    let found = blocking(&app, move |history| history.find(&conversation));
+    Ok(Json(found.await?))
+}
+
 /// Read a past conversation as a transcript, whose entries have `history` set in schema 2.
 #[utoipa::path(get, path = "/api/history/{conversation}/transcript", operation_id = "pastTranscript",
     params(("conversation" = String, Path, description = "Id of the conversation, or a beginning that no other id has"), TranscriptQuery),

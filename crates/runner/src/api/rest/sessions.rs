@@ -22,6 +22,7 @@ use super::agent::{CreateRequest, start_problem};
 use super::claim::{start_claimed, writer_of_agent, writer_of_process};
 use super::conversation::running_conversation;
 use super::create_key::{KeyedRequest, existing};
+use super::ended_activity::keep_missing_activity;
 use super::session_dto::{CreatedSession, NewSession, SessionDetails, StreamRange};
 use super::session_list::{ListFilter, ListQuery};
 use super::shim_client::{ShimClient, read_record};
@@ -226,10 +227,11 @@ async fn list_own(app: &AppState, filter: &ListFilter) -> Result<SessionList, Pr
 
 /// Adds what the daemon knows of a session that is in no file.
 fn complete(app: &AppState, session: &mut SessionSummary, activity: Option<SessionActivity>) {
-    let phase = session.activity.phase.take();
-    session.activity = activity.unwrap_or_default();
-    // The end of the process is more recent than the fold.
-    session.activity.phase = phase.or_else(|| session.activity.phase.take());
+    if let Some(activity) = activity {
+        // The end of the process is more recent than the fold.
+        let phase = session.activity.phase.take().or(activity.phase);
+        session.activity = SessionActivity { phase, ..activity };
+    }
     if session.state == SessionSummaryState::Running {
         session.activity.hosts = Some(app.attached.count(session.id));
     }
@@ -367,7 +369,6 @@ pub(super) async fn delete(
         if removes {
             let removed = app.sessions.remove(id).await;
             removed.map_err(TerminateError::Remove)?;
-            app.conversations.removed(id);
         }
         Ok(Json(EndedSession::new(termination, removes)))
     })
@@ -390,6 +391,8 @@ pub(super) async fn restore(
         Err(RestoreError::NotFound) if is_listed => {}
         restored => restored?,
     }
+    // One that was removed at its end may lack it.
+    keep_missing_activity(&app, read_record(&app, id).await?).await;
     let record = read_record(&app, id).await?;
     Ok(Json(with_metadata(&record).await))
 }

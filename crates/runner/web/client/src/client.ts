@@ -214,6 +214,11 @@ export class Client {
     return (await this.#json<{ conversations: PastConversation[] }>(target, "GET", undefined, signal ? { signal } : {})).conversations;
   }
 
+  /** Returns a conversation that an agent keeps, by its id. */
+  pastConversation(id: string, signal?: AbortSignal): Promise<PastConversation> {
+    return this.#json(`/api/history/${encodeURIComponent(id)}`, "GET", undefined, signal ? { signal } : {});
+  }
+
   /** Starts a session. A repeated call with the same `id`, a UUID, starts one. */
   async start(session: NewSession, id: string = crypto.randomUUID()): Promise<string> {
     return (await this.#json<{ id: string }>("/api/sessions", "POST", { ...session, id })).id;

@@ -387,6 +387,29 @@ async function openPast(titles: readonly string[]): Promise<void> {
   await page.waitForSelector(".sessions li");
 }
 
+test("a past conversation that is older than those of the list is shown at its address", async () => {
+  server.session("a", {}, []);
+  await openPast(["newest"]);
+  const { read } = server;
+  server.read = (path, query) => (path === "/api/history/old%2Fone" ? { id: "old/one", agent: "codex", title: "The oldest", cwd: "/home/dev", turns: 2, cost_usd: null, last_activity_ms: 0 } : read(path, query));
+  await page.goto(`${server.url}/#/past/old%2Fone`);
+  await page.reload();
+  await page.locator(".past .chosen").getByText("The oldest").waitFor();
+  deepStrictEqual(await page.locator(".past li .name").allInnerTexts(), ["The oldest", "newest"]);
+});
+
+test("a past conversation that is not kept is told at its address", async () => {
+  server.session("a", {}, []);
+  await openPast(["newest"]);
+  for (const address of ["gone", "%"]) {
+    const json = { code: "CONVERSATION_NOT_FOUND", detail: `there is no conversation ${address}`, next: "list the conversations with GET /api/history" };
+    await page.route("**/api/history/*", (route) => route.fulfill({ status: 404, json }));
+    await page.goto(`${server.url}/#/past/${address}`);
+    await page.locator(".past .bad").getByText("not kept any more").waitFor();
+    deepStrictEqual(await page.locator(".past li .name").allInnerTexts(), ["newest"]);
+  }
+});
+
 const pastNames = () => page.locator("section", { hasText: "Past conversations" }).locator(".name").allInnerTexts();
 
 test("a past conversation that a session has is listed once", async () => {

@@ -7,6 +7,13 @@ export const MOST = 200;
 /** The code of the error when there are no conversations at all. */
 const NONE = "CONVERSATION_NOT_FOUND";
 
+/** Why a conversation of an address is not shown. */
+const GONE = "The conversation of this address is not kept any more. Choose another one.";
+
+const isNone = (cause: unknown) => cause instanceof RunnerError && cause.code === NONE;
+
+const text = (cause: unknown) => (cause instanceof Error ? cause.message : String(cause));
+
 /** Pause in writing after which it is searched, in milliseconds. */
 const PAUSE_MS = 200;
 
@@ -20,6 +27,20 @@ export interface FoundHistory {
   readonly none: string | null;
 }
 
+/** Returns a past conversation; `null` before the answer, or if it is not kept. */
+export function usePastConversation(client: Client, id: string | null): { readonly past: PastConversation | null; readonly error: string | null } {
+  const [answer, setAnswer] = useState<{ readonly past: PastConversation | null; readonly error: string | null }>({ past: null, error: null });
+  useEffect(() => {
+    setAnswer({ past: null, error: null });
+    if (id === null) return;
+    const abort = new AbortController();
+    const fail = (cause: unknown) => abort.signal.aborted || setAnswer({ past: null, error: isNone(cause) ? GONE : text(cause) });
+    client.pastConversation(id, abort.signal).then((past) => setAnswer({ past, error: null }), fail);
+    return () => abort.abort();
+  }, [client, id]);
+  return answer;
+}
+
 /** Returns the newest past conversations that have a text, read again once one of `inputs` has changed. */
 export function useHistory(client: Client, search: string, limit: number, inputs: readonly unknown[] = []): FoundHistory {
   const [history, setHistory] = useState<FoundHistory>({ found: null, error: null, none: null });
@@ -27,9 +48,7 @@ export function useHistory(client: Client, search: string, limit: number, inputs
     const abort = new AbortController();
     const fail = (cause: unknown) => {
       if (abort.signal.aborted) return;
-      const text = cause instanceof Error ? cause.message : String(cause);
-      const isNone = cause instanceof RunnerError && cause.code === NONE;
-      setHistory(isNone ? { found: [], error: null, none: text } : { found: null, error: text, none: null });
+      setHistory(isNone(cause) ? { found: [], error: null, none: text(cause) } : { found: null, error: text(cause), none: null });
     };
     const read = () => client.history(search, limit, abort.signal).then((found) => setHistory({ found, error: null, none: null }), fail);
     const timer = setTimeout(read, search === "" ? 0 : PAUSE_MS);

@@ -1,4 +1,4 @@
-import { type Client, type ConnectionState, type PastConversation, type PermissionRequest, type SessionSummary } from "@bowline/client";
+import { type Client, type ConnectionState, type PermissionRequest, type SessionSummary } from "@bowline/client";
 import { Store } from "./store.js";
 
 /** A session of the list. Fields that the runner does not report are `null`. */
@@ -51,8 +51,6 @@ export class SessionsStore extends Store {
   requests: readonly PermissionRequest[] = [];
   /** What the list shows of a session at an earlier moment; `null` at the present. */
   then: SessionThen | null = null;
-  /** The past conversation that was chosen last. */
-  chosen: PastConversation | null = null;
   /** Whether the list was read once. */
   isKnown = false;
   #all: readonly ListedSession[] = [];

@@ -1,7 +1,7 @@
 import type { PastConversation } from "@bowline/client";
 import type { JSX } from "preact";
 import { useContext, useState } from "preact/hooks";
-import { MOST, useHistory } from "../state/history.js";
+import { MOST, useHistory, usePastConversation } from "../state/history.js";
 import type { SessionsStore } from "../state/sessions.js";
 import { cost, duration, line, shortPath } from "../text/format.js";
 import { ActionsContext } from "./actions.js";
@@ -17,9 +17,9 @@ interface Props {
 export function Past({ sessions, chosen, onClose }: Props): JSX.Element {
   const [search, setSearch] = useState("");
   const { found, error, none } = useHistory(sessions.client, search, MOST);
-  const isChosen = ({ id }: PastConversation) => encodeURIComponent(id) === chosen;
-  // One that a search has found may be older than those of the list.
-  const first = [...(found ?? []), ...(sessions.chosen ? [sessions.chosen] : [])].find(isChosen);
+  // It may be older than those of the list.
+  const { past: first, error: missing } = usePastConversation(sessions.client, chosen === null ? null : decoded(chosen));
+  const isChosen = ({ id }: PastConversation) => id === first?.id;
   return (
     <main id="main" tabIndex={-1} class="form past">
       <header>
@@ -37,15 +37,27 @@ export function Past({ sessions, chosen, onClose }: Props): JSX.Element {
         <span class="vh">Search past conversations</span>
         <input type="search" placeholder="Search titles, prompts and answers" value={search} onInput={(event) => setSearch(event.currentTarget.value)} />
       </label>
-      {error && (
-        <p class="bad" role="alert">
-          {error}
-        </p>
+      {[missing, error].map(
+        (it) =>
+          it && (
+            <p key={it} class="bad" role="alert">
+              {it}
+            </p>
+          ),
       )}
       {found?.length === 0 && <p class="empty">{none ?? (search === "" ? "Claude Code and Codex keep no conversations here." : "No conversation has these words.")}</p>}
       <ul>{found?.map((it) => isChosen(it) || <Item key={it.id} past={it} isChosen={false} />)}</ul>
     </main>
   );
+}
+
+/** Returns a part of an address as text; as it is if it is not encoded correctly. */
+function decoded(part: string): string {
+  try {
+    return decodeURIComponent(part);
+  } catch {
+    return part;
+  }
 }
 
 /** A conversation, which is resumed, or a copy of it. */

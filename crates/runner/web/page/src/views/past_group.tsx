@@ -33,7 +33,7 @@ export function PastGroup({ store, filter, chosen }: Props): JSX.Element | null 
       <h2 id="group-past">Past conversations</h2>
       <ul>
         {shown.map((it) => (
-          <Item key={it.id} past={it} isChosen={encodeURIComponent(it.id) === chosen} onChoose={() => (store.chosen = it)} />
+          <Item key={it.id} past={it} isChosen={encodeURIComponent(it.id) === chosen} />
         ))}
         <li>
           <a href="#/past" aria-current={chosen === "" ? "page" : undefined}>
@@ -45,11 +45,11 @@ export function PastGroup({ store, filter, chosen }: Props): JSX.Element | null 
   );
 }
 
-function Item({ past, isChosen, onChoose }: { readonly past: PastConversation; readonly isChosen: boolean; readonly onChoose: () => void }): JSX.Element {
+function Item({ past, isChosen }: { readonly past: PastConversation; readonly isChosen: boolean }): JSX.Element {
   const about = line([past.cwd && shortPath(past.cwd), past.agent].filter(Boolean).join(" · "));
   return (
     <li>
-      <a href={`#/past/${encodeURIComponent(past.id)}`} aria-current={isChosen ? "page" : undefined} onClick={onChoose}>
+      <a href={`#/past/${encodeURIComponent(past.id)}`} aria-current={isChosen ? "page" : undefined}>
         <Icon name="past" label="past conversation" />
         <span class="name">{line(past.title ?? "untitled")}</span>
         <span class="side">{duration(Date.now() - past.last_activity_ms)} ago</span>
