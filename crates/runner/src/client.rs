@@ -90,6 +90,12 @@ pub struct RunnerProblem {
     pub next: String,
 }
 
+impl RunnerProblem {
+    const fn says_something(&self) -> bool {
+        !self.detail.is_empty() && !self.next.is_empty()
+    }
+}
+
 /// Why a request to a daemon failed.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
@@ -428,10 +434,13 @@ impl RunnerClient {
         if status.is_success() {
             return Ok(response);
         }
-        match serde_json::from_slice(response.body()) {
-            Ok(problem) => Err(RunnerError::Refused(problem)),
-            Err(_) => Err(RunnerError::InvalidResponse(format!("status {status}"))),
-        }
+        // What is no runner may answer with JSON that says nothing.
+        let problem = serde_json::from_slice(response.body()).ok();
+        let problem = problem.filter(RunnerProblem::says_something);
+        Err(problem.map_or_else(
+            || RunnerError::InvalidResponse(format!("status {status}")),
+            RunnerError::Refused,
+        ))
     }
 }
 
