@@ -4,6 +4,7 @@ mod agent;
 mod attachments;
 mod byte_range;
 mod claim;
+mod completion;
 mod conversation;
 mod create_key;
 mod describe;

@@ -10,6 +10,7 @@ use bowline_transport::wire::ExitNotice;
 use bowline_transport::{Inbox, Remote, RemoteUrl, SessionActivity, SessionId, TerminationPolicy};
 use futures_util::future::join_all;
 use parking_lot::Mutex;
+use tokio::sync::mpsc::{UnboundedReceiver, unbounded_channel};
 use tokio::sync::{OnceCell, Semaphore};
 use tokio::task::spawn_blocking;
 use tokio_util::sync::CancellationToken;
@@ -25,7 +26,7 @@ use super::is_driven;
 use super::recover::recover;
 use super::start::StartConversation;
 use crate::session_machine::RequestDedup;
-use crate::sessions::{SessionRecord, SessionStore, ShimStatus, describe_exit};
+use crate::sessions::{SessionStore, ShimStatus, describe_exit};
 use crate::shim::{SessionDir, ShimStarted};
 
 /// Intents of one conversation that may wait for its task.
@@ -233,8 +234,10 @@ impl Conversations {
         })
     }
 
-    /// Drives again, in the background, what a daemon drove before. Returns the sessions that have ended.
-    pub(crate) async fn restore(self: &Arc<Self>) -> Vec<SessionRecord> {
+    /// Drives again, in the background, what a daemon drove before. Returns the sessions that have ended, some of
+    /// which are found out later.
+    pub(crate) async fn restore(self: &Arc<Self>) -> UnboundedReceiver<SessionId> {
+        let (sender, found) = unbounded_channel();
         let records = self.sessions.records().await.unwrap_or_else(|error| {
             warn!(%error, "cannot list the sessions to drive");
             Vec::new()
@@ -242,9 +245,17 @@ impl Conversations {
         let driven = records
             .into_iter()
             .filter(|record| is_driven(&record.info.labels));
-        let (ended, running): (Vec<_>, Vec<_>) = driven.partition(SessionRecord::has_ended);
-        for record in running {
+        for record in driven {
             let (conversations, id) = (Arc::clone(self), record.info.id);
+            let ended = sender.clone();
+            let has_ended = move || {
+                // Fails once the daemon stops.
+                let _ = ended.send(id);
+            };
+            if record.has_ended() {
+                has_ended();
+                continue;
+            }
             let tracked = self.tracked.clone();
             tokio::spawn(async move {
                 let attached = tokio::select! {
@@ -252,13 +263,14 @@ impl Conversations {
                     () = conversations.shutdown.cancelled() => return,
                 };
                 match attached {
-                    Ok(_) | Err(ConversationError::Ended) => {}
+                    Ok(_) => {}
+                    Err(ConversationError::Ended) => has_ended(),
                     Err(error) => warn!(session.id = %id, %error, "cannot drive a session"),
                 }
                 drop(tracked);
             });
         }
-        ended
+        found
     }
 }
 

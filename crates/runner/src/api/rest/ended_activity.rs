@@ -3,6 +3,8 @@
 use std::sync::Arc;
 
 use bowline_lifecycle::control::is_driven;
+use bowline_transport::SessionId;
+use tokio::sync::mpsc::UnboundedReceiver;
 use tokio::task::spawn_blocking;
 use tracing::debug;
 
@@ -12,16 +14,21 @@ use crate::app_state::AppState;
 use crate::conversations::activity_of;
 use crate::sessions::SessionRecord;
 
-/// Keeps what conversations were about, one after the other.
-pub(crate) async fn keep_missing_activities(app: Arc<AppState>, records: Vec<SessionRecord>) {
-    for record in records {
-        keep_missing_activity(&app, record).await;
+/// Keeps what conversations were about, one after the other, as far as that is not kept.
+pub(crate) async fn keep_missing_activities(
+    app: Arc<AppState>,
+    mut ended: UnboundedReceiver<SessionId>,
+) {
+    while let Some(id) = ended.recv().await {
+        if let Ok(Some(record)) = app.sessions.record(id).await {
+            keep_missing_activity(&app, record).await;
+        }
     }
 }
 
-/// Keeps what a conversation was about, if it has ended and that is not kept.
+/// Keeps what a conversation that has ended was about, if that is not kept.
 pub(super) async fn keep_missing_activity(app: &Arc<AppState>, record: SessionRecord) {
-    if !record.has_ended() || record.activity.is_some() || !is_driven(&record.info.labels) {
+    if record.activity.is_some() || !is_driven(&record.info.labels) {
         return;
     }
     let id = record.info.id;

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use bowline_transport::wire::{StdioKind, StreamId};
 use tokio::task::spawn_blocking;
 
-use super::sessions::run_to_completion;
+use super::completion::run_to_completion;
 use super::stream_slice::{SliceRequest, StreamSlice};
 use super::transcript::{FoldEnd, SLICE_BYTES, advance, new_fold, too_many_transcripts};
 use crate::api::problem::Problem;

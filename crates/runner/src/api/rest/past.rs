@@ -12,10 +12,10 @@ use serde_json::json;
 use tokio::task::spawn_blocking;
 use utoipa::ToSchema;
 
+use super::completion::run_to_completion;
 use super::conversation::running_conversation;
 use super::dialogue::dialogue_record;
 use super::index::read_index;
-use super::sessions::run_to_completion;
 use super::stream_slice::{SliceRequest, StreamSlice, output_stream};
 use super::transcript::{FoldEnd, advance, new_fold, too_many_transcripts, use_fold};
 use crate::api::extract::{QueryParams, SessionPath};

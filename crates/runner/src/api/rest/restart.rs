@@ -8,8 +8,9 @@ use axum::http::StatusCode;
 use bowline_lifecycle::control::GENERATION_LABEL;
 use bowline_transport::{SessionId, TerminationPolicy};
 
+use super::completion::run_to_completion;
 use super::session_dto::CreatedSession;
-use super::sessions::{created, run_to_completion, start};
+use super::sessions::{created, start};
 use crate::api::extract::SessionPath;
 use crate::api::idempotency_key::IdempotencyKey;
 use crate::api::problem::Problem;

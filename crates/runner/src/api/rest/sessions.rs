@@ -15,11 +15,11 @@ use bowline_transport::{
 use serde::Deserialize;
 use serde_json::{Map, Value};
 use tokio::task::spawn_blocking;
-use tracing::Instrument as _;
 use utoipa::ToSchema;
 
 use super::agent::{CreateRequest, start_problem};
 use super::claim::{start_claimed, writer_of_agent, writer_of_process};
+use super::completion::run_to_completion;
 use super::conversation::running_conversation;
 use super::create_key::{KeyedRequest, existing};
 use super::ended_activity::keep_missing_activity;
@@ -32,7 +32,6 @@ use crate::api::idempotency_key::IdempotencyKey;
 use crate::api::problem::Problem;
 use crate::app_state::AppState;
 use crate::conversations::StartConversation;
-use crate::current_request::{current_request_id, with_request_id};
 use crate::sessions::{
     CreateError, EndedSession, SessionRecord, ShimStatus, TerminateError, damage_in_log, summary_of,
 };
@@ -414,15 +413,6 @@ impl From<RestoreError> for Problem {
         };
         Self::new(status, code, error, next)
     }
-}
-
-/// Runs work to its end even if the client disconnects.
-pub(super) async fn run_to_completion<T: Send + 'static>(
-    work: impl Future<Output = Result<T, Problem>> + Send + 'static,
-) -> Result<T, Problem> {
-    let work = with_request_id(current_request_id(), work);
-    let done = tokio::spawn(work.in_current_span()).await;
-    done.unwrap_or_else(|error| Err(Problem::internal(error)))
 }
 
 impl From<TerminateError> for Problem {

@@ -14,8 +14,8 @@ use bytes::Bytes;
 use futures_util::stream;
 use tokio::task::spawn_blocking;
 
+use super::completion::run_to_completion;
 use super::conversation::running_conversation;
-use super::sessions::run_to_completion;
 use super::stream_slice::{SliceRequest, StreamSlice, output_stream};
 use crate::api::problem::Problem;
 use crate::app_state::{AppState, FoldUse};
