@@ -16,7 +16,8 @@ impl Remote {
     ///
     /// # Errors
     ///
-    /// Returns [`RemoteError::Link`] if the runner cannot be reached, or refuses or fails to read the past.
+    /// Returns [`RemoteError::Link`] if the runner cannot be reached, refuses or fails to read the past, or answers with
+    /// another part of it.
     pub async fn history(&self, session: SessionId) -> Result<Option<Bytes>, RemoteError> {
         let mut history = BytesMut::new();
         loop {
@@ -34,10 +35,49 @@ impl Remote {
                 let detail = format!("read the past of the conversation: {status}: {reason}");
                 return Err(LinkError::lost(detail).into());
             }
+            // Otherwise, the same part might be read for ever.
+            let start = response.headers().get("bowline-from");
+            if start.is_none_or(|it| it.as_bytes() != from.to_string().as_bytes()) {
+                let detail = format!(
+                    "read the past of the conversation: the runner's response does not begin at {from}"
+                );
+                return Err(LinkError::lost(detail).into());
+            }
             if response.body().is_empty() {
                 return Ok(Some(history.freeze()));
             }
             history.extend_from_slice(response.body());
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+    use tokio::net::UnixListener;
+
+    use super::*;
+    use crate::remote::url::RemoteUrl;
+
+    #[tokio::test]
+    async fn same_part_again_is_refused() {
+        let folder = tempfile::tempdir().unwrap();
+        let socket = folder.path().join("s");
+        let listener = UnixListener::bind(&socket).unwrap();
+        let server = tokio::spawn(async move {
+            loop {
+                let (mut stream, _) = listener.accept().await.unwrap();
+                let mut request = [0; 1024];
+                assert!(stream.read(&mut request).await.unwrap() > 0);
+                let response =
+                    b"HTTP/1.1 200 OK\r\nbowline-from: 0\r\ncontent-length: 4\r\n\r\npast";
+                stream.write_all(response).await.unwrap();
+            }
+        });
+        let remote = Remote::new(RemoteUrl::Unix(socket));
+        let read = remote.history(SessionId::random()).await;
+        server.abort();
+        let error = read.unwrap_err().to_string();
+        assert!(error.contains("does not begin at 4"), "{error}");
     }
 }
