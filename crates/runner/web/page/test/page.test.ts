@@ -398,7 +398,7 @@ test("a past conversation that is older than those of the list is shown at its a
   deepStrictEqual(await page.locator(".past li .name").allInnerTexts(), ["The oldest", "newest"]);
 });
 
-test("a past conversation that is not kept is told at its address", async () => {
+test("an address of a past conversation that is gone says so", async () => {
   server.session("a", {}, []);
   await openPast(["newest"]);
   for (const address of ["gone", "%"]) {

@@ -37,7 +37,7 @@ export function Past({ sessions, chosen, onClose }: Props): JSX.Element {
         <span class="vh">Search past conversations</span>
         <input type="search" placeholder="Search titles, prompts and answers" value={search} onInput={(event) => setSearch(event.currentTarget.value)} />
       </label>
-      {[missing, error].map(
+      {[...new Set([missing, error])].map(
         (it) =>
           it && (
             <p key={it} class="bad" role="alert">
