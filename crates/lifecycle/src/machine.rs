@@ -261,6 +261,11 @@ impl Machine {
         self.arrived_ms = None;
     }
 
+    /// Returns the offset past the output that was folded.
+    pub(crate) const fn output_end(&self) -> u64 {
+        self.output_end
+    }
+
     /// Returns the number of bytes of the line of output that is not complete.
     pub(crate) fn open_line(&self) -> u64 {
         self.output_end.saturating_sub(self.framer.resume_offset())

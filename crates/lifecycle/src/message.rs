@@ -24,6 +24,12 @@ pub(crate) enum Message {
         command: Box<Command>,
         reply: ReplySender,
     },
+    /// A command of the session's log, carried out once the output before an offset is folded.
+    Placed {
+        after: u64,
+        command: Box<Command>,
+        reply: ReplySender,
+    },
     Read(Box<dyn FnOnce(&mut Transcript) + Send>),
     Activity(oneshot::Sender<LastActivity>),
     Silence(oneshot::Sender<Option<Silence>>),

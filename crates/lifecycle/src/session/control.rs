@@ -69,9 +69,27 @@ impl DialogueSession {
         &self,
         intent: Intent,
     ) -> impl Future<Output = Result<Option<String>, DialogueError>> + Send + 'static {
+        self.submit_after(intent, 0)
+    }
+
+    /// [Submits](Self::submit) an intent of the session's log, which is carried out once the agent's output
+    /// before the offset `after` is folded, as by a recovery of the session.
+    ///
+    /// # Errors
+    ///
+    /// As the method of the session that does the same.
+    pub fn submit_after(
+        &self,
+        intent: Intent,
+        after: u64,
+    ) -> impl Future<Output = Result<Option<String>, DialogueError>> + Send + 'static {
         let (reply, result) = oneshot::channel();
         let command = Box::new(intent.into());
-        let posted = self.post(Message::Command { command, reply });
+        let posted = self.post(Message::Placed {
+            after,
+            command,
+            reply,
+        });
         async move {
             posted?;
             let reply = result.await.map_err(|_| DialogueError::Ended)??;

@@ -6,7 +6,7 @@
 
 mod ending;
 
-use std::collections::HashMap;
+use std::collections::{HashMap, VecDeque};
 use std::future::{Future, pending};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::pin::Pin;
@@ -64,6 +64,8 @@ struct Driver {
     /// Takes the decisions of the machine that go through the control stream.
     decisions: Option<mpsc::UnboundedSender<ControlLine>>,
     replies: HashMap<Ticket, ReplySender>,
+    /// Commands whose place in the output is not reached.
+    placed: VecDeque<PlacedCommand>,
     receipts: HashMap<String, watch::Sender<ReceiptState>>,
     /// The receipt of the prompt that is being accepted.
     new_receipt: Option<watch::Sender<ReceiptState>>,
@@ -87,6 +89,13 @@ struct Driver {
     revision: watch::Sender<Revision>,
     ended: watch::Sender<Option<Arc<EndedSession>>>,
     start: Instant,
+}
+
+struct PlacedCommand {
+    /// Offset in the output.
+    after: u64,
+    command: Command,
+    reply: ReplySender,
 }
 
 type Watches = (
@@ -118,6 +127,7 @@ impl DriverTask {
             resolutions: PathResolutions::default(),
             decisions: None,
             replies: HashMap::new(),
+            placed: VecDeque::new(),
             receipts: HashMap::new(),
             new_receipt: None,
             last_ticket: 0,
@@ -180,6 +190,7 @@ impl Driver {
         let mut timer = Timer::default();
         loop {
             self.do_outputs();
+            self.carry_out_placed();
             self.publish_revision();
             self.report_spent();
             self.yield_if_due().await;
@@ -295,6 +306,15 @@ impl Driver {
                 self.new_receipt = None;
             }
             Some(Message::Command { command, reply }) => self.command(*command, reply),
+            Some(Message::Placed {
+                after,
+                command,
+                reply,
+            }) => self.placed.push_back(PlacedCommand {
+                after,
+                command: *command,
+                reply,
+            }),
             Some(Message::Read(read)) => {
                 // A panic of a reader must not end the session. The reply is dropped unsent, which
                 // panics in the caller.
@@ -343,6 +363,18 @@ impl Driver {
         self.last_ticket += 1;
         self.replies.insert(self.last_ticket, reply);
         self.feed(Input::Command(command, self.last_ticket));
+    }
+
+    /// Carries out the commands whose place in the output is reached, in their order. A place that was not
+    /// reached at the end of the output never is.
+    fn carry_out_placed(&mut self) {
+        while let Some(next) = self.placed.front()
+            && (next.after <= self.machine.output_end() || self.streams.is_none())
+            && let Some(PlacedCommand { command, reply, .. }) = self.placed.pop_front()
+        {
+            self.command(command, reply);
+            self.do_outputs();
+        }
     }
 
     fn do_outputs(&mut self) {

@@ -1,8 +1,8 @@
 //! Permission requests of several sessions in one list.
 
 use bowline_lifecycle::{
-    AttentionReason, Decision, DialogueError, DialogueEventKind, Inbox, InboxEvent, RequestState,
-    TerminalRegistry,
+    AttentionReason, Decision, DialogueError, DialogueEventKind, Inbox, InboxEvent, Intent, Prompt,
+    RequestState, TerminalRegistry,
 };
 
 use super::support::{agent, start, until, within};
@@ -78,6 +78,46 @@ async fn permissions_of_all_sessions_are_listed_and_first_answer_wins() {
         .await;
     assert_eq!(gone, Err(DialogueError::Ended));
     within("the end", two.terminate()).await;
+}
+
+#[tokio::test]
+async fn intent_of_the_log_is_carried_out_in_its_place_in_the_output() {
+    let (session, mut events) = start(agent(&format!("read prompt{ASK}"))).await;
+    let asked = ASK.lines().nth(1).unwrap();
+    let after = (asked.len() - "echo ''".len() + "\n".len()) as u64;
+    let intent = |allows: bool| Intent::Answer {
+        request_id: "r1".to_owned(),
+        answer: if allows {
+            Decision::allow().into()
+        } else {
+            Decision::deny("no").into()
+        },
+        by: None,
+        how: None,
+    };
+    let early = within("a refusal", session.submit(intent(true))).await;
+    assert!(
+        matches!(early, Err(DialogueError::NoSuchRequest { .. })),
+        "{early:?}"
+    );
+    // They arrive before the output that they are about.
+    let answer = session.submit_after(intent(true), after);
+    let late = session.submit_after(intent(false), after);
+    let never = session.submit_after(intent(false), u64::MAX);
+    within("a prompt", session.send("go")).await.unwrap();
+    assert_eq!(within("an answer", answer).await, Ok(None));
+    let is_late = |outcome: &_| matches!(outcome, Err(DialogueError::TooLate { .. }));
+    let late = within("a refusal", late).await;
+    assert!(is_late(&late), "{late:?}");
+    let said = until(&mut events, "a word", |kind| {
+        matches!(kind, DialogueEventKind::Text { .. })
+    });
+    let yes = DialogueEventKind::Text { text: "yes".into() };
+    assert_eq!(said.await.last().unwrap().kind, yes);
+    within("the end", session.terminate()).await;
+    // The output has ended before its place.
+    let never = within("a refusal", never).await;
+    assert!(is_late(&never), "{never:?}");
 }
 
 /// An agent that asks, completes a turn with the answer, and exits with an error at the next line.

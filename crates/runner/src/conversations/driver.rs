@@ -57,6 +57,8 @@ pub(super) struct Driver {
     pub(super) session: DialogueSession,
     pub(super) link: ControlLink,
     pub(super) control: ControlLines,
+    /// The agent's output before what is received next of the control stream: its end, when the shim took that.
+    pub(super) output_end: u64,
     /// Decisions of rules and limits.
     pub(super) decisions: mpsc::UnboundedReceiver<ControlLine>,
     pub(super) shutdown: CancellationToken,
@@ -180,6 +182,7 @@ impl Driver {
     fn message(&mut self, message: Message) {
         match message {
             Message::PromptState { id, state } => self.kept(&id, state),
+            Message::Arrival { output, .. } => self.output_end = output.unwrap_or(0),
             Message::Data { offset, bytes, .. } => {
                 let (stream, n) = (StreamId::CONTROL, bytes.len() as u64);
                 self.link.queue(Message::Credit { stream, n });
@@ -232,7 +235,8 @@ impl Driver {
             return;
         }
         self.done.insert(&id, None);
-        let outcome = self.session.submit(intent);
+        // The host that wants this may have seen output that has not arrived here.
+        let outcome = self.session.submit_after(intent, self.output_end);
         let outcome = async move { (id, outcome.await.and_then(bounded)) };
         self.queues.outcomes.push(Box::pin(outcome));
     }

@@ -209,6 +209,7 @@ impl Conversations {
             session: session.clone(),
             link: ControlLink::new(link, inbox),
             control: recovered.control,
+            output_end: 0,
             decisions,
             shutdown: self.shutdown.clone(),
             done,

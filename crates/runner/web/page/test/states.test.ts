@@ -249,7 +249,7 @@ const STATES: readonly State[] = [
     name: "past-list",
     make: () => {
       server.session("a", { title: "here" }, []);
-      server.read = (path) => (path === "/api/history" ? { conversations } : undefined);
+      server.read = (path) => (path === "/api/history" ? { conversations } : path === "/api/history/1" ? conversations[0] : undefined);
     },
     at: "past/1",
     show: async () => {
