@@ -43,16 +43,8 @@ async function differing(page: Page, old: Buffer, now: Buffer): Promise<number> 
 const VARYING = ".timeline";
 const UNSEEN = ".offset";
 
-/** A part of the page, in CSS pixels. */
-export interface Area {
-  readonly x: number;
-  readonly y: number;
-  readonly width: number;
-  readonly height: number;
-}
-
-/** Compares the page, or an area of it, with a picture that is kept. Of a real session, durations and the test's folder are replaced, and what varies is hidden. */
-export async function looksLike(page: Page, path: string, folder: string | null = null, clip?: Area): Promise<void> {
+/** Compares the page with a picture that is kept. Of a real session, durations and the test's folder are replaced, and what varies is hidden. */
+export async function looksLike(page: Page, path: string, folder: string | null = null): Promise<void> {
   // What the pointer is at is shown otherwise.
   await page.mouse.move(0, 0);
   await page.evaluate(
@@ -78,7 +70,7 @@ export async function looksLike(page: Page, path: string, folder: string | null 
     },
     [folder, VARYING, UNSEEN] as const,
   );
-  const now = await page.screenshot({ caret: "hide", ...(clip && { clip }) });
+  const now = await page.screenshot({ caret: "hide" });
   if (process.env["UPDATE_PICTURES"] !== undefined) return writeFileSync(path, new Uint8Array(now));
   ok(existsSync(path), `${path} is missing; make it with UPDATE_PICTURES=1`);
   const share = await differing(page, readFileSync(path), now);
