@@ -1,7 +1,7 @@
 //! Permission requests of several sessions in one list.
 
 use bowline_lifecycle::{
-    AttentionReason, Decision, DialogueError, DialogueEventKind, Inbox, InboxEvent, Intent, Prompt,
+    AttentionReason, Decision, DialogueError, DialogueEventKind, Inbox, InboxEvent, Intent,
     RequestState, TerminalRegistry,
 };
 
