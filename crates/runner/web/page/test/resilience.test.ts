@@ -48,18 +48,22 @@ async function newTab(isThrough: boolean): Promise<Page> {
 }
 
 const thread = (page: Page) => page.locator(".thread").innerText();
+const ends = (page: Page) => page.locator(".thread").getByText(/^turn finished/);
 const armed = (page: Page) => page.locator('.card[data-armed="true"]');
 
-/** Compares what a page shows with what a new one does. */
+/** Compares what a page shows with what a new one does, once each has the end of the last turn. */
 async function looksNew(page: Page, id: string): Promise<void> {
   const fresh = await newTab(false);
   await runner.open(fresh, id);
-  await fresh.getByText("turn finished").last().waitFor();
+  const { entries } = await untilIdle(id);
+  const turns = entries.filter(({ kind }) => kind === "result").length;
+  for (const it of [page, fresh]) await ends(it).nth(turns - 1).waitFor();
   strictEqual(await thread(page), await thread(fresh));
   strictEqual(await page.locator(".top .phase").innerText(), await fresh.locator(".top .phase").innerText());
 }
 
 interface Transcript {
+  readonly entries: readonly { readonly kind: string }[];
   readonly status: { readonly phase: string };
   readonly permissions: readonly { readonly state: string; readonly decided_by: { readonly who: string | null } | null }[];
 }
@@ -91,11 +95,11 @@ test("a network that is cut every 200 ms loses and repeats nothing", { timeout: 
     await armed(page).waitFor();
     // A click whose request was cut is repeated, as a reader does.
     while ((await page.locator(".card").count()) > 0) await allow.click({ timeout: 2_000 }).catch(() => {});
-    await page.getByText("turn finished").waitFor();
+    await ends(page).waitFor();
     const box = page.getByLabel("Say something to the agent");
     await box.fill("And what about an empty list?");
     while ((await box.inputValue()) !== "") await box.press("Enter");
-    await page.getByText("turn finished").nth(1).waitFor();
+    await ends(page).nth(1).waitFor();
   } finally {
     clearInterval(cutting);
   }
@@ -120,7 +124,7 @@ test("a machine that has slept shows what happened meanwhile, and who answered",
   await untilIdle(id);
   ok(await page.locator(".card").isVisible(), "a machine that sleeps hears nothing");
   await page.clock.fastForward("08:00:00");
-  await page.getByText("turn finished").waitFor();
+  await ends(page).waitFor();
   await page.locator(".card").waitFor({ state: "detached" });
   await page.locator(".note").getByText("Edit: allowed by laptop").waitFor();
   await page.locator(".sessions h2").getByText("Open").waitFor();
@@ -138,7 +142,7 @@ test("a frozen tab shows what happened meanwhile", { timeout: LIMIT_MS }, async 
   await answerElsewhere(id);
   await untilIdle(id);
   await client.send("Page.setWebLifecycleState", { state: "active" });
-  await page.getByText("turn finished").waitFor();
+  await ends(page).waitFor();
   await page.locator(".note").getByText("Edit: allowed by laptop").waitFor();
   await looksNew(page, id);
 });
@@ -170,7 +174,7 @@ test("the first answer of two tabs and a terminal counts, and the other readers 
   const author = winner === "terminal" ? decided_by!.who! : "another page";
   for (const [name, page] of [["one", one], ["two", two]] as const) {
     await page.locator(".card").waitFor({ state: "detached" });
-    await page.getByText("turn finished").waitFor();
+    await ends(page).waitFor();
     if (name === winner) strictEqual(await page.locator(".note").count(), 0);
     else await page.locator(".note").getByText(author).waitFor();
   }
