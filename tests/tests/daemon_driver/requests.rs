@@ -5,8 +5,6 @@ use bowline_jsonl::HostRequest;
 use bowline_lifecycle::{DialogueError, DialogueSession, InterruptScope};
 use bowline_runner::StateDir;
 use bowline_tests::session::{until, within};
-use bowline_transport::wire::Lease;
-use bowline_transport::{Attachment, Piece, Stream, TerminalEngine};
 use serde_json::{Map, Value, json};
 
 use super::rig::{self, DIALECTS, Daemon, results};
@@ -170,56 +168,6 @@ async fn late_interrupt_over_rest_does_not_reach_the_next_turn() {
             "{dialect}"
         );
     }
-}
-
-/// Follows the output of a session to its first line with a text, and returns that.
-async fn line_with(daemon: &Daemon, id: &str, text: &str) -> String {
-    let attachment = Attachment {
-        lease: Lease::Read,
-        ..Attachment::default()
-    };
-    let (remote, id) = (daemon.remote(), id.parse().expect("an id"));
-    let attached = TerminalEngine.attach_remote(&remote, id, attachment);
-    let session = within("an attachment", attached)
-        .await
-        .expect("it attaches");
-    let mut output = session.reader(Stream::Output);
-    let mut line = Vec::new();
-    loop {
-        let Some(Piece::Bytes { bytes, .. }) = within("output", output.next()).await else {
-            panic!("the output has no {text}");
-        };
-        for part in bytes.split_inclusive(|it| *it == b'\n') {
-            line.extend_from_slice(part);
-            if line.ends_with(b"\n") {
-                let whole = String::from_utf8_lossy(&std::mem::take(&mut line)).into_owned();
-                if whole.contains(text) {
-                    return whole;
-                }
-            }
-        }
-    }
-}
-
-/// A host that reads the output itself sees a request before the driver does, which folds a long text first.
-#[tokio::test(flavor = "multi_thread")]
-async fn answer_is_taken_although_the_driver_is_behind_the_output() {
-    let daemon = Daemon::start().await;
-    let text = "word ".repeat(16);
-    let turn = format!(
-        "[[turn]]\nsteps = [ {{ text = '{text}' }}, {{ tool = {{ name = 'Bash', ask = true, \
-         result = 'done', input = {{ command = 'ls' }} }} }} ]"
-    );
-    let scenario = daemon.write("long.toml", &turn);
-    let more = json!({"prompt": "go", "agent_args": ["--scenario", scenario]});
-    let id = daemon.agent("claude", more).await;
-    let line = line_with(&daemon, &id, "\"can_use_tool\"").await;
-    let (_, request_id) = line.split_once("\"request_id\":\"").expect("an id");
-    let request_id = request_id.split('"').next();
-    let answer = json!({"request_id": request_id, "decision": "allow"});
-    let answered = daemon.post(&id, "permissions", &answer).await;
-    assert_eq!(answered.0, 202, "{}", answered.1);
-    daemon.until(&id, |it| results(it) == 1).await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
