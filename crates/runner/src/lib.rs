@@ -21,6 +21,7 @@
 //! | `recordings` | recordings as sessions that have ended |
 //! | `conversation_files` | the files of a conversation as one archive, to continue it on another machine |
 //! | `other_runners` | the sessions of other runners, that requests are forwarded to |
+//! | `read_room` | how much memory the next read of a connection reserves |
 //! | `sessions` | the sessions of a state folder: create, list, terminate |
 //! | `shim` | the process of one session, and its folder |
 //! | `session` | one running session: child, connections, journal |
@@ -50,6 +51,7 @@ mod current_request;
 mod descriptor_limit;
 mod inspection;
 mod other_runners;
+mod read_room;
 mod recordings;
 mod screen;
 mod scrollback;

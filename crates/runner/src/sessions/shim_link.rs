@@ -14,9 +14,10 @@ use tokio::net::unix::{OwnedReadHalf, OwnedWriteHalf};
 use tokio::time::{Instant, sleep_until, timeout};
 use tracing::{Instrument as _, debug_span};
 
+use crate::read_room::ReadRoom;
 use crate::shim::SessionDir;
 
-/// Bytes per read.
+/// The most bytes per read.
 const READ_BYTES: usize = 128 << 10;
 
 /// Nonce of the ping that [`ShimLink::flush_and_settle`] sends. Keep-alive pings have 0.
@@ -74,6 +75,7 @@ pub(crate) struct ShimLink {
     write: OwnedWriteHalf,
     decoder: Decoder,
     input: BytesMut,
+    room: ReadRoom,
     output: BytesMut,
     generation: u64,
     last_received: Instant,
@@ -109,6 +111,7 @@ impl ShimLink {
             write,
             decoder: Decoder::new(),
             input: BytesMut::new(),
+            room: ReadRoom::up_to(READ_BYTES),
             output: BytesMut::new(),
             generation: 0,
             last_received: now,
@@ -205,15 +208,16 @@ impl ShimLink {
 
     /// Reads or writes what is possible, or sends a keep-alive ping when one is due.
     async fn transfer(&mut self) -> Result<(), ShimLinkError> {
-        self.input
-            .reserve(READ_BYTES.saturating_sub(self.input.len()));
+        self.input.reserve(self.room.bytes());
         let ping_due = self.last_ping + PING_EVERY;
         tokio::select! {
             read = self.read.read_buf(&mut self.input) => {
-                if read.map_err(ShimLinkError::Disconnected)? == 0 {
+                let read = read.map_err(ShimLinkError::Disconnected)?;
+                if read == 0 {
                     let eof = io::ErrorKind::UnexpectedEof.into();
                     return Err(ShimLinkError::Disconnected(eof));
                 }
+                self.room.took(read);
                 self.last_received = Instant::now();
                 self.decoder.push(self.input.split().freeze());
                 Ok(())

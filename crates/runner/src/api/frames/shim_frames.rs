@@ -10,27 +10,10 @@ use tokio::io::{AsyncRead, AsyncReadExt as _};
 use super::guard::FrameGuard;
 use super::splitter::FrameSplitter;
 use crate::app_state::AppState;
+use crate::read_room::ReadRoom;
 
-/// Room for the next read from a shim, in bytes: little while little comes, since each idle link holds it, and
-/// four times as much after each read that filled it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct ReadRoom(usize);
-
-impl ReadRoom {
-    const LEAST: usize = 8 << 10;
-    const MOST: usize = 256 << 10;
-
-    fn after(self, read: usize) -> Self {
-        let Self(room) = self;
-        if read >= room {
-            Self((room * 4).min(Self::MOST))
-        } else if read < room / 8 {
-            Self((room / 4).max(Self::LEAST))
-        } else {
-            self
-        }
-    }
-}
+/// The most bytes per read from a shim.
+const READ_BYTES: usize = 256 << 10;
 
 /// Reads a shim's frames, and cancels the detach timer of its session once a client holds the lease.
 #[derive(Debug)]
@@ -49,7 +32,7 @@ impl<R: AsyncRead + Unpin> ShimFrames<R> {
         Self {
             shim,
             splitter: FrameSplitter::default(),
-            room: ReadRoom(ReadRoom::LEAST),
+            room: ReadRoom::up_to(READ_BYTES),
             app: Arc::clone(app),
             session: guard.session,
             requests_lease: guard.requests_lease(),
@@ -67,33 +50,11 @@ impl<R: AsyncRead + Unpin> ShimFrames<R> {
                 }
                 return Some(whole.frames);
             }
-            self.splitter.buffer().reserve(self.room.0);
+            self.splitter.buffer().reserve(self.room.bytes());
             match self.shim.read_buf(self.splitter.buffer()).await {
                 Ok(0) | Err(_) => return None,
-                Ok(read) => self.room = self.room.after(read),
+                Ok(read) => self.room.took(read),
             }
         }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::ReadRoom;
-
-    #[test]
-    fn room_grows_with_full_reads_and_shrinks_with_small_ones() {
-        let after = |room: ReadRoom, reads: &[usize]| {
-            let ends = reads.iter().fold(room, |room, read| room.after(*read));
-            ends.0
-        };
-        let idle = ReadRoom(ReadRoom::LEAST);
-        assert_eq!(after(idle, &[100, 4_000]), ReadRoom::LEAST);
-        let burst = [8 << 10, 32 << 10, 128 << 10, 256 << 10];
-        assert_eq!(after(idle, &burst), ReadRoom::MOST);
-        assert_eq!(
-            after(ReadRoom(ReadRoom::MOST), &[200 << 10]),
-            ReadRoom::MOST
-        );
-        assert_eq!(after(ReadRoom(ReadRoom::MOST), &[9, 9, 9]), ReadRoom::LEAST);
     }
 }
