@@ -5,8 +5,9 @@
 //! the bytes in place before the next read. An idle task holds no buffer and no timer.
 
 mod ending;
+mod placed;
 
-use std::collections::{HashMap, VecDeque};
+use std::collections::HashMap;
 use std::future::{Future, pending};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::pin::Pin;
@@ -22,6 +23,8 @@ use tokio::runtime::{Handle, RuntimeFlavor};
 use tokio::sync::{mpsc, oneshot, watch};
 use tokio::task::{block_in_place, yield_now};
 use tokio::time::Instant;
+
+use placed::PlacedCommands;
 
 use super::end::EndedSession;
 use super::input_writer::InputWriter;
@@ -64,8 +67,7 @@ struct Driver {
     /// Takes the decisions of the machine that go through the control stream.
     decisions: Option<mpsc::UnboundedSender<ControlLine>>,
     replies: HashMap<Ticket, ReplySender>,
-    /// Commands whose place in the output is not reached.
-    placed: VecDeque<PlacedCommand>,
+    placed: PlacedCommands,
     receipts: HashMap<String, watch::Sender<ReceiptState>>,
     /// The receipt of the prompt that is being accepted.
     new_receipt: Option<watch::Sender<ReceiptState>>,
@@ -89,13 +91,6 @@ struct Driver {
     revision: watch::Sender<Revision>,
     ended: watch::Sender<Option<Arc<EndedSession>>>,
     start: Instant,
-}
-
-struct PlacedCommand {
-    /// Offset in the output.
-    after: u64,
-    command: Command,
-    reply: ReplySender,
 }
 
 type Watches = (
@@ -127,7 +122,7 @@ impl DriverTask {
             resolutions: PathResolutions::default(),
             decisions: None,
             replies: HashMap::new(),
-            placed: VecDeque::new(),
+            placed: PlacedCommands::default(),
             receipts: HashMap::new(),
             new_receipt: None,
             last_ticket: 0,
@@ -310,11 +305,7 @@ impl Driver {
                 after,
                 command,
                 reply,
-            }) => self.placed.push_back(PlacedCommand {
-                after,
-                command: *command,
-                reply,
-            }),
+            }) => self.placed.push(after, *command, reply),
             Some(Message::Read(read)) => {
                 // A panic of a reader must not end the session. The reply is dropped unsent, which
                 // panics in the caller.
@@ -365,13 +356,14 @@ impl Driver {
         self.feed(Input::Command(command, self.last_ticket));
     }
 
-    /// Carries out the commands whose place in the output is reached, in their order. A place that was not
-    /// reached at the end of the output never is.
+    /// Carries out the commands whose place in the output is reached. A place that was not reached at the end of
+    /// the output never is.
     fn carry_out_placed(&mut self) {
-        while let Some(next) = self.placed.front()
-            && (next.after <= self.machine.output_end() || self.streams.is_none())
-            && let Some(PlacedCommand { command, reply, .. }) = self.placed.pop_front()
-        {
+        let reached = match self.streams {
+            Some(_) => self.machine.output_end(),
+            None => u64::MAX,
+        };
+        while let Some((command, reply)) = self.placed.next_before(reached) {
             self.command(command, reply);
             self.do_outputs();
         }
