@@ -349,7 +349,8 @@ async fn commands_and_images_of_local_conversation() {
 
 #[tokio::test]
 async fn second_interrupt_ends_conversation() {
-    let toml = "[[turn]]\nsteps = [ { text = 'One line.' }, { hang = { deaf = true } } ]";
+    let toml =
+        "[[turn]]\nsteps = [ { ignore_stdin = true }, { text = 'One line.' }, { hang = {} } ]";
     let agent = ScriptedAgent::new(toml);
     let mut command = local(&agent, &["wait"], &[("NO_COLOR", "1")]);
     command.shows("One line.").await;

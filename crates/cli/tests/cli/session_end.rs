@@ -14,9 +14,9 @@ use crate::support::{AGENT, BOWLINE, ScriptedAgent, TIMEOUT, command, finish};
 const LONG_TOOL: &str = "[[turn]]\nsteps = [ { text = \"One line.\\nAnd another.\" }, { tool = { name = 'Bash', \
     input = { command = 'sleep' }, duration_ms = 600000 } } ]";
 
-/// Prints a line, then ignores its input.
-const UNRESPONSIVE: &str =
-    "[[turn]]\nsteps = [ { text = \"One line.\\nAnd another.\" }, { hang = { deaf = true } } ]";
+/// Prints a line and ignores its input.
+const UNRESPONSIVE: &str = "[[turn]]\nsteps = [ { ignore_stdin = true }, { text = \"One line.\\nAnd another.\" }, \
+    { hang = {} } ]";
 
 #[test]
 fn agent_exit_during_turn_is_a_failure() {

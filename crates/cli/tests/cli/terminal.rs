@@ -240,7 +240,8 @@ async fn wait_for_exit_of_finished_agent_is_shown_and_bounded() {
                   duration_ms = 1, num_turns = 1, total_cost_usd = 0.0, session_id = '{{session_id}}', \
                   uuid = '{{uuid}}' } }";
     let toml = format!(
-        "[[turn]]\nsteps = [ {{ text = 'Done.' }}, {result}, {{ hang = {{ deaf = true }} }} ]"
+        "[[turn]]\nsteps = [ {{ text = 'Done.' }}, {{ ignore_stdin = true }}, {result}, \
+         {{ hang = {{ ignore_signals = true }} }} ]"
     );
     let scripted = ScriptedAgent::new(&toml);
     let mut command = TerminalCommand::run(&scripted, &["Go."], &[("NO_COLOR", "1")]);
@@ -251,8 +252,7 @@ async fn wait_for_exit_of_finished_agent_is_shown_and_bounded() {
 
 #[tokio::test]
 async fn second_interrupt_key_ends_session() {
-    let toml =
-        "[[turn]]\nsteps = [ { text = \"One line.\\nAnd another.\" }, { hang = { deaf = true } } ]";
+    let toml = "[[turn]]\nsteps = [ { ignore_stdin = true }, { text = \"One line.\\nAnd another.\" }, { hang = {} } ]";
     let scripted = ScriptedAgent::new(toml);
     let mut command = TerminalCommand::run(&scripted, &["Wait."], &[("NO_COLOR", "1")]);
     command.until("One line.").await;
