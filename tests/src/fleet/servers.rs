@@ -2,9 +2,13 @@
 
 use std::fmt::Write as _;
 use std::fs::{self, File};
-use std::net::{SocketAddr, TcpListener};
+use std::iter;
+use std::net::{Ipv4Addr, SocketAddr, TcpListener};
+use std::ops::Range;
 use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
+use std::sync::atomic::AtomicUsize;
+use std::sync::atomic::Ordering::Relaxed;
 use std::time::Duration;
 
 use bowline_fleet::{ConnectError, Connection, FleetUrl, NatsCredentials};
@@ -16,6 +20,13 @@ use super::disk::{LoopDisk, cut};
 
 /// Pause before servers that are not ready are asked again.
 const RETRY_AFTER: Duration = Duration::from_millis(50);
+
+/// Ports of servers. Systems give higher ones to connections: Linux from 32768 on (`ip_local_port_range` in ip(7)), macOS
+/// from 49152. So a port that is free stays free while its server starts, or starts again.
+const PORTS: Range<u16> = 20_000..32_768;
+
+/// Distance between the first ports of processes with adjacent ids.
+const PORTS_PER_PROCESS: usize = 32;
 
 /// Servers: one, or a cluster. Dropping them kills them and removes what they stored.
 #[derive(Debug)]
@@ -323,11 +334,20 @@ impl Drop for NatsServers {
     }
 }
 
+/// Returns ports on which nothing listens, other ones at each call.
 fn free_ports(count: usize) -> Result<Vec<u16>, String> {
-    let listeners = (0..count).map(|_| TcpListener::bind("127.0.0.1:0"));
-    let listeners = listeners.collect::<Result<Vec<_>, _>>();
-    let listeners = listeners.map_err(|error| error.to_string())?;
-    let ports = listeners.iter().map(|it| Ok(it.local_addr()?.port()));
-    let ports: std::io::Result<_> = ports.collect();
-    ports.map_err(|error| error.to_string())
+    static TRIED: AtomicUsize = AtomicUsize::new(0);
+    let start = std::process::id() as usize * PORTS_PER_PROCESS;
+    let next = || {
+        PORTS
+            .clone()
+            .nth((start + TRIED.fetch_add(1, Relaxed)) % PORTS.len())
+    };
+    let tried = iter::repeat_with(next).flatten().take(PORTS.len());
+    let free = tried.filter(|&it| TcpListener::bind((Ipv4Addr::LOCALHOST, it)).is_ok());
+    let free: Vec<_> = free.take(count).collect();
+    match free.len() == count {
+        true => Ok(free),
+        false => Err(format!("fewer than {count} ports of {PORTS:?} are free")),
+    }
 }
