@@ -254,6 +254,7 @@ mod state;
 mod store;
 #[cfg(test)]
 mod test_util;
+mod time;
 mod transcript;
 mod uuids;
 mod view;

@@ -13,12 +13,12 @@
 
 #[cfg(test)]
 mod tests;
-mod time;
 
 use bowline_jsonl::{RawJson, Str};
 
 use crate::fold::primitives::{CallEnd, CallUpdate, Place, Prompt, TextKind, TurnEnd};
 use crate::state::{CallState, Outcome};
+use crate::time::unix_ms;
 use crate::transcript::{Dialect, Fold};
 use crate::view::ModelUsage;
 
@@ -33,7 +33,7 @@ pub(crate) struct GeminiStreamJson {
 
 impl Dialect for GeminiStreamJson {
     fn output(&mut self, line: RawJson<'_>, fold: &mut Fold<'_>) {
-        if let Some(at_ms) = text(line, "timestamp").and_then(|it| time::parse_ms(&it.decode())) {
+        if let Some(at_ms) = text(line, "timestamp").and_then(|it| unix_ms(&it.decode())) {
             fold.set_at_ms(at_ms);
         }
         let kind = text(line, "type").unwrap_or_default().decode();

@@ -3,6 +3,7 @@
 use bowline_jsonl::{Body, Event, Framer, Item, Str};
 
 use crate::host::{HostEvent, Meta};
+use crate::time::unix_ms;
 use crate::transcript::Transcript;
 
 impl Transcript {
@@ -49,61 +50,5 @@ fn timestamp<'a>(event: &Event<'a>) -> Option<Str<'a>> {
         Body::Assistant(line) => line.timestamp,
         Body::User(line) => line.timestamp,
         _ => None,
-    }
-}
-
-/// Returns the milliseconds since 1970 of a time in UTC as agents write it: RFC 3339, with or without
-/// fractions of a second.
-fn unix_ms(time: &str) -> Option<u64> {
-    let (date, time) = time.strip_suffix('Z')?.split_once('T')?;
-    let [year, month, day] = numbers(date, '-')?;
-    let (seconds, fraction) = time.split_once('.').unwrap_or((time, "0"));
-    let [hour, minute, second] = numbers(seconds, ':')?;
-    let ms: u64 = format!("{:0<3.3}", fraction).parse().ok()?;
-    let is_sound = (1..=12).contains(&month) && (1..=31).contains(&day) && hour < 24;
-    if !is_sound || !(1970..=9999).contains(&year) || minute > 59 || second > 60 {
-        return None;
-    }
-    // Days from civil: years begin in March, so that the leap day is the last one.
-    let (year, month) = if month > 2 {
-        (year, month - 3)
-    } else {
-        (year - 1, month + 9)
-    };
-    let leap_days = year / 4 - year / 100 + year / 400;
-    let days = year * 365 + leap_days + (month * 153 + 2) / 5 + day - 1;
-    let days = days.checked_sub(DAYS_TO_1970)?;
-    Some(((days * 24 + hour) * 60 + minute) * 60_000 + second * 1000 + ms)
-}
-
-/// Days from 0000-03-01 to 1970-01-01.
-const DAYS_TO_1970: u64 = 719_468;
-
-fn numbers(text: &str, separator: char) -> Option<[u64; 3]> {
-    let mut parts = text.split(separator).map(|part| part.parse::<u64>().ok());
-    let numbers = [parts.next()??, parts.next()??, parts.next()??];
-    parts.next().is_none().then_some(numbers)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::unix_ms;
-
-    #[test]
-    fn times_are_utc() {
-        for (time, ms) in [
-            ("1970-01-01T00:00:00Z", Some(0)),
-            ("2000-02-29T23:59:59.5Z", Some(951_868_799_500)),
-            ("2026-11-23T17:46:24.978Z", Some(1_795_455_984_978)),
-            ("2026-11-23T17:46:24.978123456Z", Some(1_795_455_984_978)),
-            ("2100-03-01T00:00:00.000Z", Some(4_107_542_400_000)),
-            ("1969-12-31T23:59:59.999Z", None),
-            ("2026-13-01T00:00:00Z", None),
-            ("2026-11-23T17:46:24+01:00", None),
-            ("99999999999999999-01-01T00:00:00Z", None),
-            ("", None),
-        ] {
-            assert_eq!(unix_ms(time), ms, "{time}");
-        }
     }
 }
