@@ -1,20 +1,28 @@
 //! How much memory the next read of a connection reserves.
 
-/// Least room, in bytes.
+/// Room of an idle connection, in bytes.
 const LEAST: usize = 8 << 10;
 
-/// Room for the next read of a connection: little while little comes, since each idle connection holds it, and four
-/// times as much after each read that filled it.
+/// Reads in a row that would have fitted into [`LEAST`], after which a connection is idle.
+const SMALL_READS: u8 = 4;
+
+/// Room for the next read of a connection: little while little comes, since each idle connection holds it, and all
+/// of it after a read that filled it, since a read that ends within a frame costs a copy of that part.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct ReadRoom {
     bytes: usize,
     most: usize,
+    small_reads: u8,
 }
 
 impl ReadRoom {
     /// Begins with little.
     pub(crate) const fn up_to(most: usize) -> Self {
-        Self { bytes: LEAST, most }
+        Self {
+            bytes: LEAST,
+            most,
+            small_reads: 0,
+        }
     }
 
     /// Bytes to reserve.
@@ -25,9 +33,15 @@ impl ReadRoom {
     /// Takes note of the length of a read, in bytes.
     pub(crate) fn took(&mut self, read: usize) {
         if read >= self.bytes {
-            self.bytes = (self.bytes * 4).min(self.most);
-        } else if read < self.bytes / 8 {
-            self.bytes = (self.bytes / 4).max(LEAST);
+            self.bytes = self.most;
+            self.small_reads = 0;
+        } else if read > LEAST {
+            self.small_reads = 0;
+        } else {
+            self.small_reads = self.small_reads.saturating_add(1);
+            if self.small_reads >= SMALL_READS {
+                self.bytes = LEAST;
+            }
         }
     }
 }
@@ -47,13 +61,13 @@ mod tests {
     }
 
     #[test]
-    fn room_grows_with_full_reads_and_shrinks_with_small_ones() {
+    fn room_grows_with_a_full_read_and_shrinks_with_small_ones() {
         assert_eq!(after(&[100, 4_000]), LEAST);
-        let mut reads = vec![8 << 10, 32 << 10, 128 << 10, 256 << 10];
-        assert_eq!(after(&reads), MOST);
-        reads.push(200 << 10);
-        assert_eq!(after(&reads), MOST);
-        reads.extend([9, 9, 9]);
+        assert_eq!(after(&[LEAST]), MOST);
+        let mut reads = vec![LEAST, 9, 64 << 10, 9, 9, 9];
+        assert_eq!(after(&reads), MOST, "a few small reads within a flow");
+        reads.push(9);
         assert_eq!(after(&reads), LEAST);
+        assert_eq!(after(&[9, 9, 9, 9, 9, LEAST]), MOST);
     }
 }
