@@ -41,8 +41,8 @@ pub struct Scenario {
     pub allow_tty: bool,
     /// What happens to a prompt without a turn.
     pub otherwise: Otherwise,
-    /// Prompts that are queued when a round of tools ends join the running turn, as in the agent.
-    /// With `false` they get a turn of their own.
+    /// Prompts that are queued when a round of tools ends join the running turn, and those that are
+    /// queued when a turn begins share it, as in Claude Code. With `false` each has a turn of its own.
     pub fold: bool,
     /// Scripted responses to control requests of the host; others are handled as by the agent.
     #[serde(rename = "control", skip_serializing_if = "Vec::is_empty")]

@@ -12,11 +12,14 @@ use crate::scenario::{Limits, PlanStep, Step, Tool, WaitFor};
 use crate::session::new_uuid;
 
 impl Player {
-    /// How prompts join a running turn; stream-json folds them at the end of a round of tools.
+    /// How prompts join a running turn; stream-json folds them at the end of a round of tools, unless the scenario
+    /// says otherwise.
     pub(super) fn joining(&self) -> Joining {
-        self.dialect
-            .as_ref()
-            .map_or(Joining::Folded, |dialect| dialect.joining())
+        match &self.dialect {
+            Some(dialect) => dialect.joining(),
+            None if self.scenario.fold => Joining::Folded,
+            None => Joining::Separate,
+        }
     }
 
     /// Whether there is a conversation. In stream-json the process is one.

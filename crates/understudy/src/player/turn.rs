@@ -237,7 +237,7 @@ impl Player {
 
     /// Adds the queued prompts to the running turn, at the end of a round of tools.
     pub(super) fn fold(&mut self) {
-        if !self.scenario.fold || self.dialect.is_some() {
+        if self.joining() != Joining::Folded {
             return;
         }
         for prompt in std::mem::take(&mut self.queue) {

@@ -146,10 +146,11 @@ fn folding_is_optional() {
     process.prompt("go");
     let ask = process.until("control_request").pop().unwrap();
     process.prompt("later");
+    process.prompt("last");
     process.answer(&ask, &serde_json::json!({"behavior": "allow"}));
     let events = process.finish().events();
-    assert_eq!(texts(&events), ["You said: later"]);
-    assert_eq!(all(&events, "result/success").len(), 2);
+    assert_eq!(texts(&events), ["You said: later", "You said: last"]);
+    assert_eq!(all(&events, "result/success").len(), 3);
 }
 
 #[test]
