@@ -269,13 +269,18 @@ impl JournalFile {
     }
 
     fn all_streams(&mut self) -> io::Result<SessionStreams> {
-        let mut streams = SessionStreams::default();
         while self.read_more()? {}
+        let mut streams = SessionStreams::new(self.scan.header().map(|it| it.started_ms));
+        // What came before this segment is missing also of a stream that has no record in it.
+        let begins = self.scan.header().into_iter().flat_map(|it| &it.streams);
+        for (&stream, at) in begins.filter(|(_, at)| at.begin > 0) {
+            let (from, to) = (0, at.begin);
+            streams.push(stream, Piece::Gap { from, to }.into());
+        }
         while let Some(record) = self.scan.next_record() {
             let (stream, piece) = piece_of(record);
             streams.push(stream, piece);
         }
-        streams.started_ms = self.scan.header().map(|header| header.started_ms);
         Ok(streams)
     }
 

@@ -3,8 +3,8 @@
 use std::collections::VecDeque;
 use std::io::{self, Cursor, Read, Write as _};
 
-use bowline_lifecycle::Piece;
 use bowline_lifecycle::journal::Merged;
+use bowline_lifecycle::{Piece, StreamId};
 use bowline_recording::{
     Bundle, RecordedTranscript, RecordingSource, Redaction, Redactor, Secrets, meta,
 };
@@ -124,7 +124,9 @@ fn check(input: &[u8]) -> Result<(), String> {
     same("in pieces", &again, &once)?;
     // A bundle takes some hundred times as long.
     match once {
-        Some(once) if pattern % 16 == 5 && once.error.is_none() => bundled(&recording, &once),
+        Some(once) if pattern % 16 == 5 && once.error.is_none() && !once.has_two_outputs => {
+            bundled(&recording, &once)
+        }
         _ => Ok(()),
     }
 }
@@ -142,6 +144,8 @@ struct Recording {
     stderr: Vec<u8>,
     transcript: Value,
     error: Option<String>,
+    /// Whether it has both a terminal and standard output, as no session does: the order of the two is not kept.
+    has_two_outputs: bool,
 }
 
 impl Recording {
@@ -184,6 +188,10 @@ impl Recording {
         }
         framer.finish();
         drain(&mut framer, &mut recorded, Meta::default());
+        let streams = source.journal().ok().flatten().map(|it| it.streams);
+        let outputs = [StreamId::TTY, StreamId::STDOUT];
+        let has_two_outputs =
+            streams.is_some_and(|it| outputs.iter().all(|id| it.contains_key(id)));
         recorded
             .transcript_mut()
             .end(End::Recording, Meta::default());
@@ -193,6 +201,7 @@ impl Recording {
             stderr,
             transcript: json(recorded.transcript()).ok()?,
             error,
+            has_two_outputs,
         })
     }
 }

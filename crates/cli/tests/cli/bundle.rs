@@ -1,5 +1,7 @@
 //! `bowline bundle`.
 
+use bowline_transport::journal::{Arrival, Folder, JournalLimits, JournalWriter};
+use bowline_transport::wire::{Epoch, StreamId};
 use serde_json::{Value, json};
 
 use crate::support::{bowline, fixture, json};
@@ -87,4 +89,30 @@ fn bundle_of_a_recording_has_the_same_transcript() {
         let transcript = |file: &str| bowline(&["replay", file, "--output", "transcript"]).ok();
         assert_eq!(transcript(&file), transcript(&fixture(name)), "{name}");
     }
+}
+
+/// A later segment says where the streams are that have no record in it.
+#[test]
+fn bundle_of_a_later_segment_keeps_the_gap_before_it() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let limits = JournalLimits {
+        segment_bytes: 600,
+        ..JournalLimits::default()
+    };
+    let disk = Folder::at(folder.path());
+    let mut journal = JournalWriter::create(disk, limits, Epoch(1), 0).expect("a journal");
+    let mut append = |stream, bytes: &'static [u8]| {
+        let (at, now) = (journal.end(stream), std::time::Instant::now());
+        journal.append(stream, at, bytes.into(), Arrival::at(1), now)
+    };
+    append(StreamId::STDERR, b"warning\n").expect("a record");
+    let segment = folder.path().join("00000001.bjl");
+    while !segment.exists() {
+        append(StreamId::STDOUT, b"{\"type\":\"system\"}\n").expect("a record");
+    }
+    let segment = segment.display().to_string();
+    let bundle = folder.path().join("report.tar.gz").display().to_string();
+    bowline(&["bundle", &segment, "--output", &bundle]).ok();
+    let inspected = |file: &str| json(&bowline(&["inspect", file, "--json"]).stdout);
+    assert_eq!(inspected(&segment), inspected(&bundle));
 }
