@@ -1,11 +1,17 @@
 //! Work on all cores.
 
+use std::sync::LazyLock;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
 
 /// Returns what `work` makes of each item, in their order.
 pub(crate) fn map<I: Sync, T: Send>(items: &[I], work: impl Fn(&I) -> T + Sync) -> Vec<T> {
-    let cores = thread::available_parallelism().map_or(1, usize::from);
+    // Each call would read the limits of the control group.
+    static CORES: LazyLock<usize> =
+        LazyLock::new(|| thread::available_parallelism().map_or(1, usize::from));
+    if let [item] = items {
+        return vec![work(item)];
+    }
     let next = AtomicUsize::new(0);
     let worker = || {
         let mut done = Vec::new();
@@ -15,7 +21,7 @@ pub(crate) fn map<I: Sync, T: Send>(items: &[I], work: impl Fn(&I) -> T + Sync) 
         done
     };
     let mut done = thread::scope(|scope| {
-        let others = 1..cores.min(items.len());
+        let others = 1..items.len().min(*CORES);
         let others: Vec<_> = others.map(|_| scope.spawn(worker)).collect();
         let mut done = worker();
         for other in others {
