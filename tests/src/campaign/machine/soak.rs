@@ -41,8 +41,8 @@ const SHORT_SESSIONS: u64 = 10;
 /// One of this many sessions is a dialogue, and at least one for each protocol.
 const DIALOGUES: u64 = 10;
 
-/// One of this many steps (five minutes) of the first half kills the runner and a shim. Slopes are those of the
-/// second half, in which the runner is one process.
+/// One of this many steps (five minutes) of the first third kills the runner and a shim. Slopes are those of the
+/// second half, in which the runner is one process, whose allocator has filled its free lists before.
 const KILL_EVERY: u64 = 150;
 
 /// Limit of a session's journal and of each stream's ring. Both are full after two minutes and
@@ -104,7 +104,7 @@ async fn campaign(job: &Job, report: &mut Report) -> Result<(), String> {
     for number in 0..job.count {
         let due = start + EVERY * u32::try_from(number).unwrap_or(u32::MAX);
         sleep_until(due + EVERY / 2).await;
-        if number < job.count / 2 && number % KILL_EVERY == 1 {
+        if number < job.count / 3 && number % KILL_EVERY == 1 {
             busy += on_processor(usage.pids()).saturating_sub(before);
             kill_shim(&station, random.draw()).await?;
             restart(&mut station).await?;

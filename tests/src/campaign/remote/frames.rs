@@ -25,14 +25,15 @@ pub(in crate::campaign) fn run(job: &Job) -> Report {
         report.one(outcome.map_err(|why| format!("seed {seed}: {why}")));
     }
     report.note(format!(
-        "{} refused, {} waited for in vain, {} as whole frames out of their places, {} that changed nothing",
-        seen.refused, seen.waited, seen.moved, seen.same
+        "{} frames; {} streams refused, {} waited for in vain, {} with whole frames out of their places, {} unchanged",
+        seen.frames, seen.refused, seen.waited, seen.moved, seen.same
     ));
     report
 }
 
 #[derive(Debug, Default)]
 struct Seen {
+    frames: u64,
     refused: u64,
     waited: u64,
     moved: u64,
@@ -44,6 +45,7 @@ fn one(seed: u64, seen: &mut Seen) -> Result<(), String> {
     let sent: Vec<Frame> = (0..1 + random.below(FRAMES))
         .map(|at| frame(&mut random, at))
         .collect();
+    seen.frames += sent.len() as u64;
     let mut whole = Vec::new();
     let mut ends = Vec::new();
     for frame in &sent {
