@@ -10,10 +10,8 @@ use bowline_lifecycle::journal::{
 use bowline_lifecycle::{Piece, StreamId, exit_ends};
 use serde_json::Value;
 
+use crate::chunks::{CHUNK, Chunks};
 use crate::streams::SessionStreams;
-
-/// Bytes of one read.
-pub(super) const CHUNK: usize = 256 << 10;
 
 /// What a journal contains beside the agent's output.
 #[derive(Debug)]
@@ -85,7 +83,7 @@ enum Segments {
 
 /// One segment of a journal.
 struct JournalFile {
-    raw: Box<dyn Read + Send>,
+    chunks: Chunks,
     scan: Scan,
     /// The gap before this segment was returned.
     has_begun: bool,
@@ -105,7 +103,7 @@ impl Journal {
     pub(super) fn of_file(raw: Box<dyn Read + Send>) -> Self {
         let (scan, has_begun) = (Scan::default(), false);
         let file = JournalFile {
-            raw,
+            chunks: Chunks::of(raw),
             scan,
             has_begun,
         };
@@ -291,10 +289,9 @@ impl JournalFile {
         if self.scan.is_over() {
             return Ok(false);
         }
-        let mut chunk = vec![0; CHUNK];
-        let length = read(&mut *self.raw, &mut chunk)?;
-        self.scan.push(&chunk[..length]);
-        Ok(length > 0)
+        let chunk = self.chunks.read()?;
+        self.scan.push(chunk);
+        Ok(!chunk.is_empty())
     }
 
     fn damage(&self) -> io::Result<Option<Damage>> {
@@ -408,14 +405,4 @@ fn recorded_ends(journal: &Path) -> Option<BTreeMap<StreamId, u64>> {
     let mut info: Value = serde_json::from_slice(&info).ok()?;
     let exit = info.get_mut("exit").filter(|exit| exit.is_object())?;
     Some(serde_json::from_value(exit["ends"].take()).unwrap_or_default())
-}
-
-/// Reads from a stream; retries after a signal.
-pub(super) fn read(raw: &mut dyn Read, chunk: &mut [u8]) -> io::Result<usize> {
-    loop {
-        match raw.read(chunk) {
-            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
-            read => return read,
-        }
-    }
 }

@@ -30,6 +30,7 @@
 
 mod archive;
 mod bundle;
+mod chunks;
 mod journal;
 mod redact;
 mod source;

@@ -8,10 +8,12 @@ use std::path::Path;
 use bowline_lifecycle::journal::{Arrival, Arrived, Merged, SIGNATURE};
 use bowline_lifecycle::{Piece, StreamId};
 use bowline_reducer::Meta;
+use bytes::Bytes;
 use flate2::read::MultiGzDecoder;
 
 use crate::archive::{MANIFEST, session_of};
-use crate::journal::{CHUNK, Journal, JournalSummary, read};
+use crate::chunks::{Chunks, read};
+use crate::journal::{Journal, JournalSummary};
 use crate::streams::SessionStreams;
 
 /// The first two bytes of a gzip file (RFC 1952, section 2.3.1).
@@ -27,7 +29,7 @@ enum Form {
 
 /// Plain lines.
 struct Lines {
-    raw: Box<dyn Read + Send>,
+    chunks: Chunks,
     offset: u64,
 }
 
@@ -98,7 +100,8 @@ impl RecordingSource {
         Self(if is_journal {
             Form::Journal(Box::new(Journal::of_file(raw)))
         } else {
-            Form::Lines(Lines { raw, offset: 0 })
+            let chunks = Chunks::of(raw);
+            Form::Lines(Lines { chunks, offset: 0 })
         })
     }
 
@@ -208,11 +211,9 @@ fn peek(
 
 impl Lines {
     fn next(&mut self) -> io::Result<Option<Piece>> {
-        let mut chunk = vec![0; CHUNK];
-        let length = read(&mut *self.raw, &mut chunk)?;
-        chunk.truncate(length);
-        let (offset, bytes) = (self.offset, chunk.into());
-        self.offset += length as u64;
-        Ok((length > 0).then_some(Piece::Bytes { offset, bytes }))
+        let bytes = Bytes::copy_from_slice(self.chunks.read()?);
+        let offset = self.offset;
+        self.offset += bytes.len() as u64;
+        Ok((!bytes.is_empty()).then_some(Piece::Bytes { offset, bytes }))
     }
 }
