@@ -5,11 +5,11 @@
 //! the runner of the remote session.
 
 use std::collections::BTreeSet;
-use std::fs::Permissions;
 use std::io::{BufRead as _, BufReader};
-use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
+
+use bowline_tests::script::write_script;
 
 /// A folder with a `claude` that is the understudy.
 fn agent() -> tempfile::TempDir {
@@ -24,8 +24,7 @@ fn agent_with(options: &str) -> tempfile::TempDir {
         "#!/bin/sh\nexec '{}' --pace 0 {options} \"$@\"\n",
         env!("CARGO_BIN_EXE_stand-in")
     );
-    std::fs::write(&path, script).expect("a script");
-    std::fs::set_permissions(&path, Permissions::from_mode(0o755)).expect("its mode");
+    write_script(&path, &script).expect("a script");
     folder
 }
 

@@ -1,9 +1,6 @@
 //! `--help`, `--version` and `bowline doctor`.
 
-use std::fs::Permissions;
-use std::os::unix::fs::PermissionsExt as _;
-
-use crate::support::{ScriptedAgent, bowline, command, finish};
+use crate::support::{ScriptedAgent, bowline, command, finish, write_script};
 
 #[test]
 fn help_is_printed_to_stdout() {
@@ -74,8 +71,7 @@ fn doctor_finds_the_agent() {
 fn doctor_lists_the_other_agents() {
     let folder = tempfile::tempdir().unwrap();
     let codex = folder.path().join("codex");
-    std::fs::write(&codex, "#!/bin/sh\necho codex-cli 0.169.0\n").unwrap();
-    std::fs::set_permissions(&codex, Permissions::from_mode(0o755)).unwrap();
+    write_script(&codex, "echo codex-cli 0.169.0");
     let agent = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/cli/agent.sh");
     let mut doctor = command(&["doctor", "--agent", agent]);
     doctor.env("PATH", format!("{}:/bin:/usr/bin", folder.path().display()));

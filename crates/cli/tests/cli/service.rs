@@ -2,10 +2,9 @@
 //! removes it.
 
 use std::fs;
-use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
-use crate::support::{CommandOutput, command, finish};
+use crate::support::{CommandOutput, command, finish, write_script};
 
 /// The program of the service manager.
 const MANAGER: &str = if cfg!(target_os = "macos") {
@@ -31,9 +30,7 @@ impl Machine {
         let machine = Self {
             folder: tempfile::tempdir().unwrap(),
         };
-        let program = machine.path(MANAGER);
-        fs::write(&program, format!("#!/bin/sh\n{script}\n")).unwrap();
-        fs::set_permissions(&program, fs::Permissions::from_mode(0o755)).unwrap();
+        write_script(&machine.path(MANAGER), script);
         machine
     }
 

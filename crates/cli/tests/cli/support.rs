@@ -1,7 +1,7 @@
 //! Runs the command under test, with scripted agents.
 
 use std::io::{BufRead, BufReader, Read, Write};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdout, Command, Stdio};
 use std::sync::mpsc::channel;
 use std::time::Duration;
@@ -128,6 +128,15 @@ pub(crate) fn recordings() -> Vec<String> {
     files
 }
 
+/// Writes a shell script. Another process writes it: a child that another thread forks meanwhile would inherit
+/// the open file, and execve(2) would fail with ETXTBSY.
+pub(crate) fn write_script(path: &Path, lines: &str) {
+    let write = r#"printf '#!/bin/sh\n%s\n' "$1" > "$2" && chmod 755 "$2""#;
+    let mut shell = Command::new("sh");
+    shell.args(["-c", write, "sh", lines]).arg(path);
+    assert!(shell.status().unwrap().success());
+}
+
 /// An agent that plays a scenario, with a folder of its own.
 #[derive(Debug)]
 pub(crate) struct ScriptedAgent {
@@ -148,17 +157,7 @@ impl ScriptedAgent {
     /// Writes a shell script into the folder and returns its path.
     pub(crate) fn script(&self, lines: &str) -> String {
         let path = self.path("script.sh");
-        // Written by another process: a child that another thread forks meanwhile would inherit the
-        // open file, and execve(2) would fail with ETXTBSY.
-        let mut shell = Command::new("sh");
-        shell.args([
-            "-c",
-            r#"printf '#!/bin/sh\n%s\n' "$1" > "$2" && chmod +x "$2""#,
-            "sh",
-            lines,
-            &path,
-        ]);
-        assert!(shell.status().unwrap().success());
+        write_script(path.as_ref(), lines);
         path
     }
 

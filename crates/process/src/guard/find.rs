@@ -116,8 +116,6 @@ fn exits_in_time(child: &mut Child, deadline: Instant) -> bool {
 
 #[cfg(all(test, unix))]
 mod tests {
-    use std::os::unix::fs::PermissionsExt as _;
-
     use super::*;
 
     /// Returns a directory with a `bowline` that prints `version`.
@@ -128,10 +126,13 @@ mod tests {
     /// Returns a directory with a `bowline` that is a shell script.
     fn script(line: &str) -> tempfile::TempDir {
         let directory = tempfile::tempdir().expect("a directory");
-        let program = directory.path().join(PROGRAM);
-        std::fs::write(&program, format!("#!/bin/sh\n{line}\n")).expect("the directory is ours");
-        let mode = std::fs::Permissions::from_mode(0o755);
-        std::fs::set_permissions(&program, mode).expect("the directory is ours");
+        // Written by another process: a child that another thread forks meanwhile would inherit the open
+        // file, and execve(2) would fail with ETXTBSY.
+        let write = r#"printf '#!/bin/sh\n%s\n' "$1" > "$2" && chmod 755 "$2""#;
+        let mut shell = Command::new("sh");
+        shell.args(["-c", write, "sh", line]);
+        let written = shell.arg(directory.path().join(PROGRAM)).status();
+        assert!(written.expect("a shell").success());
         directory
     }
 

@@ -1,8 +1,8 @@
 //! A small agent: reads its prompt, runs its hooks, and ends as its arguments say.
 
 use std::fs;
-use std::os::unix::fs::PermissionsExt as _;
 use std::path::PathBuf;
+use std::process::Command;
 
 use bowline_hooks::{HookEvent, HookEventItem, HookPayload, HookSubscription};
 use bowline_shell::ExecutorCommand;
@@ -51,9 +51,13 @@ pub(crate) struct Agent {
 impl Agent {
     pub(crate) fn new() -> Self {
         let folder = tempfile::tempdir().expect("a folder");
-        let path = folder.path().join("claude");
-        fs::write(&path, SCRIPT).expect("a script");
-        fs::set_permissions(&path, fs::Permissions::from_mode(0o755)).expect("a mode");
+        // Written by another process: a child that another thread forks meanwhile would inherit the open
+        // file, and execve(2) would fail with ETXTBSY.
+        let write = r#"printf %s "$1" > "$2" && chmod 755 "$2""#;
+        let mut shell = Command::new("sh");
+        shell.args(["-c", write, "sh", SCRIPT]);
+        let written = shell.arg(folder.path().join("claude")).status();
+        assert!(written.expect("a shell").success());
         Self { folder }
     }
 

@@ -4,7 +4,6 @@
 
 use std::fmt::Write as _;
 use std::io::{Read as _, Write as _};
-use std::os::unix::fs::PermissionsExt;
 use std::process::Command;
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -277,8 +276,7 @@ fn missing_program(system: &dyn PtySystem) -> String {
 fn missing_interpreter(system: &dyn PtySystem) -> String {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("program");
-    std::fs::write(&path, "#!/no/such/interpreter\n").unwrap();
-    std::fs::set_permissions(&path, PermissionsExt::from_mode(0o755)).unwrap();
+    crate::refusals::write(&path, "#!/no/such/interpreter\n", 0o755);
     refusal(system, CommandBuilder::new(path))
 }
 

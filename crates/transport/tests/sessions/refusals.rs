@@ -1,7 +1,7 @@
 //! Failures of spawning: each has a specific error and leaks nothing.
 
-use std::os::unix::fs::PermissionsExt as _;
 use std::path::Path;
+use std::process::Command;
 
 use bowline_transport::{Configuration, ExitStatus, PtyMode, SpawnError, TerminalEngine};
 
@@ -20,9 +20,14 @@ fn in_directory(path: impl AsRef<Path>) -> Configuration {
     configuration
 }
 
-fn write(path: &Path, text: &str, mode: u32) {
-    std::fs::write(path, text).unwrap();
-    std::fs::set_permissions(path, std::fs::Permissions::from_mode(mode)).unwrap();
+/// Writes a file by another process: a child that another thread forks meanwhile would inherit the open file, and
+/// execve(2) would fail with ETXTBSY.
+pub(crate) fn write(path: &Path, text: &str, mode: u32) {
+    let write = r#"printf %s "$1" > "$2" && chmod "$3" "$2""#;
+    let mut shell = Command::new("sh");
+    shell.args(["-c", write, "sh", text]);
+    shell.arg(path).arg(format!("{mode:o}"));
+    assert!(shell.status().unwrap().success());
 }
 
 #[tokio::test]

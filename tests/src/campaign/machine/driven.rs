@@ -1,7 +1,6 @@
 //! A runner that is killed at random moments while it drives agents.
 
 use std::collections::BTreeSet;
-use std::os::unix::fs::PermissionsExt as _;
 use std::path::Path;
 use std::time::Duration;
 
@@ -15,6 +14,7 @@ use super::station::Station;
 use crate::campaign::hidden::AGENT;
 use crate::campaign::support::{own, run_to_end, within};
 use crate::campaign::{Job, Random, Report};
+use crate::script::write_script;
 
 /// The protocols of the agents, one session each.
 pub(super) const DIALECTS: [&str; 3] = ["claude", "codex", "acp"];
@@ -71,7 +71,7 @@ async fn start(remote: &Remote, folder: &Path, dialect: &'static str) -> Result<
     let (program, args) = (own(), args.join(" "));
     let script = format!("#!/bin/sh\nexec '{}' {args} \"$@\"\n", program.display());
     let agent = folder.join(dialect);
-    write_script(&agent, &script)?;
+    write_script(&agent, &script).map_err(|error| error.to_string())?;
     let body = json!({"agent": agent, "dialect": dialect, "cwd": "/"});
     let (status, started) = ask(remote, "POST", "/api/sessions", &body).await?;
     let id = started["id"].as_str().filter(|_| status == 201);
@@ -81,12 +81,6 @@ async fn start(remote: &Remote, folder: &Path, dialect: &'static str) -> Result<
         dialect,
         prompts: Vec::new(),
     })
-}
-
-pub(super) fn write_script(path: &Path, text: &str) -> Result<(), String> {
-    std::fs::write(path, text).map_err(|error| error.to_string())?;
-    let mode = std::fs::Permissions::from_mode(0o700);
-    std::fs::set_permissions(path, mode).map_err(|error| error.to_string())
 }
 
 /// Sends prompts, of which some are repeated, and kills the runner meanwhile.

@@ -9,11 +9,12 @@ use bowline_transport::Remote;
 use bytes::Bytes;
 use serde_json::json;
 
-use super::driven::{DIALECTS, write_script};
+use super::driven::DIALECTS;
 use super::station::Station;
 use crate::campaign::hidden::AGENT;
 use crate::campaign::support::{describe, left_after, own, run_to_end, token, within};
 use crate::campaign::{Job, Random, Report};
+use crate::script::write_script;
 use editor::{CALL, Editor, Shown};
 pub(super) use pipe::{EDITOR, pipe};
 
@@ -135,7 +136,7 @@ impl<'a> Session<'a> {
             program.display(),
             scenario.display(),
         );
-        write_script(&agent, &script)?;
+        write_script(&agent, &script).map_err(|error| error.to_string())?;
         let query = format!("agent={}&dialect={dialect}", agent.display());
         let mut editor = Editor::start(station, &query, &token).await?;
         let id = editor.new_session().await?;
