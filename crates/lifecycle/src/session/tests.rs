@@ -2,9 +2,9 @@
 
 use std::future::poll_fn;
 use std::pin::pin;
-use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::mpsc::channel;
 use std::task::Poll;
+use std::time::Duration;
 
 use bowline_jsonl::Prompt;
 use bowline_reducer::Revision;
@@ -46,13 +46,14 @@ async fn idle_session_has_no_timer() {
     while session.inspect(|transcript| transcript.applied()).await == 0 {
         revision = next_revision(&session, revision).await;
     }
-    assert_eq!(before.elapsed(), std::time::Duration::ZERO);
+    assert_eq!(before.elapsed(), Duration::ZERO);
     session.terminate().await;
 }
 
-/// The first poll hands the fold to another thread; a fold on the reactor would be over with it.
-#[tokio::test]
-async fn past_conversation_is_folded_off_the_reactor() {
+/// While the only thread for blocking work is taken, a fold that belongs on it waits; a fold on the reactor would
+/// not.
+#[test]
+fn past_conversation_is_folded_off_the_reactor() {
     const LINES: usize = 16_000;
     let lines = (0..LINES).map(|n| {
         format!(
@@ -64,40 +65,42 @@ async fn past_conversation_is_folded_off_the_reactor() {
     let configuration = DialogueConfiguration::default();
     let limits = Limits::from(&configuration);
     let machine = Machine::silent(configuration.dialect, configuration.opening(), limits, 0);
-    let mut folding = pin!(with_history(machine, Some(history.into())));
-    let is_pending = poll_fn(|context| Poll::Ready(folding.as_mut().poll(context).is_pending()));
-    assert!(is_pending.await);
-    drop(folding.await);
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .max_blocking_threads(1)
+        .build()
+        .expect("a runtime");
+    let (release, released) = channel::<()>();
+    runtime.spawn_blocking(move || released.recv());
+    runtime.block_on(async {
+        let mut folding = pin!(with_history(machine, Some(history.into())));
+        let is_pending =
+            poll_fn(|context| Poll::Ready(folding.as_mut().poll(context).is_pending()));
+        assert!(is_pending.await);
+        drop(release);
+        drop(folding.await);
+    });
 }
 
 /// While a worker is blocked with notice, the runtime starts another thread in its place. Nothing else of this
 /// session does.
 #[test]
 fn long_line_is_folded_off_the_reactor() {
-    let threads = Arc::new(AtomicUsize::new(0));
-    let started = Arc::clone(&threads);
+    let (started, threads) = channel();
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .worker_threads(1)
         .enable_all()
         .on_thread_start(move || {
-            started.fetch_add(1, Ordering::SeqCst);
+            let _ = started.send(());
         })
         .build()
         .expect("a runtime");
-    let counted = |lines: &'static str| {
-        let folding = tokio::spawn(fold_output_of(lines));
-        let threads = Arc::clone(&threads);
-        async move {
-            folding.await.expect("it is folded");
-            threads.load(Ordering::SeqCst)
-        }
-    };
-    runtime.block_on(async {
-        let short = "head -c 3000000 /dev/zero | tr '\\0' x | fold -w 1000000; echo";
-        assert_eq!(counted(short).await, 1, "lines below a megabyte");
-        let long = "head -c 2000000 /dev/zero | tr '\\0' x; echo";
-        assert_eq!(counted(long).await, 2, "a line of two megabytes");
-    });
+    let fold = |lines| runtime.block_on(runtime.spawn(fold_output_of(lines)));
+    let next_thread = || threads.recv_timeout(Duration::from_secs(60));
+    next_thread().expect("the worker");
+    fold("head -c 3000000 /dev/zero | tr '\\0' x | fold -w 1000000; echo").expect("it is folded");
+    assert!(threads.try_recv().is_err(), "for lines below a megabyte");
+    fold("head -c 2000000 /dev/zero | tr '\\0' x; echo").expect("it is folded");
+    next_thread().expect("one in place of the worker");
 }
 
 /// Runs a session of an agent whose output is that of a command, to its end.

@@ -158,6 +158,7 @@ impl WholeReader {
 mod tests {
     use std::future::poll_fn;
     use std::pin::pin;
+    use std::sync::mpsc::channel;
     use std::task::Poll;
 
     use bowline_reducer::{HostEvent, Meta, Transcript};
@@ -229,14 +230,26 @@ mod tests {
         assert_eq!(fast.whole.kept.lock().bytes, 0);
     }
 
-    /// The first poll hands a part to another thread; one that is written on the reactor would be there with it.
-    #[tokio::test]
-    async fn part_is_written_off_the_reactor() {
-        let (head, mut readers) = readers(1);
-        let mut part = pin!(readers[0].next_part(&head, LIMIT));
-        let is_pending = poll_fn(|context| Poll::Ready(part.as_mut().poll(context).is_pending()));
-        assert!(is_pending.await);
-        assert!(!part.await.is_last);
+    /// While the only thread for blocking work is taken, a part that is written on it waits; one that is written on
+    /// the reactor would not.
+    #[test]
+    fn part_is_written_off_the_reactor() {
+        let runtime = tokio::runtime::Builder::new_current_thread()
+            .enable_time()
+            .max_blocking_threads(1)
+            .build()
+            .expect("a runtime");
+        let (release, released) = channel::<()>();
+        runtime.spawn_blocking(move || released.recv());
+        runtime.block_on(async {
+            let (head, mut readers) = readers(1);
+            let mut part = pin!(readers[0].next_part(&head, LIMIT));
+            let is_pending =
+                poll_fn(|context| Poll::Ready(part.as_mut().poll(context).is_pending()));
+            assert!(is_pending.await);
+            drop(release);
+            assert!(!part.await.is_last);
+        });
     }
 
     #[tokio::test(start_paused = true)]
