@@ -162,6 +162,7 @@ test("the palette finds commands and sessions, and keys walk", async () => {
   await page.keyboard.press("/");
   strictEqual(await page.evaluate(() => document.activeElement?.getAttribute("placeholder")), "Filter sessions");
   await page.keyboard.type("demo");
+  await page.locator(".sessions li").nth(1).waitFor({ state: "detached" });
   strictEqual(await page.locator(".sessions li").count(), 1);
   await page.evaluate((it) => (location.hash = `#/${it}`), id);
   await page.locator(".thread").focus();

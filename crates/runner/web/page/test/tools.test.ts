@@ -93,7 +93,7 @@ test("filters show the entries and blocks of a kind, and the thread of an agent"
   ok(names.length >= 3, `the main agent and two others: ${names.join(", ")}`);
   await agents.selectOption({ index: 2 });
   await page.getByText("Child grand starts.").waitFor();
-  strictEqual(await page.getByText("Nested agents have reported.").count(), 0);
+  await page.getByText("Nested agents have reported.").waitFor({ state: "detached" });
   // New entries of the kind appear.
   await agents.selectOption({ index: 0 });
   await page.getByRole("button", { name: "Text", exact: true }).click();
@@ -201,6 +201,7 @@ test("prompts that wait are changed, moved and removed", async () => {
   server.session("a", {}, [running, fields({ queue })]);
   await open("a");
   const item = (text: string) => page.locator(".queue li", { hasText: text });
+  await item("is sent").waitFor();
   strictEqual(await item("is sent").getByRole("button").count(), 0);
   await item("second").getByRole("button", { name: "Move up" }).click();
   await server.request("/api/sessions/a/queue/p2");
@@ -265,6 +266,7 @@ test("commands are completed, and options are changed", async () => {
   await open("a");
   const box = page.getByLabel("Say something to the agent");
   await box.fill("/c");
+  await page.locator(".commands li").nth(1).waitFor();
   strictEqual(await page.locator(".commands li").count(), 2);
   await box.press("ArrowDown");
   await box.press("Tab");
